@@ -217,16 +217,16 @@ NODES = (*SHARED, *KINEMATICS, *DYNAMICS, *CONTACT, COMPOSED, ROBOT_STATE_PUBLIS
 MOTION = Argument('motion', 'true', 'The robot moves slowly; false: it holds still.', SWITCH)
 
 
-def demo_arguments(own_arm: str) -> tuple[Argument, ...]:
+def demo_arguments(default_robot: str) -> tuple[Argument, ...]:
     """Return the arguments of the launch file of the demo.
 
     Args:
-        own_arm: description file of the default robot.
+        default_robot: description file of the default robot.
     """
     other = {
         'description_file': replace(
             DESCRIPTION[0],
-            default=own_arm,
+            default=default_robot,
             description='URDF file of the robot that is simulated; a .xacro file is expanded.',
         ),
         'publish_tf': replace(PUBLISH_TF, default='true'),

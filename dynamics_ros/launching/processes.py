@@ -77,7 +77,11 @@ class Process:
 
     def all_parameter_files(self) -> list[str]:
         """Return all parameter files, including temporary ones with defaults and parameters."""
-        return [*_written(self.defaults), *self.parameter_files, *_written(self.parameters)]
+        return [
+            *_temporary_files(self.defaults),
+            *self.parameter_files,
+            *_temporary_files(self.parameters),
+        ]
 
 
 @dataclass(frozen=True)
@@ -99,16 +103,16 @@ def servo(settings: Settings) -> Iterator[Process]:
     """Yield the process of cartesian_servo_node, with its topic remapped to a controller."""
     for process in node(settings, SERVO):
         topic = settings['command_topic']
-        led = [(name, topic) for name in ('~/joint_trajectory', '~/joint_commands') if topic]
-        yield replace(process, remappings=[*process.remappings, *led])
+        remapped = [(name, topic) for name in ('~/joint_trajectory', '~/joint_commands') if topic]
+        yield replace(process, remappings=[*process.remappings, *remapped])
 
 
 def impedance(settings: Settings) -> Iterator[Process]:
     """Yield the process of impedance_controller_node, with its topic remapped to a controller."""
     for process in node(settings, IMPEDANCE):
         topic = settings['command_topic']
-        led = [('~/joint_commands', topic)] if topic else []
-        yield replace(process, remappings=[*process.remappings, *led])
+        remapped = [('~/joint_commands', topic)] if topic else []
+        yield replace(process, remappings=[*process.remappings, *remapped])
 
 
 def all_nodes(settings: Settings) -> Iterator[Process]:
@@ -130,7 +134,7 @@ def robot_state_publisher(settings: Settings) -> Iterator[Process]:
         raise InvalidArgumentError(name, 'has no description', 'description_file')
     if settings.is_on('publish_tf'):
         raise InvalidArgumentError('publish_tf', f'true beside a {name}', 'one: both publish /tf')
-    own = {'robot_description': settings.description, **settings.given('frame_prefix')}
+    own = {'robot_description': settings.description, **settings.as_parameters('frame_prefix')}
     yield _process(settings, name, {name: own}, package=name)
 
 
@@ -150,16 +154,16 @@ def side_by_side(settings: Settings, places: Mapping[str, Sequence[float]]) -> I
     if simulated and not settings.description:
         settings = Settings(settings.values | {'description_file': str(simulated_arm())})
     world = settings['frame_prefix'] + WORLD
-    robots = {name: settings.of_robot(name) for name in places}
+    robots = {name: settings.for_robot(name) for name in places}
     if simulated:
         for name, robot in robots.items():
-            yield _place(name, robot, world, places[name])
+            yield _static_transform(name, robot, world, places[name])
     settings = settings.with_default('rviz', 'auto' if simulated else 'false')
     fixed = settings['fixed_frame'] or world
     yield from _rviz(settings, lambda config: adapted_for_several(config, robots, fixed))
 
 
-def _place(name: str, robot: Settings, world: str, place: Sequence[float]) -> Step:
+def _static_transform(name: str, robot: Settings, world: str, place: Sequence[float]) -> Step:
     """Return the static transform of a robot in the frame ``world``, or why there is none."""
     if not robot.root_link:
         return Notice(f'nothing says where {name} stands: its root link is not known at launch')
@@ -175,10 +179,10 @@ def _place(name: str, robot: Settings, world: str, place: Sequence[float]) -> St
 
 def _rviz(settings: Settings, adapt: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Step]:
     """Yield the process of RViz if it is asked for, with an adapted configuration."""
-    wish = settings['rviz']
-    if wish == 'auto' and not is_installed('rviz2'):
+    value = settings['rviz']
+    if value == 'auto' and not is_installed('rviz2'):
         yield Notice('RViz is not started: the package rviz2 is not installed')
-    elif wish in ('true', 'auto'):
+    elif value in ('true', 'auto'):
         _require('rviz', 'rviz2')
         arguments = ['-d', settings['rviz_config'] or _adapted_config(adapt)]
         if settings['fixed_frame']:
@@ -190,7 +194,7 @@ def demo(settings: Settings) -> Iterator[Step]:
     """Yield the processes of a simulated robot, its nodes, and RViz."""
     simulated = {
         'robot_description': settings.description,
-        **settings.given('motion', 'frame_prefix'),
+        **settings.as_parameters('motion', 'frame_prefix'),
     }
     simulator = _process(settings, 'robot_simulator', {'robot_simulator': simulated})
     yield replace(simulator, required=True)
@@ -217,7 +221,7 @@ def is_installed(package: str) -> bool:
 
 def _of_nodes(settings: Settings, executable: str, nodes: Sequence[str], host: str) -> Process:
     """Return a process with nodes of this package; ``host`` gets the parameters of the robot."""
-    robot = settings.given('root_joint', 'frame_prefix')
+    robot = settings.as_parameters('root_joint', 'frame_prefix')
     if settings.description:
         robot['robot_description'] = settings.description
     parameters = {name: _own_parameters(settings, name) for name in nodes}
@@ -231,7 +235,7 @@ def _of_nodes(settings: Settings, executable: str, nodes: Sequence[str], host: s
 def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
     if node == 'kinematics_node':
         frames = {'frames': settings.frames} if settings.frames else {}
-        return frames | settings.given('publish_tf')
+        return frames | settings.as_parameters('publish_tf')
     if node == 'contact_node':
         frames = {'frames': settings.contact_frames} if settings.contact_frames else {}
         expressed_in = settings['wrench_expressed_in']
@@ -239,15 +243,15 @@ def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
     if node == SERVO:
         frame = {'frame': settings['servo_frame']} if settings['servo_frame'] else {}
         joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
-        return frame | joints | settings.given('command_type', 'autostart')
+        return frame | joints | settings.as_parameters('command_type', 'autostart')
     if node == IMPEDANCE:
         frame = {'frame': settings['controlled_frame']} if settings['controlled_frame'] else {}
         joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
-        return frame | joints | settings.given('mode', 'autostart')
-    return settings.given('autostart')
+        return frame | joints | settings.as_parameters('mode', 'autostart')
+    return settings.as_parameters('autostart')
 
 
-def _written(parameters: Mapping[str, dict[str, Any]]) -> list[str]:
+def _temporary_files(parameters: Mapping[str, dict[str, Any]]) -> list[str]:
     """Write parameters by name of the node to a temporary YAML file; return its path, if any."""
     # The wildcard matches any namespace; each node of the process gets its own parameters.
     by_node = {f'/**/{name}': {'ros__parameters': own} for name, own in parameters.items() if own}
@@ -272,7 +276,7 @@ def _process(
         executable,
         {name: own | clock for name, own in parameters.items()},
         package,
-        parameter_files=_existing(settings['params_file']) if package == PACKAGE else (),
+        parameter_files=_parameter_file(settings['params_file']) if package == PACKAGE else (),
         namespace=settings['namespace'],
         remappings=[(name, to) for name, to in topics.items() if to not in ('', name)],
         arguments=arguments,
@@ -280,19 +284,19 @@ def _process(
     )
 
 
-def _existing(path: str) -> tuple[str, ...]:
+def _parameter_file(path: str) -> tuple[str, ...]:
     """Return the file of a path, or one of this package such as 'ur5e.yaml', 'config/ur5e.yaml'."""
     if not path:
         return ()
     file = Path(path).expanduser().resolve()
-    ours = Path(_config(Path(path).name))
+    own_file = Path(_config(Path(path).name))
     if file.is_file():
         return (str(file),)
-    if Path(path).parent in (Path(), Path('config')) and ours.is_file():
-        return (str(ours),)
-    there = ', '.join(sorted(other.name for other in ours.parent.glob('*.yaml')))
+    if Path(path).parent in (Path(), Path('config')) and own_file.is_file():
+        return (str(own_file),)
+    available = ', '.join(sorted(other.name for other in own_file.parent.glob('*.yaml')))
     raise InvalidArgumentError(
-        'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {there}'
+        'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {available}'
     )
 
 

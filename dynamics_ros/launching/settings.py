@@ -41,7 +41,7 @@ class Settings:
         """
         self.values = dict(values)
         self.description = self._description()
-        self.root_link, self.tool = _landmarks(self.description)
+        self.root_link, self.tool = _root_and_tool(self.description)
         self.frames = _names(self['frames'])
         self.contact_frames = _names(self['contact_frames'])
         self.command_joints = _names(self['command_joints'])
@@ -54,7 +54,7 @@ class Settings:
         """Return whether an argument is ``true``."""
         return self[name] == 'true'
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def as_parameters(self, *names: str) -> dict[str, Any]:
         """Return the arguments that are not empty, as parameters with the same names."""
         return {name: _SWITCHES.get(self[name], self[name]) for name in names if self[name]}
 
@@ -68,7 +68,7 @@ class Settings:
         other.values = self.values | values
         return other
 
-    def of_robot(self, name: str) -> Settings:
+    def for_robot(self, name: str) -> Settings:
         """Return the settings of one of several robots, with ``name`` in namespace and prefix."""
         namespace = '/'.join(part for part in (self['namespace'].rstrip('/'), name) if part)
         return self.changed(namespace=namespace, frame_prefix=f'{self["frame_prefix"]}{name}/')
@@ -111,7 +111,7 @@ def _names(text: str) -> list[str]:
     return [name for name in re.split(r'[,\s]+', text) if name]
 
 
-def _landmarks(description: str) -> tuple[str, str]:
+def _root_and_tool(description: str) -> tuple[str, str]:
     """Return root link and tool frame; '' for an invalid description, which the nodes report."""
     if not description:
         return '', ''

@@ -57,14 +57,14 @@ def take_waiting(
     handle = subscription.handle
     if forced(Fallback.RCLPY) or not hasattr(handle, 'take_message'):
         return []
-    found: list[tuple[Any, Mapping[str, Any]]] = []
+    messages: list[tuple[Any, Mapping[str, Any]]] = []
     with handle:
-        while len(found) < limit:
+        while len(messages) < limit:
             taken = handle.take_message(subscription.msg_type, subscription.raw)
             if taken is None:
                 break
-            found.append(taken)
-    return found
+            messages.append(taken)
+    return messages
 
 
 def lost_messages(subscription: Subscription[Any]) -> int:

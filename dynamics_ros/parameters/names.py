@@ -27,7 +27,7 @@ def known_frames(
     return frames or (default,)
 
 
-def check_once(joints: Sequence[str], expected: str = 'each joint once') -> None:
+def check_unique(joints: Sequence[str], expected: str = 'each joint once') -> None:
     """Refuse commanded joints of which one is named twice.
 
     Raises:

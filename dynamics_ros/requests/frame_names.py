@@ -29,10 +29,10 @@ class FrameNames(NamedTuple):
         moving = buffer.has_base
         return cls(buffer.base_frame_id or root if moving else f'{prefix}{root}', prefix)
 
-    def outside(self, frame: str) -> str:
+    def frame_id_of(self, frame: str) -> str:
         """Return the frame id of a frame of the model; '' for ''."""
         return f'{self.prefix}{frame}' if frame else ''
 
-    def inside(self, frame_id: str) -> str:
+    def frame_of(self, frame_id: str) -> str:
         """Return the name in the model of a frame id."""
         return frame_id.removeprefix(self.prefix) if self.prefix else frame_id

@@ -48,7 +48,7 @@ class KernelTwin:
         """Discard the twin with its kernels."""
         self._twin = None
 
-    def home(self, robot: Robot, needed: Set[str]) -> Robot:
+    def owner(self, robot: Robot, needed: Set[str]) -> Robot:
         """Return the robot or its twin, whichever has or is to compile the needed kernels.
 
         A twin that would exceed ``MAX_KERNELS`` is replaced by a new one.

@@ -158,8 +158,8 @@ def read_description(text: str) -> RobotDescription:
     if not text.lstrip().startswith('<'):
         shown = text.strip()[:40]
         reason = f'starts with {shown!r}' if shown else 'is empty'
-        cure = 'expected URDF as XML text; of a file: "$(cat FILE)"'
-        raise ModelError('robot_description', f'{reason}; {cure}')
+        expected = 'expected URDF as XML text; of a file: "$(cat FILE)"'
+        raise ModelError('robot_description', f'{reason}; {expected}')
     try:
         return read_urdf(text)
     except DynamicsRosError:

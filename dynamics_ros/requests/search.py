@@ -30,17 +30,17 @@ REASONS = {
 }
 """Descriptions of the reasons for which a search may end without a solution."""
 
-QUICK = 0.002
+MAX_BLOCKING_TIME = 0.002
 """Maximum time of a search in the executor's thread [s]. Most searches succeed from the seed in
 less; in another thread they would take longer, because they share the interpreter."""
 
 MAX_SOLUTIONS = 64
 
-WORTH_WHILE = 0.1
+MIN_TIME_SHARE = 0.1
 """A search is not started if waiting for other searches has left less than this share of its
 time limit."""
 
-SEVERAL = 0.8
+SEVERAL_SHARE = 0.8
 """Share of the time limit for the search for several solutions; if it finds none, the rest is used
 to find the reason."""
 
@@ -119,7 +119,7 @@ class Search:
         approximate: whether to return the closest configuration if there is no solution.
         timeout: time limit, including the time spent waiting for other searches [s].
         options: further options of the solver.
-        of_several: further options of a search for several solutions.
+        several_options: further options of a search for several solutions.
         received: time of the request by time.monotonic() [s].
     """
 
@@ -129,7 +129,7 @@ class Search:
     approximate: bool
     timeout: float
     options: Mapping[str, Any]
-    of_several: Mapping[str, Any] = field(default_factory=dict)
+    several_options: Mapping[str, Any] = field(default_factory=dict)
     received: float = field(default_factory=time.monotonic)
 
     @property
@@ -146,12 +146,12 @@ class Search:
         ]
 
     def quick(self, robot: Robot) -> Outcome | None:
-        """Return the outcome if the search succeeds within ``QUICK``, otherwise None."""
+        """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
         if self.count > 1 or self.frames not in _solved.get(robot, ()):
             return None
         if not robot.kernels.keys() >= set(self.kernels()):
             return None
-        outcome = self._one(robot, min(QUICK, self.timeout))
+        outcome = self._search_one(robot, min(MAX_BLOCKING_TIME, self.timeout))
         return outcome if outcome.results[0].success else None
 
     def run(self, robot: Robot, free_since: float) -> Outcome:
@@ -167,28 +167,30 @@ class Search:
         Raises:
             SearchError: other searches have used up the time limit.
         """
-        left = self.timeout - max(free_since - self.received, 0.0)
-        if left < WORTH_WHILE * self.timeout:
+        remaining = self.timeout - max(free_since - self.received, 0.0)
+        if remaining < MIN_TIME_SHARE * self.timeout:
             text = f'other searches have taken all of its {self.timeout:g} s; ask again'
             raise SearchError('timed_out', text)
         if self.count == 1:
-            return self._one(robot, left)
+            return self._search_one(robot, remaining)
         started = time.monotonic()
         found = robot.all_inverse_kinematics(
             self._poses(robot),
             self._frames(),
             self.seed,
             max_solutions=min(self.count, MAX_SOLUTIONS),
-            timeout=SEVERAL * left,
+            timeout=SEVERAL_SHARE * remaining,
             **self.options,
-            **self.of_several,
+            **self.several_options,
         )
-        took = time.monotonic() - started
+        elapsed = time.monotonic() - started
         if not found:
-            return self._one(robot, max(left - took, (1.0 - SEVERAL) * left))
-        return _described(list(found), took)
+            return self._search_one(
+                robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining)
+            )
+        return _outcome(list(found), elapsed)
 
-    def _one(self, robot: Robot, timeout: float) -> Outcome:
+    def _search_one(self, robot: Robot, timeout: float) -> Outcome:
         result = robot.inverse_kinematics(
             self._poses(robot),
             self._frames(),
@@ -198,7 +200,7 @@ class Search:
             **self.options,
         )
         _solved.setdefault(robot, set()).add(self.frames)
-        return _described([result], result.elapsed)
+        return _outcome([result], result.elapsed)
 
     def _frames(self) -> Any:
         return self.frames if len(self.frames) > 1 else self.frames[0]
@@ -214,7 +216,7 @@ class Search:
         return np.array(poses) if len(poses) > 1 else poses[0]
 
 
-def _described(results: list[InverseKinematicsResult], seconds: float) -> Outcome:
+def _outcome(results: list[InverseKinematicsResult], seconds: float) -> Outcome:
     if not results[0].success:
         return Outcome(results, seconds)
     return Outcome(

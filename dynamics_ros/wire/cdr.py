@@ -41,7 +41,7 @@ MAX_SURPLUS = 32
 MAX_NAMES = 4096
 """Maximum number of names in a joint state; a robot has some dozens."""
 
-REMEMBERED = 8
+MAX_LAYOUTS = 8
 """Number of cached layouts; each publisher of a topic usually has one."""
 
 SIZES = {
@@ -92,7 +92,7 @@ class Layout:
         self.names = names
         self._size = len(data)
         self._fields = fields
-        self._head, _, _, *self._same = fields.unpack_from(data)
+        self._head, _, _, *self._constants = fields.unpack_from(data)
         self._order = order
         self._native = np.dtype(f'{order}f8').isnative
         self._arrays = arrays
@@ -105,8 +105,8 @@ class Layout:
         for begin, end, count in zip([STAMP_END, *ends], [*begins, len(data)], [*sizes, 0]):
             format_ += f'{end - begin}s{8 * count}x'
         self._whole = struct.Struct(format_)
-        self._remember(data)
-        self._meaning = _compared(fields.format)
+        self._store_bytes(data)
+        self._constant_offsets = _find_constants(fields.format)
         # The length of the next array, with padding, takes as many bytes as one number, so the
         # three arrays are one array with two foreign numbers.
         each = len(names)
@@ -122,11 +122,11 @@ class Layout:
             return None
         head, seconds, nanoseconds, *between = self._whole.unpack(data)
         # Fast path: usually all bytes equal those of the last message, padding included.
-        if between != self._bytes or head != self._head:
-            head, _, _, *same = self._fields.unpack_from(data)
-            if head != self._head or same != self._same:
+        if between != self._last_bytes or head != self._head:
+            head, _, _, *constants = self._fields.unpack_from(data)
+            if head != self._head or constants != self._constants:
                 return None
-            self._remember(data)
+            self._store_bytes(data)
         if self._block:
             block = np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
             size = self._block // 3
@@ -149,8 +149,8 @@ class Layout:
         if len(data) != count * size:
             return None
         rows = np.frombuffer(data, np.uint8).reshape(count, size)
-        same = rows[:, self._meaning]
-        if not (same == same[0]).all():
+        constants = rows[:, self._constant_offsets]
+        if not (constants == constants[0]).all():
             return None
         seconds, nanoseconds = (
             rows[:, begin : begin + 4].copy().view(f'{self._order}{kind}4')[:, 0].astype(np.int64)
@@ -169,8 +169,8 @@ class Layout:
         position, velocity, effort = (numbers(*one).astype(float) for one in self._arrays)
         return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
 
-    def _remember(self, data: bytes) -> None:
-        _, _, _, *self._bytes = self._whole.unpack(data)
+    def _store_bytes(self, data: bytes) -> None:
+        _, _, _, *self._last_bytes = self._whole.unpack(data)
 
 
 class JointStateReader:
@@ -194,12 +194,12 @@ class JointStateReader:
         scanner = Scanner.of(data)
         if scanner is None:
             return joint_values(deserialized(data, JointState))
-        layout = _scanned(scanner)
+        layout = _scan_layout(scanner)
         for old in self._layouts:
             if old.names == layout.names:
                 # Share the tuple, so that users of the names can compare by identity.
                 layout.names = old.names
-        self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
+        self._layouts = [layout, *self._layouts[: MAX_LAYOUTS - 1]]
         self._last, values = layout, layout.read(data)
         assert values is not None, 'a layout fits what it was made of'
         return values
@@ -293,7 +293,7 @@ class Scanner:
         return begin, count
 
 
-def _scanned(scanner: Scanner) -> Layout:
+def _scan_layout(scanner: Scanner) -> Layout:
     data = scanner.data
     scanner.skip(STAMP_END - ENCAPSULATION)
     scanner.format.append('iI')
@@ -309,7 +309,7 @@ def _scanned(scanner: Scanner) -> Layout:
     return Layout(bytes(data), fields, arrays, scanner.order, names)
 
 
-def _compared(fields: str) -> NDArray[np.intp]:
+def _find_constants(fields: str) -> NDArray[np.intp]:
     """Return the offsets of the bytes that are equal in all messages of a layout.
 
     These are neither the stamp, nor numbers, nor padding.
@@ -317,14 +317,14 @@ def _compared(fields: str) -> NDArray[np.intp]:
     Args:
         fields: format of the struct that skips numbers and padding.
     """
-    found: list[int] = []
+    offsets: list[int] = []
     at = 0
     for text, kind in re.findall(r'(\d*)([a-zA-Z])', fields):
         size = int(text or 1) * (4 if kind in 'iI' else 1)
         if kind == 's':
-            found += range(at, at + size)
+            offsets += range(at, at + size)
         at += size
-    return np.array(found, dtype=np.intp)
+    return np.array(offsets, dtype=np.intp)
 
 
 def deserialized(data: bytes, kind: Any) -> Any:

@@ -46,7 +46,7 @@ ARROWS = ('force', 'torque')
 SURFACE, FORCE = 'touched_link', 'contact_force'
 """Namespaces of the markers of a contact location."""
 
-ORIGIN, NOWHERE = (0.0, 0.0, 0.0), np.zeros(3)
+ORIGIN, NO_VECTOR = (0.0, 0.0, 0.0), np.zeros(3)
 
 
 class Sizes(NamedTuple):
@@ -63,21 +63,21 @@ class Sizes(NamedTuple):
     diameter: float
 
 
-class TouchedPlace(NamedTuple):
+class LocatedContact(NamedTuple):
     """Contact location with the data that markers show.
 
     Attributes:
         location: location of the contact.
         surface: points on the surface of the touched link (n, 3), in its frame [m].
-        known: whether the point of the location is reliable.
+        is_reliable: whether the point of the location is reliable.
     """
 
     location: ContactLocation
     surface: Array
-    known: bool
+    is_reliable: bool
 
 
-class _Drawn(NamedTuple):
+class MarkersKey(NamedTuple):
     """Content of the markers other than numbers; a new value needs a new template.
 
     Attributes:
@@ -100,7 +100,7 @@ def filled_markers(
     state: RobotState,
     external: ExternalTorques,
     estimates: Sequence[WrenchEstimate],
-    place: TouchedPlace | None,
+    contact: LocatedContact | None,
     root: str,
     sizes: Sizes,
 ) -> MessageTemplate:
@@ -111,29 +111,29 @@ def filled_markers(
         robot, state: the robot and its state.
         external: external torques with the state of the contact.
         estimates: estimated wrenches.
-        place: contact location, or None.
+        contact: contact location, or None.
         root: frame id of the root frame.
         sizes: sizes of arrows.
     """
-    link = place.location.link if place else external.report.link
-    drawn = _Drawn(len(estimates), external.report.state, link, root, sizes)
+    link = contact.location.link if contact else external.report.link
+    key = MarkersKey(len(estimates), external.report.state, link, root, sizes)
     pose_of = _poses(robot, state.q)
     paths = [f'markers.{i}.points' for i in range(2 * len(estimates))]
     numbers = [line for e in estimates for line in _arrows(pose_of(e.expressed_in), e, sizes)]
     if link:
         paths.append(f'markers.{2 * len(estimates)}.pose.position')
         numbers.append(pose_of(link)[:3, 3])
-    if place is None:
-        template = templates(drawn, partial(_message, []), paths)
+    if contact is None:
+        template = templates(key, partial(_message, []), paths)
     else:
         # Not cached: the many points of the surface rarely occur twice at the same pose.
-        shown = _place(state, place, pose_of(place.location.link), drawn)
-        template = ObjectTemplate(_message(shown, drawn), paths)
+        shown = _location_markers(state, contact, pose_of(contact.location.link), key)
+        template = ObjectTemplate(_message(shown, key), paths)
     fill(template, numbers)
     return template
 
 
-def arrows_removed(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
+def deleted_arrows(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
     """Return markers that delete surplus arrows after the number of frames changed.
 
     Args:
@@ -145,49 +145,51 @@ def arrows_removed(root: str, stamp: Time, frames: int, before: int) -> MarkerAr
     Returns:
         The markers; None if there are no surplus arrows.
     """
-    gone = markers.removed_from(header(stamp, root), ARROWS, frames, before)
-    return MarkerArray(markers=gone) if gone else None
+    deleted = markers.deletions(header(stamp, root), ARROWS, frames, before)
+    return MarkerArray(markers=deleted) if deleted else None
 
 
-def _message(place: Sequence[Marker], drawn: Any) -> MarkerArray:
+def _message(location: Sequence[Marker], key: Any) -> MarkerArray:
     """Return arrows of length zero, the label at the origin, and the markers of a location."""
-    head = header(Time(), drawn.root)
-    color, diameter = COLORS[drawn.state], drawn.sizes.diameter
-    shown = [
-        markers.arrow(head, name, i, ORIGIN, NOWHERE, diameter, color)
-        for i in range(drawn.wrenches)
+    head = header(Time(), key.root)
+    color, diameter = COLORS[key.state], key.sizes.diameter
+    result = [
+        markers.arrow(head, name, i, ORIGIN, NO_VECTOR, diameter, color)
+        for i in range(key.wrenches)
         for name in ARROWS
     ]
-    if drawn.link:
-        text = f'{drawn.state.name.lower()}: {drawn.link}'
-        shown.append(markers.label(head, 'link', text, LABEL_HEIGHT * diameter, color))
+    if key.link:
+        text = f'{key.state.name.lower()}: {key.link}'
+        result.append(markers.label(head, 'link', text, LABEL_HEIGHT * diameter, color))
     else:
-        shown.append(markers.removed(head, 'link'))
-    nothing = [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
-    return MarkerArray(markers=[*shown, *(place or nothing)])
+        result.append(markers.deletion(head, 'link'))
+    deletions = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
+    return MarkerArray(markers=[*result, *(location or deletions)])
 
 
-def _place(state: RobotState, place: TouchedPlace, link_pose: Array, drawn: _Drawn) -> list[Marker]:
+def _location_markers(
+    state: RobotState, contact: LocatedContact, link_pose: Array, key: MarkersKey
+) -> list[Marker]:
     """Return the surface of the touched link, and the force at the point if that is reliable."""
-    location, color = place.location, COLORS[drawn.state]
+    location, color = contact.location, COLORS[key.state]
     if not location.point_frame:
         return []
-    head, width = header(time_message(state.time), drawn.root), drawn.sizes.diameter
-    shown = [markers.points(head, SURFACE, link_pose, place.surface, width, color)]
-    if not place.known:
-        return [*shown, markers.removed(head, FORCE)]
+    head, width = header(time_message(state.time), key.root), key.sizes.diameter
+    result = [markers.points(head, SURFACE, link_pose, contact.surface, width, color)]
+    if not contact.is_reliable:
+        return [*result, markers.deletion(head, FORCE)]
     # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
     R, p = link_pose[:3, :3], link_pose[:3, 3]
-    vector = drawn.sizes.force_scale * R @ location.force
+    vector = key.sizes.force_scale * R @ location.force
     start = (R @ location.point + p - vector).tolist()
-    return [*shown, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+    return [*result, markers.arrow(head, FORCE, 0, start, vector, width, color)]
 
 
 def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
     """Return a function from a frame to its pose (4, 4) in the root frame at q (nq)."""
-    every = robot.all_frames(q)
+    poses = robot.all_frames(q)
     names = robot.frame_names
-    return lambda name: np.eye(4) if name == robot.root_frame else every[names.index(name)]
+    return lambda name: np.eye(4) if name == robot.root_frame else poses[names.index(name)]
 
 
 def _arrows(pose: Array, estimate: WrenchEstimate, sizes: Sizes) -> Iterator[Array]:

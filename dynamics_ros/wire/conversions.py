@@ -139,14 +139,14 @@ def point_message(values: Iterable[float]) -> Point:
     return Point(x=x, y=y, z=z)
 
 
-def _six(linear: Vector3, angular: Vector3, name: str) -> Array:
+def _six_vector(linear: Vector3, angular: Vector3, name: str) -> Array:
     values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
     return np.array(finite_numbers(values, name))
 
 
 def twist_array(message: Twist, name: str) -> Array:
     """Return the array (6) of a twist: linear, angular."""
-    return _six(message.linear, message.angular, name)
+    return _six_vector(message.linear, message.angular, name)
 
 
 def twist_message(values: Array) -> Twist:
@@ -161,7 +161,7 @@ def twist_stamped(stamp: Time, frame_id: str, values: Array) -> TwistStamped:
 
 def accel_array(message: Accel, name: str) -> Array:
     """Return the array (6) of an acceleration: linear, angular."""
-    return _six(message.linear, message.angular, name)
+    return _six_vector(message.linear, message.angular, name)
 
 
 def accel_message(values: Array) -> Accel:
@@ -171,7 +171,7 @@ def accel_message(values: Array) -> Accel:
 
 def wrench_array(message: Wrench, name: str) -> Array:
     """Return the array (6) of a wrench: force, torque."""
-    return _six(message.force, message.torque, name)
+    return _six_vector(message.force, message.torque, name)
 
 
 def wrench_message(values: Array) -> Wrench:
@@ -198,8 +198,8 @@ def _quaternion(message: Quaternion) -> tuple[float, float, float, float]:
 
 def pose_values(message: Pose) -> PoseValues:
     """Return position and quaternion of a pose, unchecked."""
-    place = message.position
-    return PoseValues((place.x, place.y, place.z), _quaternion(message.orientation))
+    position = message.position
+    return PoseValues((position.x, position.y, position.z), _quaternion(message.orientation))
 
 
 def rotation_array(message: Quaternion, name: str) -> Array:
@@ -248,8 +248,8 @@ def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> Tr
 
 def transform_matrix(message: Transform, name: str) -> Array:
     """Return the homogeneous matrix (4, 4) of a transform."""
-    place = message.translation
-    position = Point(x=place.x, y=place.y, z=place.z)
+    translation = message.translation
+    position = Point(x=translation.x, y=translation.y, z=translation.z)
     return pose_matrix(Pose(position=position, orientation=message.rotation), name)
 
 

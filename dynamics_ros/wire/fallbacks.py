@@ -33,7 +33,7 @@ class Fallback(Enum):
 
 def forced(fallback: Fallback) -> bool:
     """Return whether a fallback is forced by the environment variable."""
-    return fallback in _wanted(os.environ.get(VARIABLE, ''))
+    return fallback in _forced_fallbacks(os.environ.get(VARIABLE, ''))
 
 
 def check() -> None:
@@ -42,11 +42,11 @@ def check() -> None:
     Raises:
         InvalidArgumentError: a name is unknown.
     """
-    _wanted(os.environ.get(VARIABLE, ''))
+    _forced_fallbacks(os.environ.get(VARIABLE, ''))
 
 
 @lru_cache(maxsize=1)  # ``forced`` is called for every waiting message
-def _wanted(text: str) -> frozenset[Fallback]:
+def _forced_fallbacks(text: str) -> frozenset[Fallback]:
     names = {name.strip() for name in text.split(',')} - {''}
     if ALL in names:
         return frozenset(Fallback)

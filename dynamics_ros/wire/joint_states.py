@@ -29,7 +29,7 @@ TOPIC = 'dynamic_joint_states'
 QUANTITIES = ('position', 'velocity', 'effort')
 
 
-def read_from(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
+def reader_for(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
     """Return the message type of a topic, and a function that reads serialized messages.
 
     Args:
@@ -54,19 +54,19 @@ def dynamic_joint_values(message: Any) -> JointValues:
     """
     joints = list(zip(message.joint_names, message.interface_values, strict=False))
     if len(message.joint_names) != len(message.interface_values) or any(
-        len(told.interface_names) != len(told.values) for _, told in joints
+        len(values.interface_names) != len(values.values) for _, values in joints
     ):
         raise MalformedMessageError('not as many values as names')
-    told = [
+    by_name = [
         (name, dict(zip(values.interface_names, values.values, strict=True)))
         for name, values in joints
     ]
-    told = [(name, values) for name, values in told if 'position' in values]
+    by_name = [(name, values) for name, values in by_name if 'position' in values]
     position, velocity, effort = (
-        np.array([values.get(quantity, np.nan) for _, values in told]) for quantity in QUANTITIES
+        np.array([values.get(quantity, np.nan) for _, values in by_name]) for quantity in QUANTITIES
     )
     stamp = message.header.stamp
-    names = tuple(name for name, _ in told)
+    names = tuple(name for name, _ in by_name)
     return JointValues(stamp.sec, stamp.nanosec, names, position, velocity, effort)
 
 

@@ -111,12 +111,12 @@ def label(header: Header, namespace: str, text: str, height: float, color: Color
     return marker
 
 
-def removed_from(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
+def deletions(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
     """Return markers that delete the identifiers ``first`` to ``count`` - 1 of each namespace."""
-    return [removed(header, name, i) for name in namespaces for i in range(first, count)]
+    return [deletion(header, name, i) for name in namespaces for i in range(first, count)]
 
 
-def removed(header: Header, namespace: str, identifier: int = 0) -> Marker:
+def deletion(header: Header, namespace: str, identifier: int = 0) -> Marker:
     """Return a marker that deletes the marker of a namespace and identifier."""
     marker = _marker(header, namespace, identifier, Marker.ARROW)
     marker.action = Marker.DELETE

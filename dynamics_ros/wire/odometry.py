@@ -76,14 +76,14 @@ class OdometryReader:
             scanner = Scanner.of(data) if can_read_bytes() else None
             if scanner is None:
                 return odometry_values(deserialized(data, Odometry))
-            layout = self._layout = _scanned(scanner)
+            layout = self._layout = _scan_layout(scanner)
         seconds, nanoseconds = layout.stamp.unpack_from(data, ENCAPSULATION)
         pose, twist = layout.numbers(data)
         frames = layout.frame_id, layout.child_frame_id
         return OdometryValues(seconds, nanoseconds, *frames, pose, twist)
 
 
-def _scanned(scanner: Scanner) -> _Layout:
+def _scan_layout(scanner: Scanner) -> _Layout:
     data = bytes(scanner.data)
     scanner.skip(STAMP_END - ENCAPSULATION)
     frames = scanner.string(), scanner.string()
@@ -110,7 +110,7 @@ def can_read_bytes() -> bool:
     data = serialize_message(message)
     scanner = Scanner.of(data)
     try:
-        layout = None if scanner is None else _scanned(scanner)
+        layout = None if scanner is None else _scan_layout(scanner)
     except MalformedMessageError:
         return False
     if layout is None:

@@ -104,8 +104,8 @@ def values_by_joint(
 
 def velocity_names(robot: Robot) -> list[str]:
     """Return the name of each entry of a velocity (nv)."""
-    moves = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
-    names = [f'base_{component}' for component in moves.split()]
+    components = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
+    names = [f'base_{component}' for component in components.split()]
     for joint in robot.model.actuated:
         single = len(joint.v_indices) == 1
         names += [
@@ -114,15 +114,15 @@ def velocity_names(robot: Robot) -> list[str]:
     return names
 
 
-def base_six(robot: Robot, values: Array) -> Array:
+def base_vector(robot: Robot, values: Array) -> Array:
     """Return the entries of the base in an array (nv) as a 6-vector; zeros for a fixed base."""
-    six = np.zeros(6)
+    vector = np.zeros(6)
     size = robot.model.root_joint_nv
     if size == 3:
-        six[[0, 1, 5]] = values[:3]
+        vector[[0, 1, 5]] = values[:3]
     else:
-        six[:size] = values[:size]
-    return six
+        vector[:size] = values[:size]
+    return vector
 
 
 def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
@@ -131,8 +131,8 @@ def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twi
     Raises:
         InvalidArgumentError: the pose is given for a fixed base, or is not finite.
     """
-    left_alone = quaternion_is_zero(pose.orientation) or (not state.name and _is_default(pose))
-    if left_alone:
+    not_given = quaternion_is_zero(pose.orientation) or (not state.name and _is_default(pose))
+    if not_given:
         vector_array(pose.position, 'base_pose.position')
         return False
     if not buffer.has_base:
@@ -146,8 +146,8 @@ def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twi
 
 def _is_default(pose: Pose) -> bool:
     """Return whether a pose is the default, ``NOT_GIVEN``."""
-    place, turn = pose.position, pose.orientation
-    return (turn.w, turn.x, turn.y, turn.z, place.x, place.y, place.z) == (1.0, *6 * (0.0,))
+    p, r = pose.position, pose.orientation
+    return (r.w, r.x, r.y, r.z, p.x, p.y, p.z) == (1.0, *6 * (0.0,))
 
 
 def _components(twist: Twist) -> tuple[float, ...]:

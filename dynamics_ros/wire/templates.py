@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .bytes_template import BytesTemplate, LayoutError, leaves
+from .bytes_template import BytesTemplate, LayoutError, numbers_of
 from .cdr import STAMP
 from .message_template import MessageTemplate
 
@@ -33,14 +33,14 @@ class ObjectTemplate(MessageTemplate):
         self.stamps = [memoryview(self._stamp)]
         self._paths = [path.split('.') for path in paths]
         self._headers = list(_headers(prototype))
-        self.numbers = tuple(np.array([*leaves(prototype, path)]) for path in paths)
+        self.numbers = tuple(np.array([*numbers_of(prototype, path)]) for path in paths)
 
     def packed(self) -> Any:
         """Return the message; it is the same object each time."""
-        for head in self._headers:
-            head.stamp.sec, head.stamp.nanosec = STAMP.unpack(self._stamp)
+        for header in self._headers:
+            header.stamp.sec, header.stamp.nanosec = STAMP.unpack(self._stamp)
         for path, values in zip(self._paths, self.numbers):
-            _put(self._message, path, iter(values.tolist()))
+            _write(self._message, path, iter(values.tolist()))
         return self._message
 
 
@@ -54,7 +54,7 @@ def message_template(prototype: Any, paths: Sequence[str]) -> MessageTemplate:
     try:
         return BytesTemplate(prototype, paths)
     except LayoutError as reason:
-        _say_once(f'messages are serialised each time, which is slower: {reason}')
+        _warn_once(f'messages are serialised each time, which is slower: {reason}')
         return ObjectTemplate(prototype, paths)
 
 
@@ -65,7 +65,7 @@ def fill(template: MessageTemplate, values: Iterable[Any]) -> None:
 
 
 @lru_cache(maxsize=64)
-def _say_once(text: str) -> None:
+def _warn_once(text: str) -> None:
     _log.warning(text)
 
 
@@ -78,22 +78,22 @@ def _headers(message: Any) -> Iterable[Any]:
                 yield from _headers(element)
 
 
-def _put(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
+def _write(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
     """Write numbers in order to a field and its subfields."""
     name, *rest = path
     value = getattr(message, name)
     if rest and rest[0].isdigit():
-        _put(value[int(rest[0])], rest[1:], numbers)
+        _write(value[int(rest[0])], rest[1:], numbers)
     elif isinstance(value, list):
         for element in value:
             inside = [rest] if rest else [[field] for field in element.get_fields_and_field_types()]
             for inner in inside:
-                _put(element, inner, numbers)
+                _write(element, inner, numbers)
     elif rest:
-        _put(value, rest, numbers)
+        _write(value, rest, numbers)
     elif hasattr(value, 'get_fields_and_field_types'):
         for field in value.get_fields_and_field_types():
-            _put(value, [field], numbers)
+            _write(value, [field], numbers)
     elif isinstance(value, float):
         setattr(message, name, next(numbers))
     elif isinstance(value, array):

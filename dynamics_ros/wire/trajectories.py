@@ -32,8 +32,8 @@ def motion_of(message: JointTrajectory) -> JointMotion:
         message.joint_names,
         [seconds(point.time_from_start) for point in points],
         _rows('positions', [point.positions for point in points], count),
-        _given('velocities', [point.velocities for point in points], count),
-        _given('accelerations', [point.accelerations for point in points], count),
+        _rows_if_given('velocities', [point.velocities for point in points], count),
+        _rows_if_given('accelerations', [point.accelerations for point in points], count),
     )
 
 
@@ -45,13 +45,13 @@ def fill_efforts(message: JointTrajectory, motion: JointMotion, efforts: Array) 
 
 
 def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:
-    wrong = next((i for i, row in enumerate(rows) if len(row) != count), None)
-    if wrong is not None:
-        problem = f'{len(rows[wrong])} in point {wrong}'
+    index = next((i for i, row in enumerate(rows) if len(row) != count), None)
+    if index is not None:
+        problem = f'{len(rows[index])} in point {index}'
         raise InvalidArgumentError(argument, problem, f'one for each of {count} joints')
     return list(rows)
 
 
-def _given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
+def _rows_if_given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
     """Return the rows, or None if no point has values."""
     return _rows(argument, rows, count) if any(len(row) for row in rows) else None

@@ -51,7 +51,7 @@ def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     if bounded and (item.type == NUMBERS or rule.may_be_infinite):
         each = 'each ' if item.type == NUMBERS else ''
         notes.append(each + item.range() + (' or inf' if rule.may_be_infinite else ''))
-    found = ParameterDescriptor(
+    result = ParameterDescriptor(
         name=item.name,
         type=ROS_TYPES[item.type].value,
         description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
@@ -60,11 +60,11 @@ def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     )
     if item.type is float and bounded and not rule.may_be_infinite:
         limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
-        found.floating_point_range = [limits]
+        result.floating_point_range = [limits]
     if item.type is int and bounded:
         low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
-        found.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
-    return found
+        result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    return result
 
 
 class ParameterSet(Generic[Settings]):
@@ -113,10 +113,10 @@ class ParameterSet(Generic[Settings]):
         Raises:
             DynamicsRosError: a check refuses the values.
         """
-        given = [self._parameter(self._declared[name], value) for name, value in values.items()]
+        changed = [self._parameter(self._declared[name], value) for name, value in values.items()]
         self._storing = True
         try:
-            result = self._node.set_parameters_atomically(given)
+            result = self._node.set_parameters_atomically(changed)
         finally:
             self._storing = False
         if not result.successful:
@@ -126,15 +126,15 @@ class ParameterSet(Generic[Settings]):
         """Return the current value of a parameter."""
         return _value(self.values, self._declared[name])
 
-    def understood(self, given: Parameter[Any]) -> Parameter[Any]:
+    def converted(self, parameter: Parameter[Any]) -> Parameter[Any]:
         """Convert a parameter to its declared type; return it unchanged if that fails."""
-        item = self._declared.get(given.name)
-        if item is None or given.type_ is Parameter.Type.NOT_SET:
-            return given
+        item = self._declared.get(parameter.name)
+        if item is None or parameter.type_ is Parameter.Type.NOT_SET:
+            return parameter
         try:
-            return self._parameter(item, item.typed(given.value))
+            return self._parameter(item, item.typed(parameter.value))
         except InvalidArgumentError:
-            return given  # ``_check`` refuses it with the reason
+            return parameter  # ``_check`` refuses it with the reason
 
     def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
         stored = list(value) if isinstance(value, tuple) else value
@@ -146,8 +146,8 @@ class ParameterSet(Generic[Settings]):
         # Declared without a type first: rclpy refuses integers for floating-point parameters, and
         # treats an empty list as bytes.
         free = [(item.name, None, ParameterDescriptor(dynamic_typing=True)) for item in items]
-        for item, given in zip(items, node.declare_parameters('', free), strict=True):
-            values = replaced(values, item.path, item.checked(given.value))
+        for item, parameter in zip(items, node.declare_parameters('', free), strict=True):
+            values = replaced(values, item.path, item.checked(parameter.value))
         # All at once: separate changes would each be published on /parameter_events.
         node.set_parameters_atomically(
             [self._parameter(item, _value(values, item)) for item in items]
@@ -158,14 +158,14 @@ class ParameterSet(Generic[Settings]):
 
     def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
         settings = self.values
-        for given in parameters:
-            item = self._declared.get(given.name)
+        for parameter in parameters:
+            item = self._declared.get(parameter.name)
             if item is not None:
-                settings = replaced(settings, item.path, item.checked(given.value))
+                settings = replaced(settings, item.path, item.checked(parameter.value))
         return settings
 
     def _check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        if not any(given.name in self._declared for given in parameters):
+        if not any(parameter.name in self._declared for parameter in parameters):
             # The current values may no longer fit the robot; that must not block other parameters.
             return SetParametersResult(successful=True)
         try:
@@ -180,9 +180,9 @@ class ParameterSet(Generic[Settings]):
         before = self.values
         self.values = self._candidate(parameters)
         changed = frozenset(
-            given.name
-            for given in parameters
-            if given.name in self._declared and self._differs(before, given.name)
+            parameter.name
+            for parameter in parameters
+            if parameter.name in self._declared and self._differs(before, parameter.name)
         )
         if changed and not self._storing:
             for listener in self._listeners:
@@ -202,12 +202,12 @@ _sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()
 """Parameter sets of each node."""
 
 
-def understood(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
+def converted(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
     """Convert the parameters of a request to the types with which a node has declared them.
 
     `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
     """
-    found = list(asked)
+    result = list(asked)
     for parameters in _sets.get(node, ()):
-        found = [parameters.understood(given) for given in found]
-    return found
+        result = [parameters.converted(parameter) for parameter in result]
+    return result

@@ -16,15 +16,15 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.rclpy_private import given_parameters
 from dynamics_ros.settings import meant, undeclared
 
-from .declaration import understood
+from .declaration import converted
 
 TYPE_DESCRIPTIONS = 'start_type_description_service'
 
-OF_RCLPY = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
+RCLPY_PREFIXES = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
 """Prefixes of parameters of rclpy, some only in newer versions or for some topics."""
 
 
-def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
+def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     """Report unknown parameters, now and in later requests to set parameters.
 
     An unknown parameter that is given for one node by name is an error, since it may be misspelt.
@@ -46,15 +46,15 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
             for name, given in given_parameters(node).items()
             if not node.has_parameter(name)
         }
-        for_all = _given_to_all(node) if unknown else frozenset()
+        for_all = _names_for_all_nodes(node) if unknown else frozenset()
         for name, value in unknown.items():
             if host is not None and host.has_parameter(name):
-                if _plain(value) != _plain(host.get_parameter(name).value):
+                if _comparable(value) != _comparable(host.get_parameter(name).value):
                     node.get_logger().warning(
                         f'{name!r} is a parameter of {host.get_name()} in this process: '
                         'not used here'
                     )
-            elif name not in for_all and not name.startswith(OF_RCLPY):
+            elif name not in for_all and not name.startswith(RCLPY_PREFIXES):
                 known = [*_names(node), *(_names(host) if host else ())]
                 refused.append(f'{node.get_name()} has no parameter {name!r}{meant(name, known)}')
             elif name.startswith(f'qos_overrides.{node.get_fully_qualified_name()}/'):
@@ -66,10 +66,10 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     if refused:
         raise DynamicsRosError('; '.join(refused))
     for node in nodes:
-        node.add_pre_set_parameters_callback(partial(_declared_ones, node))
+        node.add_pre_set_parameters_callback(partial(_checked_parameters, node))
 
 
-def _declared_ones(node: Node, asked: list[Parameter[Any]]) -> list[Parameter[Any]]:
+def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
     """Check that the parameters of a request exist, and convert them to their declared types.
 
     rclpy refuses unknown parameters without naming them. A node may have only one callback of this
@@ -78,40 +78,40 @@ def _declared_ones(node: Node, asked: list[Parameter[Any]]) -> list[Parameter[An
     Raises:
         ParameterNotDeclaredException: the node has no such parameter.
     """
-    for given in asked:
+    for given in requested:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{meant(given.name, _names(node))}'
             raise ParameterNotDeclaredException(problem)
-    return understood(node, asked)
+    return converted(node, requested)
 
 
 def _names(node: Node) -> list[str]:
     return list(node.get_parameters_by_prefix(''))
 
 
-def _given_to_all(node: Node) -> frozenset[str]:
+def _names_for_all_nodes(node: Node) -> frozenset[str]:
     """Return the names given for all nodes in a namespace: in /**, or by -p without a node name."""
     # Only ROS can tell which section applies to which node. Therefore this creates a node with a
     # name that nobody uses, and reads what it is given. It has no services, which DDS security may
     # not allow.
-    stranger = f'beside_{node.get_name()}'
+    probe_name = f'beside_{node.get_name()}'
     quiet = Parameter(TYPE_DESCRIPTIONS, Parameter.Type.BOOL, False)
-    other = Node(
-        stranger,
+    probe = Node(
+        probe_name,
         context=node.context,
         namespace=node.get_namespace(),
-        cli_args=['--ros-args', '-r', f'__node:={stranger}'],
+        cli_args=['--ros-args', '-r', f'__node:={probe_name}'],
         enable_rosout=False,
         start_parameter_services=False,
         parameter_overrides=[quiet],
     )
     try:
-        return frozenset(given_parameters(other))
+        return frozenset(given_parameters(probe))
     finally:
-        other.destroy_node()
+        probe.destroy_node()
 
 
-def _plain(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     """Convert a value for comparison; an empty list in a file has no type and is read as None."""
     if value is None:
         return []

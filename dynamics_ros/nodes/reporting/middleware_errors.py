@@ -13,16 +13,16 @@ from dynamics_ros.nodes.rclpy_private import RCL_ERROR
 MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
 """Errors raised when a publisher, subscription or service is not allowed or cannot be created."""
 
-_PLACE = re.compile(r'\s*, at \S+:\d+')
+_SOURCE_LOCATION = re.compile(r'\s*, at \S+:\d+')
 """Source location in an error text of ROS, which does not help users."""
 
 
 _WITHOUT_LOG = 'logging directory'
-_LOG_CURE = '; set HOME or ROS_LOG_DIR to a folder that may be written'
+_LOG_REMEDY = '; set HOME or ROS_LOG_DIR to a folder that may be written'
 """Remedy for system services, which often have no HOME, where ROS writes its logs."""
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the text of an error as one line, with the remedy if it is known."""
-    words = ' '.join(_PLACE.sub('', str(error)).split())
-    return words + _LOG_CURE if _WITHOUT_LOG in words else words
+    text = ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
+    return text + _LOG_REMEDY if _WITHOUT_LOG in text else text

@@ -17,18 +17,18 @@ from dynamics_ros.nodes.rclpy_private import log_for_callers_of
 _OWN_FILE = os.path.realpath(__file__)
 
 
-class Block(str):
+class MultilineText(str):
     """Text of several lines whose unprintable characters are already escaped."""
 
     __slots__ = ()
 
 
-def with_traceback(head: str, error: BaseException) -> Block:
+def with_traceback(head: str, error: BaseException) -> MultilineText:
     """Return a line followed by the indented traceback of an error."""
     trace = ''.join(traceback.format_tb(error.__traceback__)).splitlines()
-    told = f'{type(error).__name__}: {error}'
-    lines = [f'  {printable(line)}' for line in (*trace, told)]
-    return Block('\n'.join([printable(head), *lines]))
+    summary = f'{type(error).__name__}: {error}'
+    lines = [f'  {printable(line)}' for line in (*trace, summary)]
+    return MultilineText('\n'.join([printable(head), *lines]))
 
 
 class NodeLog(RcutilsLogger):
@@ -41,10 +41,10 @@ class NodeLog(RcutilsLogger):
         name: str | None = None,
         **options: Any,
     ) -> bool:
-        """Log one line, or a ``Block``; arguments as of ``RcutilsLogger.log``."""
+        """Log one line, or a ``MultilineText``; arguments as of ``RcutilsLogger.log``."""
         if not log_for_callers_of(_OWN_FILE):
             self.contexts.clear()  # else rclpy takes all messages to come from this line
-        text = message if isinstance(message, Block) else printable(str(message))
+        text = message if isinstance(message, MultilineText) else printable(str(message))
         if name is not None:
             options['name'] = name  # a keyword-only argument in Jazzy
         return super().log(text, severity, **options)

@@ -33,8 +33,8 @@ class RateLimit:
 class Burst:
     """Limits events to a maximum number within a sliding time window [s]."""
 
-    def __init__(self, most: int, seconds: float) -> None:
-        self._passed: deque[float] = deque(maxlen=most)
+    def __init__(self, max_count: int, seconds: float) -> None:
+        self._passed: deque[float] = deque(maxlen=max_count)
         self._seconds = seconds
 
     def passes(self, now: float) -> bool:

@@ -41,7 +41,7 @@ class Refusals:
         """Text of the oldest current refusal; '' without one."""
         return next(iter(self._texts.values()), '')
 
-    def note(self, subject: str, error: BaseException | None, consequence: str) -> None:
+    def record(self, subject: str, error: BaseException | None, consequence: str) -> None:
         """Record and log a refusal, or remove it.
 
         Args:

@@ -73,8 +73,8 @@ def failure(error: BaseException) -> Result:
     for kind, code in CODES:
         if isinstance(error, kind):
             return Result(code=code, message=str(error))
-    foreseen = isinstance(error, DynamicsRosError)
-    text = str(error) if foreseen else printable(f'{type(error).__name__}: {error}')
+    expected = isinstance(error, DynamicsRosError)
+    text = str(error) if expected else printable(f'{type(error).__name__}: {error}')
     return Result(code=Result.FAILURE, message=text)
 
 
@@ -110,12 +110,12 @@ class FaultLog:
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
             last = last.tb_next
-        place = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
+        location = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
         kind = f'{where}: {type(error).__name__}'
         with self._lock:
             self.counts[kind] += 1
-            if (kind, *place) in self._seen:
+            if (kind, *location) in self._seen:
                 return
-            self._seen.add((kind, *place))
+            self._seen.add((kind, *location))
         head = f'{where}: unexpected error (reported once, then counted)'
         self._node.get_logger().error(with_traceback(head, error))
