@@ -201,7 +201,7 @@ class JointStateReader:
                 layout.names = old.names
         self._layouts = [layout, *self._layouts[: MAX_LAYOUTS - 1]]
         self._last, values = layout, layout.read(data)
-        assert values is not None, 'a layout fits what it was made of'
+        assert values is not None, 'a layout reads the message that it was derived from'
         return values
 
     def read_all(self, messages: Sequence[bytes]) -> JointValues | None:

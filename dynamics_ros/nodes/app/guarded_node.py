@@ -178,7 +178,7 @@ class GuardedNode(Node):
             async def finish() -> None:
                 send(await response, header)
 
-            assert self.executor is not None, 'it has called the service'
+            assert self.executor is not None, 'the executor has called the service'
             self.executor.create_task(finish())
 
         service.send_response = send_when_done

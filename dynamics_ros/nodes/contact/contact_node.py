@@ -266,7 +266,7 @@ class Contact(Component):
 
     def _latest_estimates(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays]:
         """Return the estimators, state, external torques and arrays of the latest state."""
-        assert self._last is not None, 'else it is silent'
+        assert self._last is not None, 'outputs are computed only while the component is not silent'
         return self._last
 
     def _write_arrays(self) -> None:

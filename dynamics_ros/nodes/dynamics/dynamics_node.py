@@ -266,7 +266,7 @@ class Dynamics(Component):
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def _filled(self, template: MessageTemplate, kernel: Kernel) -> KernelMessage:
-        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        assert self.context.buffer is not None, 'outputs are computed only for a state'
         return KernelMessage(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
 
     # --- services -------------------------------------------------------------------------------

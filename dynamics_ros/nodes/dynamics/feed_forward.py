@@ -62,7 +62,7 @@ class TrajectoryEfforts:
         ]
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        assert self._context.executor is not None, 'it has called'
+        assert self._context.executor is not None, 'the executor has called this callback'
         self._context.executor.create_task(self._relay(message))
 
     async def _relay(self, message: JointTrajectory) -> None:

@@ -70,7 +70,7 @@ class TransformOutputs:
 
     def moving_message(self, tree: LinkTree, names: FrameNames, q: Array) -> KernelMessage:
         """Return the message of moving transforms, with the kernel that computes it from q (nq)."""
-        assert tree.transforms is not None, 'something moves'
+        assert tree.transforms is not None, 'the tree has moving links'
         paths = [f'transforms.{i}.transform' for i in range(len(tree.moving))]
         template: MessageTemplate = self.moving.template((*names, tree.moving), _empty, paths)
         return KernelMessage(template, (Step(tree.transforms, (q,), template.numbers),))

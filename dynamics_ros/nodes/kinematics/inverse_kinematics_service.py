@@ -244,7 +244,7 @@ class InverseKinematicsService:
     def _posture(self, request: Any, seed: RequestedState) -> Array | str | None:
         if request.posture == Request.POSTURE_GIVEN:
             buffer, state = self._context.buffer, request.posture_state
-            assert buffer is not None, 'there is a seed'
+            assert buffer is not None, 'a seed requires a buffer'
             return with_positions(buffer, seed.q, state, 'posture_state')
         if request.posture_state.name:
             problem = f'given beside posture {request.posture}'

@@ -239,7 +239,7 @@ class Kinematics(Component):
         return tf.moving_message(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
-        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        assert self.context.buffer is not None, 'outputs are computed only for a state'
         return self.context.buffer
 
     def _markers_message(self, prepared: Prepared) -> KernelMessage:

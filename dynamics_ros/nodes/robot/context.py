@@ -147,7 +147,7 @@ class RobotContext:
 
         Arguments, result and errors as of ``RequestKernels.compute``.
         """
-        assert self.executor is not None, 'start() comes first'
+        assert self.executor is not None, 'start() must be called first'
         return await self._requests.compute(self.executor, robot, kernels, function, worker)
 
     def _set_busy(self, busy: bool) -> None:
@@ -240,7 +240,7 @@ class RobotContext:
             except Exception as error:
                 component.failed(error)
         if answer:
-            assert self.buffer is not None, 'the state comes out of it'
+            assert self.buffer is not None, 'the state comes from the buffer'
             self.buffer.answer(state)
             self._publish_outputs(state)
 

@@ -154,7 +154,7 @@ class Diagnostics:
         if self._refused_total() > self._refused:
             return DiagnosticStatus.WARN, 'publishing; some messages were refused'
         if self._recently_jumped():
-            assert context.buffer is not None, 'its clock has jumped'
+            assert context.buffer is not None, 'a clock jump requires a buffer'
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if inputs.state.stale:
             return DiagnosticStatus.WARN, f'publishing; {describe_stale(inputs.state)}'

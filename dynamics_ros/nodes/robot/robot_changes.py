@@ -94,7 +94,7 @@ class RobotChanges:
         Returns:
             Future that completes when the change takes effect, with an error if it is refused.
         """
-        assert self._executor is not None, 'start() comes first'
+        assert self._executor is not None, 'start() must be called first'
         self._busy(True)
         future = self._builder.change(self._executor, subject, values, always=always)
         future.add_done_callback(self._on_done)

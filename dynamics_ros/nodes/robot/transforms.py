@@ -76,7 +76,7 @@ class Transforms:
         Raises:
             TransformError: tf has no such transform, or it is too old.
         """
-        assert self._tf2 is not None, 'listen() comes first'
+        assert self._tf2 is not None, 'subscribe() must be called first'
         try:
             message = self._buffer.lookup_transform(
                 parent, child, Time(), Duration(seconds=timeout)
