@@ -121,8 +121,8 @@ def _copies(source: Array, entries: Any, target: Array) -> Iterator[Copy]:
     if isinstance(entries, slice):
         yield Copy(source[entries], target)
         return
-    for i, place in enumerate(entries.tolist()):
-        yield Copy(source[place : place + 1], target[i : i + 1])
+    for i, entry in enumerate(entries.tolist()):
+        yield Copy(source[entry : entry + 1], target[i : i + 1])
 
 
 def contact_state_message(
@@ -131,7 +131,7 @@ def contact_state_message(
     report: ContactReport,
     torques: Array,
     thresholds: Array,
-    place: ContactLocation | None,
+    location: ContactLocation | None,
     known: bool,
     frame_id: str,
     point_frame_id: str,
@@ -144,17 +144,17 @@ def contact_state_message(
         report: the detected contact.
         torques: external torques (nv).
         thresholds: thresholds of contact and of collision (2, nv).
-        place: location of the contact, or None.
+        location: location of the contact, or None.
         known: whether the point of the location is reliable.
         frame_id: frame id of the root.
         point_frame_id: frame id of the link with the point; '' without a location.
     """
-    names, link = pipeline.joint_names, place.link if place else report.link
+    names, link = pipeline.joint_names, location.link if location else report.link
     latched = report.collision_latched
     key = StateKey(frame_id, int(report.state), link, known, point_frame_id, latched, names)
     template = templates(key, empty_state, STATE_NUMBERS)
     torque, contact, collision, *where = template.numbers
-    for numbers, value in zip(where, _location_numbers(place), strict=True):
+    for numbers, value in zip(where, _location_numbers(location), strict=True):
         numbers[:] = value
     order = pipeline.joint_indices
     pairs = (torques, torque), (thresholds[0], contact), (thresholds[1], collision)
@@ -292,11 +292,18 @@ def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
     )
 
 
-def _location_numbers(place: ContactLocation | None) -> tuple[Any, ...]:
+def _location_numbers(location: ContactLocation | None) -> tuple[Any, ...]:
     """Return link_probability, misfit, point, normal, force, point_deviation of a ContactState."""
-    if place is None:
+    if location is None:
         return 0.0, 0.0, ORIGIN, ORIGIN, ORIGIN, np.inf
-    return place.probability, place.misfit, place.point, place.normal, place.force, place.deviation
+    return (
+        location.probability,
+        location.misfit,
+        location.point,
+        location.normal,
+        location.force,
+        location.deviation,
+    )
 
 
 def empty_wrench(frame_id: str) -> WrenchStamped:

@@ -29,7 +29,7 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.excitation.way import Motion
 from dynamics_ros.identification.uncertainty import Recorder
-from dynamics_ros.nodes.app.signals import ending
+from dynamics_ros.nodes.app.signals import ending_signals
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -162,7 +162,7 @@ class Mover:
     @contextmanager
     def _signals_kept(self) -> Iterator[None]:
         """Defers signals that would end the process while the robot moves."""
-        before = {number: signal.signal(number, self._interrupt) for number in ending()}
+        before = {number: signal.signal(number, self._interrupt) for number in ending_signals()}
         try:
             yield
         finally:

@@ -16,10 +16,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from .signals import ending
+from .signals import ending_signals
 
 
-def _end_at_once(_number: int, _frame: Any) -> NoReturn:
+def _exit_immediately(_number: int, _frame: Any) -> NoReturn:
     # Nothing needs cleanup yet. Before rclpy.init, ``executor.run`` installs its own handlers.
     os._exit(0)
 
@@ -45,19 +45,19 @@ def _run(module: str, function: str = 'main') -> NoReturn:
     # Objects made at start live as long as the process, so collections during start find nothing.
     # The executor enables the garbage collector again.
     gc.disable()
-    for number in ending():
-        signal.signal(number, _end_at_once)
+    for number in ending_signals():
+        signal.signal(number, _exit_immediately)
     getattr(import_module(f'dynamics_ros.{module}'), function)()
     raise AssertionError('that ends the process')
 
 
-ALONE = 'nodes.executables.alone'
+SINGLE_NODE = 'nodes.executables.single_node'
 
-cartesian_servo_node = partial(_run, ALONE, 'cartesian_servo_node')
-contact_node = partial(_run, ALONE, 'contact_node')
-dynamics_node = partial(_run, ALONE, 'dynamics_node')
-impedance_controller_node = partial(_run, ALONE, 'impedance_controller_node')
-kinematics_node = partial(_run, ALONE, 'kinematics_node')
+cartesian_servo_node = partial(_run, SINGLE_NODE, 'cartesian_servo_node')
+contact_node = partial(_run, SINGLE_NODE, 'contact_node')
+dynamics_node = partial(_run, SINGLE_NODE, 'dynamics_node')
+impedance_controller_node = partial(_run, SINGLE_NODE, 'impedance_controller_node')
+kinematics_node = partial(_run, SINGLE_NODE, 'kinematics_node')
 
 composed = partial(_run, 'nodes.executables.composed')
 

@@ -25,7 +25,7 @@ from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
-from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
 from dynamics_ros.nodes.reporting.node_log import NodeLog
 from dynamics_ros.nodes.reporting.rate_limits import Burst
 from dynamics_ros.nodes.reporting.results import FaultLog
@@ -34,7 +34,7 @@ from dynamics_ros.wire.fallbacks import Fallback, forced
 
 from . import command_line
 from .dds_timer_threads import schedule_timers_as_batch
-from .signals import ending
+from .signals import ending_signals
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
@@ -79,7 +79,7 @@ def run(build: Callable[[], Application], arguments: Sequence[str] | None = None
         arguments: arguments of the command line; None for those of the process.
     """
     try:
-        code = _until_a_signal(build, arguments)
+        code = _run_until_signal(build, arguments)
     except BaseException:
         traceback.print_exc()
         code = 1
@@ -90,40 +90,40 @@ def run(build: Callable[[], Application], arguments: Sequence[str] | None = None
     os._exit(code)
 
 
-def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] | None) -> int:
+def _run_until_signal(build: Callable[[], Application], arguments: Sequence[str] | None) -> int:
     # The handler of rclpy shuts the context down during a callback, which then raises, or crashes
     # the events executor; that of Python raises KeyboardInterrupt in a callback. Here a signal only
     # writes to a pipe, and the executor stops between two events.
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell)
-    numbers = ending()
-    for number in numbers:
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(write_fd, False)
+    signal.set_wakeup_fd(write_fd)
+    signals = ending_signals()
+    for number in signals:
         signal.signal(number, lambda *_: None)
-    given = sys.argv[1:] if arguments is None else arguments
-    if command_line.wants_help(given):
+    command = sys.argv[1:] if arguments is None else arguments
+    if command_line.wants_help(command):
         print(command_line.usage(), end='')
         return 0
     try:
         try:
-            command_line.check(given)
+            command_line.check(command)
             fallbacks.check()
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except (DynamicsRosError, RuntimeError) as error:
-            print(f'cannot start: {in_words(error)}', file=sys.stderr)
+            print(f'cannot start: {describe_error(error)}', file=sys.stderr)
             return 1
         try:
-            return _run(build, told)
+            return _run_nodes(build, read_fd)
         finally:
             # A second signal must not interrupt the clean-up, nor print a traceback.
-            for number in numbers:
+            for number in signals:
                 signal.signal(number, signal.SIG_IGN)
             rclpy.try_shutdown()
     except (KeyboardInterrupt, ExternalShutdownException):
         return 0
 
 
-def _run(build: Callable[[], Application], told: int) -> int:
+def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
     log = LibraryLog(NodeLog(LIBRARY))
     try:
         application = build()
@@ -135,7 +135,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
             return 0
         if not isinstance(error, MIDDLEWARE_ERRORS):
             raise
-        print(f'cannot start: {in_words(error)}', file=sys.stderr)
+        print(f'cannot start: {describe_error(error)}', file=sys.stderr)
         return 1
     log.logger = application.nodes[0].get_logger()
     executor = make_executor()
@@ -148,7 +148,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     schedule_timers_as_batch()
     try:
-        spin(executor, application.nodes[0], _signal(executor, told))
+        spin(executor, application.nodes[0], _signal_future(executor, read_fd))
     finally:
         try:
             application.context.end()
@@ -157,16 +157,16 @@ def _run(build: Callable[[], Application], told: int) -> int:
     return 0
 
 
-def _signal(executor: Executor, told: int) -> Future[None]:
+def _signal_future(executor: Executor, read_fd: int) -> Future[None]:
     """Return a future that completes when a byte arrives through the pipe."""
-    ended: Future[None] = Future(executor=executor)
+    received: Future[None] = Future(executor=executor)
 
     def wait() -> None:
-        os.read(told, 1)
-        executor.create_task(ended.set_result, None)
+        os.read(read_fd, 1)
+        executor.create_task(received.set_result, None)
 
     threading.Thread(target=wait, name='signals', daemon=True).start()
-    return ended
+    return received
 
 
 def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> None:
@@ -181,8 +181,8 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         RuntimeError: the executor has raised more than ``MAX_FAULTS`` errors in a short time.
     """
     end = Future() if end is None else end
-    faults, budget = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
-    while budget.passes(time.monotonic()):
+    faults, limit = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
+    while limit.passes(time.monotonic()):
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):

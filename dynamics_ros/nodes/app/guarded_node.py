@@ -91,9 +91,9 @@ class GuardedNode(Node):
         middleware for each of them.
         """
         if msg_type is Clock:
-            callback = self._sane_clock(callback)
+            callback = self._valid_clock(callback)
         if not options.pop('raw', False):
-            callback = self._reading(msg_type, callback)
+            callback = self._deserializing(msg_type, callback)
         guarded = self._guarded(self._counting_malformed(callback, topic), topic)
         return super().create_subscription(msg_type, topic, guarded, *rest, raw=True, **options)
 
@@ -109,9 +109,9 @@ class GuardedNode(Node):
     ) -> Service[Any, Any]:
         """Create a service; arguments as of ``rclpy.node.Node``."""
         if srv_type is SetParameters:
-            callback = _one_by_one(callback)
+            callback = _set_one_by_one(callback)
         elif srv_type is SetParametersAtomically:
-            callback = _all_readable(callback)
+            callback = _check_all_readable(callback)
         guarded = self.guarded_service(srv_type, srv_name, callback)
         if iscoroutinefunction(guarded):
             # In an exclusive group, all other callbacks would wait while the coroutine waits.
@@ -153,11 +153,11 @@ class GuardedNode(Node):
         def answer(request: Any, response: Any) -> Any:
             try:
                 check_size(request)
-                answered = callback(request, response)
-                text = getattr(answered, 'message', None)
+                completed = callback(request, response)
+                text = getattr(completed, 'message', None)
                 if isinstance(text, str):  # of std_srvs; those with a Result come from ``failure``
-                    answered.message = printable(text)
-                return answered
+                    completed.message = printable(text)
+                return completed
             except Exception as error:
                 return refusal(error)
 
@@ -178,7 +178,7 @@ class GuardedNode(Node):
             async def finish() -> None:
                 send(await response, header)
 
-            assert self.executor is not None, 'it has called the service'
+            assert self.executor is not None, 'the executor has called the service'
             self.executor.create_task(finish())
 
         service.send_response = send_when_done
@@ -196,17 +196,17 @@ class GuardedNode(Node):
     def _counting_malformed(
         self, callback: Callable[[bytes], None], topic: str
     ) -> Callable[[bytes], None]:
-        def take(data: bytes) -> None:
+        def handle(data: bytes) -> None:
             try:
                 callback(data)
             except MalformedMessageError:
-                told = f'message on {topic} refused: {len(data)} malformed bytes'
-                self._ignore(f'malformed bytes on {topic}', told)
+                text = f'message on {topic} refused: {len(data)} malformed bytes'
+                self._ignore(f'malformed bytes on {topic}', text)
 
-        return take
+        return handle
 
     @staticmethod
-    def _reading(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:
+    def _deserializing(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:
         def read(data: bytes) -> None:
             callback(deserialized(data, kind))
 
@@ -218,18 +218,18 @@ class GuardedNode(Node):
         if self.ignored[reason] == 1:
             self.get_logger().error(f'{text}; from now on diagnostics counts such messages')
 
-    def _sane_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
+    def _valid_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
         """Wrap the callback of rclpy's time source, which raises for a negative time."""
 
-        def take(message: Clock) -> None:
+        def handle(message: Clock) -> None:
             stamp = message.clock
             if stamp.sec >= 0 and stamp.nanosec < NANOSECONDS:
                 callback(message)
                 return
-            told = f'/clock ignored: {stamp.sec} s and {stamp.nanosec} ns'
-            self._ignore('a /clock that is no time', told)
+            text = f'/clock ignored: {stamp.sec} s and {stamp.nanosec} ns'
+            self._ignore('a /clock that is no time', text)
 
-        return take
+        return handle
 
 
 def check_size(request: Any) -> None:
@@ -258,9 +258,9 @@ def refused(kind: Any, error: Exception) -> Any:
     """
     response, result = kind.Response(), failure(error)
     if kind is SetParameters:
-        response.results = [_not_set(result.message)]
+        response.results = [_failed_result(result.message)]
     elif kind is SetParametersAtomically:
-        response.result = _not_set(result.message)
+        response.result = _failed_result(result.message)
     elif hasattr(response, 'result') and isinstance(response.result, type(result)):
         response.result = result
     elif hasattr(response, 'message'):
@@ -274,24 +274,24 @@ def _printable(result: SetParametersResult) -> SetParametersResult:
     return result
 
 
-def _not_set(reason: str) -> SetParametersResult:
+def _failed_result(reason: str) -> SetParametersResult:
     return SetParametersResult(successful=False, reason=reason)
 
 
-def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
+def _set_one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the callback of SetParameters so that it sets each readable parameter.
 
     The callback of rclpy fails at the first parameter that it cannot read.
     """
 
     def answer(request: Any, response: Any) -> Any:
-        for one in request.parameters:
+        for parameter in request.parameters:
             try:
-                _check_readable(one)
+                _check_readable(parameter)
             except InvalidArgumentError as error:
-                response.results.append(_not_set(str(error)))
+                response.results.append(_failed_result(str(error)))
             else:
-                single = SetParameters.Request(parameters=[one])
+                single = SetParameters.Request(parameters=[parameter])
                 results = callback(single, SetParameters.Response()).results
                 response.results += map(_printable, results)
         return response
@@ -299,10 +299,10 @@ def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def _all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
+def _check_all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
     def answer(request: Any, response: Any) -> Any:
-        for one in request.parameters:
-            _check_readable(one)
+        for parameter in request.parameters:
+            _check_readable(parameter)
         response = callback(request, response)
         response.result = _printable(response.result)
         return response

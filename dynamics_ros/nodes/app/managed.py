@@ -17,8 +17,8 @@ from .guarded_node import GuardedNode
 UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED = 'unconfigured', 'inactive', 'active', 'finalized'
 
 
-class Commander(Protocol):
-    """Interface of the callbacks that a managed node calls in its transitions."""
+class LifecycleCallbacks(Protocol):
+    """Interface of the methods that a managed node calls in its transitions."""
 
     def configure(self) -> None:
         """Prepare for commands, such as by creating publishers.
@@ -50,7 +50,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         GuardedNode.__init__(self, name, **options)
         self.lifecycle = UNCONFIGURED
         self.refusal = ''
-        self._commander: Commander | None = None
+        self._commander: LifecycleCallbacks | None = None
         self._on_change: Callable[[], None] = lambda: None
 
     @property
@@ -63,7 +63,9 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         """Whether commands may be sent."""
         return self.lifecycle == ACTIVE
 
-    def manage(self, commander: Commander, on_change: Callable[[], None] = lambda: None) -> None:
+    def manage(
+        self, commander: LifecycleCallbacks, on_change: Callable[[], None] = lambda: None
+    ) -> None:
         """Create the services of a managed node; may be called once.
 
         Args:
@@ -110,37 +112,37 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``configure`` of the commander."""
         assert self._commander is not None
-        return self._pass('configure', INACTIVE, self._commander.configure)
+        return self._transition('configure', INACTIVE, self._commander.configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``activate`` of the commander."""
         assert self._commander is not None
-        return self._pass('activate', ACTIVE, self._commander.activate)
+        return self._transition('activate', ACTIVE, self._commander.activate)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``deactivate`` of the commander, which brings the robot to rest."""
         assert self._commander is not None
         # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send any.
         self.lifecycle = INACTIVE
-        return self._pass('deactivate', INACTIVE, self._commander.deactivate)
+        return self._transition('deactivate', INACTIVE, self._commander.deactivate)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``cleanup`` of the commander."""
         assert self._commander is not None
-        return self._pass('clean up', UNCONFIGURED, self._commander.cleanup)
+        return self._transition('clean up', UNCONFIGURED, self._commander.cleanup)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up for good."""
-        return self._pass('shut down', FINALIZED, self._retreat)
+        return self._transition('shut down', FINALIZED, self._deactivate_and_clean_up)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up after a failed transition; keep its reason."""
         refusal = self.refusal
-        result = self._pass('recover', UNCONFIGURED, self._retreat)
+        result = self._transition('recover', UNCONFIGURED, self._deactivate_and_clean_up)
         self.refusal = refusal
         return result
 
-    def _retreat(self) -> None:
+    def _deactivate_and_clean_up(self) -> None:
         """Deactivate, if active, and clean up."""
         assert self._commander is not None
         was_active, self.lifecycle = self.active, INACTIVE
@@ -148,7 +150,9 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             self._commander.deactivate()
         self._commander.cleanup()
 
-    def _pass(self, verb: str, goal: str, action: Callable[[], None]) -> TransitionCallbackReturn:
+    def _transition(
+        self, verb: str, goal: str, action: Callable[[], None]
+    ) -> TransitionCallbackReturn:
         """Run the action of a transition; log and store the reason if it fails.
 
         Args:
@@ -163,8 +167,10 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             self.refusal = f'cannot {verb}: {error}'
             self.get_logger().error(self.refusal)
             # FAILURE returns to the previous state, which is correct only if a start has failed.
-            begins = goal in (INACTIVE, ACTIVE) and verb != 'deactivate'
-            result = TransitionCallbackReturn.FAILURE if begins else TransitionCallbackReturn.ERROR
+            is_start = goal in (INACTIVE, ACTIVE) and verb != 'deactivate'
+            result = (
+                TransitionCallbackReturn.FAILURE if is_start else TransitionCallbackReturn.ERROR
+            )
         except Exception as error:
             # rclpy would not report the error.
             self.refusal = f'cannot {verb}: {type(error).__name__}: {error}'

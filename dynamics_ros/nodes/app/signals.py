@@ -7,7 +7,7 @@ from __future__ import annotations
 import signal
 
 
-def ending() -> tuple[signal.Signals, ...]:
+def ending_signals() -> tuple[signal.Signals, ...]:
     """Return SIGINT, SIGTERM, and SIGHUP unless that is ignored, as under nohup."""
     hangup = getattr(signal, 'SIGHUP', None)
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:

@@ -105,19 +105,19 @@ class Worker:
             try:
                 result = job.function()
             except Exception as error:
-                _tell(job.executor, job.future.set_exception, error)
+                _complete(job.executor, job.future.set_exception, error)
                 del error
             else:
-                _tell(job.executor, job.future.set_result, result)
+                _complete(job.executor, job.future.set_result, result)
                 del result
             self.free_since = time.monotonic()
             # The next function may come much later; do not keep this one alive until then.
             del job
 
 
-def _tell(executor: Executor, tell: Callable[[Any], None], outcome: Any) -> None:
+def _complete(executor: Executor, complete: Callable[[Any], None], outcome: Any) -> None:
     try:
-        executor.create_task(tell, outcome)
+        executor.create_task(complete, outcome)
     except Exception:
         # While the process ends, the executor may already be destroyed, and nobody waits.
         if rclpy.ok():

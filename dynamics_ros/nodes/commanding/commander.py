@@ -24,7 +24,7 @@ from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
 
-from .rivals import Rivals
+from .other_publishers import OtherPublishers
 from .targets import Frames, Target
 
 # Only the newest command counts. Best effort matches publishers of either reliability.
@@ -59,11 +59,11 @@ class CommandTopic(Protocol):
 
 
 Settings = TypeVar('Settings', bound=CommanderSettings)
-Sent = TypeVar('Sent', bound=CommandTopic)
+Topic = TypeVar('Topic', bound=CommandTopic)
 State = TypeVar('State', bound=Status)
 
 
-class Commander(Component, Generic[Settings, Sent, State]):
+class Commander(Component, Generic[Settings, Topic, State]):
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
@@ -89,21 +89,23 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self.standstill = Standstill()
         self.state: RobotState | None = None
         self.paused = False
-        self.commands: Sent | None = None
+        self.commands: Topic | None = None
         self.status = status
-        self._rivals = Rivals(node)
+        self._other_publishers = OtherPublishers(node)
         self._target_topics: list[str] = []
         self._managed = node
         self._tick_time = 0.0
 
-    def listen(self, kinds: Iterable[type[Target]]) -> None:
+    def subscribe_targets(self, kinds: Iterable[type[Target]]) -> None:
         """Create the subscriptions to targets of these types, the timer and the services."""
         node = self._managed
         for kind in kinds:
-            taken = partial(self._on_target, kind)
+            callback = partial(self._on_target, kind)
             topic = f'~/{kind.name}'
-            heard = node.create_subscription(kind.message, topic, taken, COMMAND_QOS, raw=True)
-            self._target_topics.append(heard.topic_name)
+            subscription = node.create_subscription(
+                kind.message, topic, callback, COMMAND_QOS, raw=True
+            )
+            self._target_topics.append(subscription.topic_name)
         node.create_service(SetBool, '~/pause', self._on_pause)
         # A steady timer, so that a stopped simulated clock does not leave the robot moving.
         self._timer = steady_timer(node, self.period, self._on_timer)
@@ -123,11 +125,11 @@ class Commander(Component, Generic[Settings, Sent, State]):
         return self._managed.active
 
     @property
-    def rivals(self) -> str:
+    def other_publishers(self) -> str:
         """Description of other publishers of commands or targets; '' if there are none."""
         if self.commands is None or not self.active:
             return ''
-        return self._rivals.told(self.commands.output.topic, self._target_topics)
+        return self._other_publishers.describe(self.commands.output.topic, self._target_topics)
 
     @property
     def lifecycle(self) -> str:
@@ -149,7 +151,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
     # --- methods of subclasses ------------------------------------------------------------------
 
     @abstractmethod
-    def take(self, kind: Any, data: bytes, state: RobotState) -> None:
+    def follow_target(self, kind: Any, data: bytes, state: RobotState) -> None:
         """Follow a new target from the current state.
 
         Args:
@@ -172,7 +174,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         """
 
     @abstractmethod
-    def tell_lifecycle(self) -> None:
+    def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
 
     @abstractmethod
@@ -205,13 +207,13 @@ class Commander(Component, Generic[Settings, Sent, State]):
 
     def details(self) -> dict[str, str]:
         """Return the status and the lifecycle state."""
-        return {self.status.subject: self.status.said, 'lifecycle': self.lifecycle}
+        return {self.status.subject: self.status.text, 'lifecycle': self.lifecycle}
 
     # --- called by rclpy ------------------------------------------------------------------------
 
     def _on_target(self, kind: Any, data: bytes) -> None:
         if self.state is not None and self.active and not self.paused:
-            self.take(kind, data, self.state)
+            self.follow_target(kind, data, self.state)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.paused = bool(request.data)
@@ -230,5 +232,5 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self.tick(now, elapsed)
 
     def _on_lifecycle(self) -> None:
-        self.tell_lifecycle()
-        self.context.tell_change()
+        self.report_lifecycle()
+        self.context.notify_change()

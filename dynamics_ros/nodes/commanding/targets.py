@@ -21,7 +21,7 @@ from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
 
-LARGEST = 1e6
+MAX_VALUE = 1e6
 """Largest number in a target [m/s, rad/s, m, N or Nm]; more is implausible and may overflow."""
 
 MAX_BYTES = 1 << 16
@@ -60,18 +60,18 @@ class Frames:
         root = self._context.root_frame_id()
         if frame_id in ('', robot.root_frame, root):
             return np.eye(4)
-        frame = self._context.names.inside(frame_id)
+        frame = self._context.names.frame_of(frame_id)
         if frame in robot.frame_names:
             return robot.forward_kinematics(q, frame)
         try:
-            self._transforms.listen()
+            self._transforms.subscribe()
             return self._transforms.pose(root, frame_id, max_age=self._max_age())
         except TransformError as error:
             unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
             raise TransformError(f'{unknown}; {error}') from None
 
 
-def check_size(argument: str, numbers: Array, largest: float = LARGEST) -> None:
+def check_size(argument: str, numbers: Array, largest: float = MAX_VALUE) -> None:
     """Check that no number of an array is implausibly large.
 
     Args:
@@ -82,9 +82,9 @@ def check_size(argument: str, numbers: Array, largest: float = LARGEST) -> None:
     Raises:
         InvalidArgumentError: a number is larger.
     """
-    found = float(np.abs(numbers).max())
-    if found > largest:
-        raise InvalidArgumentError(argument, f'has {found:g}', f'numbers up to {largest:g}')
+    size = float(np.abs(numbers).max())
+    if size > largest:
+        raise InvalidArgumentError(argument, f'has {size:g}', f'numbers up to {largest:g}')
 
 
 def read_command(kind: Any, data: bytes) -> Any:
@@ -126,29 +126,29 @@ class Target(ABC):
             DynamicsRosError: the message is invalid, or its frame is unknown.
         """
         self.received, self.waited = time.monotonic(), 0.0
-        self._take(message, frames, q)
+        self._parse(message, frames, q)
 
     @abstractmethod
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
         """Read a message; arguments and errors as of the constructor."""
 
 
 class VectorTarget(Target):
     """Target that is a 6-vector, linear then angular, in a frame that may move with the robot."""
 
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
-        self._values = self._read(message)
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
+        self._values = self._vector(message)
         check_size(self.name, self._values)
         self._frame_id, self._frames = message.header.frame_id, frames
         frames.pose(self._frame_id, q)
 
     @staticmethod
     @abstractmethod
-    def _read(message: Any) -> Array:
+    def _vector(message: Any) -> Array:
         """Return the vector (6) of a message, expressed in the frame of the message."""
 
     @property
-    def lengths(self) -> tuple[float, float]:
+    def norms(self) -> tuple[float, float]:
         """Norms of the linear and of the angular part."""
         linear, angular = np.linalg.norm(self._values.reshape(2, 3), axis=1).tolist()
         return linear, angular
@@ -170,7 +170,7 @@ class TwistTarget(VectorTarget):
     message = TwistStamped
 
     @staticmethod
-    def _read(message: Any) -> Array:
+    def _vector(message: Any) -> Array:
         return twist_array(message.twist, 'twist_command.twist')
 
 
@@ -181,7 +181,7 @@ class WrenchTarget(VectorTarget):
     message = WrenchStamped
 
     @staticmethod
-    def _read(message: Any) -> Array:
+    def _vector(message: Any) -> Array:
         return wrench_array(message.wrench, 'wrench_command.wrench')
 
 
@@ -195,7 +195,7 @@ class PoseTarget(Target):
     name = 'pose_command'
     message = PoseStamped
 
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
         pose = pose_matrix(message.pose, 'pose_command.pose')
         check_size('pose_command.pose.position', pose[:3, 3])
         self.pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)

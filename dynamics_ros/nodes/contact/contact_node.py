@@ -28,7 +28,7 @@ from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.contact_markers import Sizes, arrows_removed, filled_markers
+from dynamics_ros.wire.contact_markers import Sizes, deleted_arrows, filled_markers
 from dynamics_ros.wire.contact_messages import (
     CopiedMessage,
     contact_state_message,
@@ -44,7 +44,7 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .calibrate_action import CalibrateAction
-from .place import ContactPlace
+from .localization import ContactLocalization
 
 NAME = 'contact_node'
 
@@ -75,7 +75,7 @@ class StateArrays(NamedTuple):
     offset: Array
 
     @classmethod
-    def joints(cls, nq: int, nv: int) -> StateArrays:
+    def zeros(cls, nq: int, nv: int) -> StateArrays:
         """Return arrays of zeros for a robot with ``nq`` coordinates and ``nv`` velocities."""
         return cls(np.zeros(nq), np.zeros(nv), np.zeros((2, nv)), np.zeros(nv))
 
@@ -93,8 +93,10 @@ class Contact(Component):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
-        self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
-        self._arrays, self._offset = StateArrays.joints(0, 0), np.zeros(0)
+        self._location = ContactLocalization(
+            context, lambda: self.parameters.values.location, self.faults
+        )
+        self._arrays, self._offset = StateArrays.zeros(0, 0), np.zeros(0)
         self._last: tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays] | None = None
         self._estimation: Step | None = None
         self._wrench_outputs: list[tuple[Output, Output]] = []
@@ -142,9 +144,9 @@ class Contact(Component):
             self._delete_arrows(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
         robot = prepared.robot
-        self._arrays, self._offset = StateArrays.joints(robot.nq, robot.nv), np.zeros(0)
+        self._arrays, self._offset = StateArrays.zeros(robot.nq, robot.nv), np.zeros(0)
         self._estimation = self._last = None
-        self._place.adopt(prepared)
+        self._location.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of markers and import those of calibrate."""
@@ -172,7 +174,7 @@ class Contact(Component):
             | {
                 'observer: last start': self._pipeline.observer.restart,
                 'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
-                'collision geometry': self._place.status,
+                'collision geometry': self._location.status,
                 'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
             }
             | _adaptation_details(self._pipeline)
@@ -191,11 +193,7 @@ class Contact(Component):
             self.context.changes.rebuild(NAME)
 
     async def _put_in_force(self, values: Mapping[str, Any]) -> ContactPipeline:
-        """Set parameters by name, rebuild the estimators, clear the tare; return the estimators.
-
-        Raises:
-            DynamicsRosError: the values are invalid for this robot, or there is no robot.
-        """
+        """Set parameters by name, rebuild the estimators, clear the tare; return the estimators."""
         self.parameters.store(values)
         await self.context.changes.change(NAME, always=True)
         if self._pipeline is None or self.problem:
@@ -218,7 +216,7 @@ class Contact(Component):
             return
         judged = pipeline.judged or state
         self._last = pipeline, judged, external, self._arrays
-        self._place.update(judged, external)
+        self._location.update(judged, external)
 
     def groups(self) -> list[Group]:
         """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
@@ -242,7 +240,7 @@ class Contact(Component):
         for i, (wrench, estimate) in enumerate(self._wrench_outputs):
             axes = pipeline.estimator.axes[i]
             in_root = axes == pipeline.robot.root_frame
-            frame_id = root if in_root else self.context.names.outside(axes)
+            frame_id = root if in_root else self.context.names.frame_id_of(axes)
             for output, rate, make in (
                 (wrench, rates.wrench, partial(self._wrench_message, i, wrench, frame_id)),
                 (estimate, rates.estimate, partial(self._estimate_message, i, estimate, frame_id)),
@@ -268,7 +266,7 @@ class Contact(Component):
 
     def _latest_estimates(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays]:
         """Return the estimators, state, external torques and arrays of the latest state."""
-        assert self._last is not None, 'else it is silent'
+        assert self._last is not None, 'outputs are computed only while the component is not silent'
         return self._last
 
     def _write_arrays(self) -> None:
@@ -288,8 +286,9 @@ class Contact(Component):
     def _contact_variant(self) -> Hashable:
         """Return the content of a contact state that requires a new message when it changes."""
         _, _, external, _ = self._latest_estimates()
-        place = self._place.latest
-        return external.report, place, place is not None and self._place.known(place)
+        location = self._location.latest
+        reliable = location is not None and self._location.is_reliable(location)
+        return external.report, location, reliable
 
     def _wrench_variant(self) -> Hashable:
         """Return flags of the wrenches that require new messages when they change."""
@@ -310,15 +309,15 @@ class Contact(Component):
 
     def _contact_state_message(self, root: str) -> KernelMessage:
         pipeline, _, external, arrays = self._latest_estimates()
-        place = self._place.latest
+        location = self._location.latest
         message = contact_state_message(
             self._state.template,
             pipeline,
             external.report,
             *(arrays.torques, arrays.thresholds),
-            *(place, place is not None and self._place.known(place)),
+            *(location, location is not None and self._location.is_reliable(location)),
             root,
-            self.context.names.outside(place.point_frame) if place else '',
+            self.context.names.frame_id_of(location.point_frame) if location else '',
         )
         return KernelMessage(*message)
 
@@ -365,14 +364,14 @@ class Contact(Component):
             state,
             external,
             estimates,
-            self._place.touched,
+            self._location.located,
             self.context.root_frame_id(),
             Sizes(sizes.force_scale, sizes.torque_scale, sizes.diameter),
         )
 
     def _delete_arrows(self, frames: int, before: int) -> None:
         """Delete surplus markers after the number of frames changed."""
-        deleted = arrows_removed(self.context.root_frame_id(), self.context.now(), frames, before)
+        deleted = deleted_arrows(self.context.root_frame_id(), self.context.now(), frames, before)
         if deleted is not None:
             self._markers.publish(deleted)
 

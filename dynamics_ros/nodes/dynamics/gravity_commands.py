@@ -29,22 +29,22 @@ class GravityCommands:
         self,
         node: ManagedNode,
         parameters: ParameterSet[DynamicsParameters],
-        changed: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
         """Manage the node if there are command joints.
 
         Args:
             node: dynamics_node.
             parameters: its parameters.
-            changed: called when commands begin or end.
+            on_change: called when commands begin or end.
         """
         self._node = node
         self._parameters = parameters
-        self._changed = changed
+        self._on_change = on_change
         self._topic: Output | None = None
         self._started = False
         self.kernel: Kernel | None = None
-        self.offer()
+        self.manage_node()
 
     @property
     def output(self) -> Output | None:
@@ -65,11 +65,11 @@ class GravityCommands:
             return ''
         return f'no gravity_commands: {self._node.refusal or self._node.lifecycle}'
 
-    def offer(self) -> None:
+    def manage_node(self) -> None:
         """Make the node a managed node as soon as there are command joints."""
         if self._node.managed or not self._parameters.values.command_joints:
             return
-        self._node.manage(self, self._changed)
+        self._node.manage(self, self._on_change)
         if self._started:
             self._begin()
 

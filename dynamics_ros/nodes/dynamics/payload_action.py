@@ -15,7 +15,7 @@ from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.services.request_state import required_frame
-from dynamics_ros.nodes.services.watch_action import LONGEST, WatchAction
+from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
 from dynamics_ros.requests.payload_watch import PayloadWatch
 from dynamics_ros.wire.conversions import header, inertia_message
@@ -61,8 +61,8 @@ class PayloadAction(WatchAction[PayloadEstimate]):
             frame = required_frame(self.context, robot, request.frame, 'frame')
         values = self._settings()
         duration = request.duration or values.duration
-        if not 0.0 < duration <= LONGEST:
-            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {LONGEST:g} s')
+        if not 0.0 < duration <= MAX_DURATION:
+            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {MAX_DURATION:g} s')
         return PayloadWatch(robot, frame, values, duration)
 
     def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
@@ -81,7 +81,7 @@ class PayloadAction(WatchAction[PayloadEstimate]):
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and apply the payload if the goal asks for it."""
-        frame_id = self.context.names.outside(estimate.frame)
+        frame_id = self.context.names.frame_id_of(estimate.frame)
         result.payload = Payload(
             header=header(self.context.now(), frame_id),
             inertia=inertia_message(

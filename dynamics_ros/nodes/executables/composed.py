@@ -21,7 +21,7 @@ from dynamics_ros.nodes.kinematics.kinematics_node import NAME as KINEMATICS
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.robot.context import RobotContext
 
-from .together import application, check_names
+from .assembly import application, check_names
 
 
 def build() -> Application:
@@ -35,12 +35,12 @@ def build() -> Application:
     check_names(nodes)
     context = RobotContext(host)
     # Kernels of services are compiled in this order; those of inverse kinematics come first.
-    parts = [
+    components = [
         Kinematics(nodes[KINEMATICS], context),
         Dynamics(host, context),
         Contact(nodes[CONTACT], context),
     ]
-    return application(context, parts)
+    return application(context, components)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

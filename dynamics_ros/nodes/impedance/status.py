@@ -14,7 +14,7 @@ from dynamics_ros.nodes.output.status import Status
 
 HOLDING, GUIDED, PAUSED = 'holding', 'guided by hand', 'paused'
 
-FINE = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
+OK_ACTIONS = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
 """Descriptions, other than of following a target, that indicate no problem."""
 
 LIMITS = {
@@ -37,47 +37,49 @@ class ImpedanceStatus(Status):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node, 'impedance')
-        self._doing = ''
-        self._acted: set[str] = set()
+        self._action = ''
+        self._active_limits: set[str] = set()
 
-    def note(self, acting: Iterable[str], led: bool) -> None:
+    def record(self, acting: Iterable[str], setpoint_waited: bool) -> None:
         """Record the limits that were active in a step.
 
         Args:
             acting: flags of the control law in the step.
-            led: whether the setpoint waited for the tool.
+            setpoint_waited: whether the setpoint waited for the tool.
         """
-        self._acted.update(acting)
-        if led:
-            self._acted.add('lead')
+        self._active_limits.update(acting)
+        if setpoint_waited:
+            self._active_limits.add('lead')
 
-    def tell_doing(
+    def publish_action(
         self,
-        doing: str,
+        action: str,
         robot: str,
         lifecycle: str,
         arm: CompliantArm | None,
-        rivals: str = '',
+        other_publishers: str = '',
     ) -> None:
         """Publish the status if it has changed or is due.
 
         Args:
-            doing: description of the current action.
+            action: description of the current action.
             robot: name of the robot; '' without one.
             lifecycle: lifecycle state of the node.
             arm: the controlled arm; None without one.
-            rivals: description of other publishers of commands or targets; '' for none.
+            other_publishers: description of other publishers of commands or targets; '' for none.
         """
-        if doing == self._doing and not self.is_due(self.said):
+        if action == self._action and not self.is_due(self.text):
             return
-        limits = [words for flag, words in LIMITS.items() if flag in self._acted]
-        text = '; limited by: '.join([doing, *([', '.join(limits)] if limits else [])])
-        text = '; '.join(filter(None, (text, rivals)))
-        following = doing.startswith('following') and ': ' not in doing
-        fine = not limits and not rivals and (following or doing in FINE)
-        values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._acted))}
+        limits = [
+            description for flag, description in LIMITS.items() if flag in self._active_limits
+        ]
+        text = '; limited by: '.join([action, *([', '.join(limits)] if limits else [])])
+        text = '; '.join(filter(None, (text, other_publishers)))
+        following = action.startswith('following') and ': ' not in action
+        ok = not limits and not other_publishers and (following or action in OK_ACTIONS)
+        values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
         if arm is not None and arm.started:
             values['energy [J]'] = f'{arm.energy:.3g}'
-        self._doing = doing
-        self._acted.clear()
-        self.tell(text, fine, robot, values)
+        self._action = action
+        self._active_limits.clear()
+        self.publish(text, ok, robot, values)

@@ -39,13 +39,13 @@ class StiffnessTarget(Target):
     name = 'stiffness_command'
     message = Float64MultiArray
 
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
         values = float_array(message.data)
         self.stiffness = stiffness_of('stiffness_command.data', values)
         check_size('stiffness_command.data', values, LARGEST_STIFFNESS)
 
 
-class Orders:
+class ArmTargets:
     """Current targets of an arm: a motion, a wrench and a stiffness.
 
     Attributes:
@@ -59,8 +59,8 @@ class Orders:
         self._wrench: Targets[WrenchTarget] = Targets(frames, standstill)
         self._stiffness: Targets[StiffnessTarget] = Targets(frames, standstill)
 
-    def take(self, kind: Any, data: bytes, q: Array, largest: WrenchParameters) -> None:
-        """Take the target of a message; refuse wrenches beyond ``largest``.
+    def take(self, kind: Any, data: bytes, q: Array, limits: WrenchParameters) -> None:
+        """Take the target of a message; refuse wrenches beyond ``limits``.
 
         Other arguments as of ``Targets.take``.
         """
@@ -71,17 +71,17 @@ class Orders:
             targets = self._stiffness
         targets.take(kind, data, q)
         if kind is WrenchTarget:
-            self._check_wrench(largest)
+            self._check_wrench(limits)
 
-    def _check_wrench(self, largest: WrenchParameters) -> None:
+    def _check_wrench(self, limits: WrenchParameters) -> None:
         target = self._wrench.fresh(math.inf)
         if target is None:
             return
-        force, torque = target.lengths
-        if force > largest.force:
-            bound = f'has {force:g} N, expected up to wrench.force, {largest.force:g} N'
-        elif torque > largest.torque:
-            bound = f'has {torque:g} Nm, expected up to wrench.torque, {largest.torque:g} Nm'
+        force, torque = target.norms
+        if force > limits.force:
+            bound = f'has {force:g} N, expected up to wrench.force, {limits.force:g} N'
+        elif torque > limits.torque:
+            bound = f'has {torque:g} Nm, expected up to wrench.torque, {limits.torque:g} Nm'
         else:
             return
         self._wrench.drop(f'{target.name} refused: {bound}')
@@ -104,8 +104,8 @@ class Orders:
     @property
     def stiffness(self) -> Array | None:
         """Last commanded stiffness (6, 6); None if that of the parameters applies."""
-        told = self._stiffness.fresh(math.inf)
-        return None if told is None else told.stiffness
+        target = self._stiffness.fresh(math.inf)
+        return None if target is None else target.stiffness
 
     def follow(
         self, arm: CompliantArm, q: Array, v: Array, dt: float, timeout: float
@@ -121,19 +121,19 @@ class Orders:
         Returns:
             Description of the followed target, '' without one, and the torques (nv).
         """
-        wrench, pressing, target = NO_WRENCH, None, None
+        wrench, wrench_target, target = NO_WRENCH, None, None
         try:
-            pressing = self._wrench.fresh(timeout)
-            if pressing is not None:
-                wrench = pressing.in_root_axes(q)
+            wrench_target = self._wrench.fresh(timeout)
+            if wrench_target is not None:
+                wrench = wrench_target.in_root_axes(q)
             target = self._motion.fresh(timeout)
             if isinstance(target, TwistTarget):
                 twist = target.in_root_axes(q)
                 return f'following {target.name}', arm.drive(q, v, dt, twist, wrench)
         except DynamicsRosError as error:  # tf no longer provides a frame
             self.drop(f'a target ended: {error}')
-            target, pressing, wrench = None, None, NO_WRENCH
+            target, wrench_target, wrench = None, None, NO_WRENCH
         goal = None if target is None else target.pose
-        leading = target or pressing
-        doing = f'following {leading.name}' if leading is not None else ''
+        leading_target = target or wrench_target
+        doing = f'following {leading_target.name}' if leading_target is not None else ''
         return doing, arm.approach(q, v, dt, goal, wrench)

@@ -16,7 +16,7 @@ from dynamics_ros.estimation.samples.backlog import Backlog
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
 from dynamics_ros.wire.cdr import MalformedMessageError
-from dynamics_ros.wire.joint_states import read_from
+from dynamics_ros.wire.joint_states import reader_for
 
 # Best effort, as for sensor data. The depth is one second at 1 kHz, more than the 512 messages that
 # Fast DDS keeps in shared memory for a suspended process, so the queue loses nothing of these.
@@ -75,7 +75,7 @@ class JointStateInput:
         self.backlog = Backlog()
         self._on_values = on_values
         self._on_malformed = on_malformed
-        kind, self._read = read_from(topic)
+        kind, self._read = reader_for(topic)
         self.topic = topic
         self._last_end = 0.0
         self._received = 0

@@ -29,7 +29,7 @@ def tf_message() -> Any:
     return message_type('tf2_msgs/msg/TFMessage', 'publish_tf', 'false without it')
 
 
-class TreeOutputs:
+class TransformOutputs:
     """Publishers of /tf and /tf_static.
 
     Attributes:
@@ -41,7 +41,7 @@ class TreeOutputs:
         self._node = node
         self.moving = Output(node, kind, '/tf')
         self._fixed = Output(node, kind, '/tf_static', LATCHED)
-        self._told: tuple[LinkTree, str] | None = None
+        self._published: tuple[LinkTree, str] | None = None
 
     def all(self) -> list[Output]:
         """Return both publishers."""
@@ -52,11 +52,15 @@ class TreeOutputs:
         for output in self.all():
             output.close()
 
-    def tell_fixed(self, tree: LinkTree, prefix: str) -> None:
+    def publish_fixed(self, tree: LinkTree, prefix: str) -> None:
         """Publish the fixed transforms of a tree on /tf_static, unless they were published last."""
-        if self._told is not None and self._told[0] is tree and self._told[1] == prefix:
+        if (
+            self._published is not None
+            and self._published[0] is tree
+            and self._published[1] == prefix
+        ):
             return
-        self._told = tree, prefix
+        self._published = tree, prefix
         stamp = self._node.get_clock().now().to_msg()
         transforms = [
             transform_stamped(stamp, f'{prefix}{parent}', f'{prefix}{child}', pose)
@@ -64,9 +68,9 @@ class TreeOutputs:
         ]
         self._fixed.publish(tf_message()(transforms=transforms))
 
-    def answer(self, tree: LinkTree, names: FrameNames, q: Array) -> KernelMessage:
+    def moving_message(self, tree: LinkTree, names: FrameNames, q: Array) -> KernelMessage:
         """Return the message of moving transforms, with the kernel that computes it from q (nq)."""
-        assert tree.transforms is not None, 'something moves'
+        assert tree.transforms is not None, 'the tree has moving links'
         paths = [f'transforms.{i}.transform' for i in range(len(tree.moving))]
         template: MessageTemplate = self.moving.template((*names, tree.moving), _empty, paths)
         return KernelMessage(template, (Step(tree.transforms, (q,), template.numbers),))

@@ -44,7 +44,7 @@ from dynamics_ros_msgs.srv import ComputeInverseKinematics
 
 Request = ComputeInverseKinematics.Request
 
-TF_PATIENCE = 0.5
+TF_TIMEOUT = 0.5
 """Time that a request waits for tf to provide a frame outside of the model [s]."""
 
 NO_RESTARTS = -1
@@ -75,7 +75,7 @@ class InverseKinematicsService:
         seed = requested_state(context, request.seed, request.base_pose, argument='seed')
         robot = seed.robot
         timeout = self.timeout(seconds(request.timeout))
-        options, of_several = self._options(request, seed)
+        options, several_options = self._options(request, seed)
         targets = [await self.target(robot, request.target, request.frame, request.position_only)]
         if len(request.other_frames) != len(request.other_targets):
             problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
@@ -93,7 +93,7 @@ class InverseKinematicsService:
             approximate=request.approximate,
             timeout=timeout,
             options=options,
-            of_several=of_several,
+            several_options=several_options,
         )
         outcome = await self.find(robot, search)
         best = outcome.results[0]
@@ -118,7 +118,7 @@ class InverseKinematicsService:
         if outcome is None:
             worker = context.searches
             outcome = await context.compute(
-                robot, search.kernels(), lambda home: search.run(home, worker.free_since), worker
+                robot, search.kernels(), lambda owner: search.run(owner, worker.free_since), worker
             )
         return outcome
 
@@ -148,12 +148,12 @@ class InverseKinematicsService:
         if position_only and quaternion_is_zero(pose.orientation):
             pose.orientation.w = 1.0
         matrix = pose_matrix(pose, f'{name}.pose')
-        carried, carrier = await self.place(
+        located, carrier = await self.locate(
             robot, message.header.frame_id, f'{name}.header.frame_id'
         )
-        return Target(known, carried @ matrix, carrier)
+        return Target(known, located @ matrix, carrier)
 
-    async def place(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
+    async def locate(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
         """Locate the frame of a target.
 
         Args:
@@ -169,7 +169,7 @@ class InverseKinematicsService:
         """
         if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
             return np.eye(4), ''
-        carrier = self._context.names.inside(frame_id)
+        carrier = self._context.names.frame_of(frame_id)
         if carrier in robot.frame_names:
             return np.eye(4), carrier
         try:
@@ -180,25 +180,25 @@ class InverseKinematicsService:
     async def _from_tf(self, robot: Robot, frame_id: str) -> Array:
         """Return the pose (4, 4) of a frame of tf in the root frame."""
         root = self._context.root_frame_id()
-        self._transforms.listen()
+        self._transforms.subscribe()
         try:
             return self._transforms.pose(root, frame_id)
         except TransformError:
             # It may arrive soon, because the node subscribes to tf only at the first request.
-            wait = partial(self._transforms.pose, root, frame_id, TF_PATIENCE)
+            wait = partial(self._transforms.pose, root, frame_id, TF_TIMEOUT)
             return await self._context.compute(robot, (), lambda _: wait(), self._lookups)
 
-    def timeout(self, asked: float) -> float:
+    def timeout(self, requested: float) -> float:
         """Return the time limit of a request [s].
 
         Args:
-            asked: time limit in the request [s]; 0: default of the node.
+            requested: time limit in the request [s]; 0: default of the node.
 
         Raises:
             InvalidArgumentError: the limit is negative or longer than the node allows.
         """
         defaults = self._parameters.values.inverse_kinematics
-        timeout = asked or defaults.timeout
+        timeout = requested or defaults.timeout
         if not 0.0 < timeout <= defaults.max_timeout:
             raise InvalidArgumentError(
                 'timeout', f'{timeout:g} s', f'0 to {defaults.max_timeout:g} s'
@@ -244,7 +244,7 @@ class InverseKinematicsService:
     def _posture(self, request: Any, seed: RequestedState) -> Array | str | None:
         if request.posture == Request.POSTURE_GIVEN:
             buffer, state = self._context.buffer, request.posture_state
-            assert buffer is not None, 'there is a seed'
+            assert buffer is not None, 'a seed requires a buffer'
             return with_positions(buffer, seed.q, state, 'posture_state')
         if request.posture_state.name:
             problem = f'given beside posture {request.posture}'
@@ -263,7 +263,7 @@ def solution(robot: Robot, stamp: Time, q: Array) -> JointState:
     return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
 
 
-def _or_default(asked: float, default: float, name: str) -> float:
-    if not (asked >= 0.0 and math.isfinite(asked)):
-        raise InvalidArgumentError(name, f'{asked}', 'a positive number, or 0 for the default')
-    return asked or default
+def _or_default(requested: float, default: float, name: str) -> float:
+    if not (requested >= 0.0 and math.isfinite(requested)):
+        raise InvalidArgumentError(name, f'{requested}', 'a positive number, or 0 for the default')
+    return requested or default

@@ -18,7 +18,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
-from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.wire.bytes_template import BytesTemplate
 from dynamics_ros.wire.message_template import MessageTemplate
@@ -53,14 +53,14 @@ MAX_TEMPLATES = 8
 """Maximum number of templates that an output caches."""
 
 
-def cap(own: float, general: float = 0.0) -> float:
+def cap(rate: float, default: float = 0.0) -> float:
     """Return the maximum rate of an output [Hz]; 0: no limit.
 
     Args:
-        own: rate of the output [Hz]; negative: use that of the node.
-        general: rate of the node [Hz].
+        rate: rate of the output [Hz]; negative: use that of the node.
+        default: rate of the node [Hz].
     """
-    return general if own < 0.0 else own
+    return default if rate < 0.0 else rate
 
 
 class Output:
@@ -118,7 +118,7 @@ class Output:
                 qos_overriding_options=OVERRIDABLE,
             )
         except MIDDLEWARE_ERRORS as error:
-            self.topic, self.missing = _describe_topic(node, name), in_words(error)
+            self.topic, self.missing = _describe_topic(node, name), describe_error(error)
             node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
             return
         except (RuntimeError, InvalidParameterTypeException) as error:

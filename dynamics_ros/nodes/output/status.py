@@ -23,7 +23,7 @@ class Status:
 
     Attributes:
         output: publisher of the topic.
-        said: text of the last message.
+        text: text of the last message.
         subject: name of the described function, such as 'servo'.
     """
 
@@ -35,23 +35,23 @@ class Status:
             subject: name of the described function.
         """
         self.output = Output(node, DiagnosticStatus, '~/status')
-        self.said, self.subject = '', subject
+        self.text, self.subject = '', subject
         self._name = f'{node.get_name()}: {subject}'
-        self._time = 0.0
+        self._last_time = 0.0
 
     def is_due(self, text: str) -> bool:
         """Return whether a text is new, or was last published ``PERIOD`` ago."""
-        return text != self.said or time.monotonic() - self._time >= PERIOD
+        return text != self.text or time.monotonic() - self._last_time >= PERIOD
 
-    def tell(self, text: str, fine: bool, robot: str, values: Mapping[str, str]) -> None:
+    def publish(self, text: str, ok: bool, robot: str, values: Mapping[str, str]) -> None:
         """Publish the status.
 
         Args:
             text: description of the current action.
-            fine: whether there is no problem; otherwise the level is WARN.
+            ok: whether there is no problem; otherwise the level is WARN.
             robot: name of the robot; '' without one.
             values: further values by name.
         """
-        self.said, self._time = text, time.monotonic()
-        level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
+        self.text, self._last_time = text, time.monotonic()
+        level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
         self.output.publish(diagnostic_status(level, self._name, text, robot, values))

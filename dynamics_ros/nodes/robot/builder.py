@@ -73,10 +73,10 @@ class RobotBuilder:
             Future that completes when the change takes effect, with an error if it is refused.
         """
         future: Future[None] = Future(executor=executor)
-        superseded = self._waiting.pop(subject, None)
+        dropped = self._waiting.pop(subject, None)
         self._waiting[subject] = (values, future, always)
-        if superseded:
-            superseded[1].set_exception(SupersededError(f'a newer request for {subject} came in'))
+        if dropped:
+            dropped[1].set_exception(SupersededError(f'a newer request for {subject} came in'))
         self._next(executor)
         return future
 
@@ -91,12 +91,12 @@ class RobotBuilder:
             return
         self._running = True
 
-        def finish(work: Future[Built | None]) -> None:
+        def finish(done: Future[Built | None]) -> None:
             self._running = False
-            error = work.exception()
+            error = done.exception()
             if error is None:
                 self._accepted = request
-                built = work.result()
+                built = done.result()
                 if built is not None:
                     self._adopt(built)
                 future.set_result(None)

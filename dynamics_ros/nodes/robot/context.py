@@ -81,9 +81,11 @@ class RobotContext:
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self.parameters.add_listener(self._parameters_changed)
         self.changes = RobotChanges(
-            node, self.parameters, self._prepare, self._adopt, self._busy, self.tell_change
+            node, self.parameters, self._prepare, self._adopt, self._set_busy, self.notify_change
         )
-        self.inputs = RobotInputs(node, self.parameters, self._take, self._name, self.tell_change)
+        self.inputs = RobotInputs(
+            node, self.parameters, self._on_state, self._update_names, self.notify_change
+        )
 
     # --- components -----------------------------------------------------------------------------
 
@@ -102,7 +104,7 @@ class RobotContext:
         for component in self.components:
             component.start()
         self.changes.build_first()
-        self._warm_up.replace(executor, self._slices())
+        self._warm_up.replace(executor, self._warm_up_slices())
 
     def end(self) -> None:
         """Let the components send their last messages before the process ends."""
@@ -112,7 +114,7 @@ class RobotContext:
             except Exception as error:
                 component.faults.report('ending', error)
 
-    def tell_change(self) -> None:
+    def notify_change(self) -> None:
         """Call the listeners, because the diagnostics may have changed."""
         for listener in self._on_change:
             listener()
@@ -145,12 +147,12 @@ class RobotContext:
 
         Arguments, result and errors as of ``RequestKernels.compute``.
         """
-        assert self.executor is not None, 'start() comes first'
+        assert self.executor is not None, 'start() must be called first'
         return await self._requests.compute(self.executor, robot, kernels, function, worker)
 
-    def _busy(self, begun: bool) -> None:
+    def _set_busy(self, busy: bool) -> None:
         """Pause the warm-up while a change is applied; then resume it and the waiting requests."""
-        if begun:
+        if busy:
             self._warm_up.hold()
             return
         assert self.executor is not None
@@ -179,7 +181,7 @@ class RobotContext:
         self.inputs.adopt(built)
         self.begin_epoch()
         self._requests.adopt(built.robot)
-        self._name()
+        self._update_names()
         for component, prepared in zip(self.components, built.prepared, strict=True):
             if isinstance(prepared, Exception):
                 component.problem = str(prepared)
@@ -197,9 +199,9 @@ class RobotContext:
             f'{built.seconds:.2f} s'
         )
         assert self.executor is not None
-        self._warm_up.replace(self.executor, self._slices())
+        self._warm_up.replace(self.executor, self._warm_up_slices())
 
-    def _slices(self) -> Iterator[Callable[[], object]]:
+    def _warm_up_slices(self) -> Iterator[Callable[[], object]]:
         for component in self.components:
             yield from component.warm_up()
         yield give_back
@@ -226,9 +228,9 @@ class RobotContext:
         self.begin_epoch()
         if self.buffer is not None:
             self.buffer.joint_timeout = self.parameters.values.joint_timeout
-        self._name()
+        self._update_names()
 
-    def _take(self, state: RobotState, answer: bool) -> None:
+    def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""
         for component in self.components:
             if component.problem:
@@ -238,17 +240,19 @@ class RobotContext:
             except Exception as error:
                 component.failed(error)
         if answer:
-            assert self.buffer is not None, 'the state comes out of it'
+            assert self.buffer is not None, 'the state comes from the buffer'
             self.buffer.answer(state)
-            self._answer(state)
+            self._publish_outputs(state)
 
-    def _answer(self, state: RobotState) -> None:
+    def _publish_outputs(self, state: RobotState) -> None:
         """Compute the outputs of all components for a state, then publish them."""
         stamp = packed_stamp(state.time)
         try:
             plan = self._plan
             if plan is None:
-                plan = self._plan = Plan(one for one in self.components if not one.problem)
+                plan = self._plan = Plan(
+                    component for component in self.components if not component.problem
+                )
             batches = plan.compute(state, time.monotonic())
         except Exception as error:
             self.faults.report('computing the outputs', error)
@@ -274,7 +278,7 @@ class RobotContext:
         self.required_robot()
         return self.names.root
 
-    def _name(self) -> None:
+    def _update_names(self) -> None:
         """Update ``names`` from robot, odometry and ``frame_prefix``."""
         prefix = self.parameters.values.frame_prefix
         names = FrameNames('', prefix)

@@ -202,9 +202,8 @@ class RobotInputs:
         """Return a message that says what is missing for a first state and who publishes it."""
         buffer, publishers = self.buffer, self.publishers
         if buffer is None:
-            return (
-                f'no robot_description has been received yet: {publishers.of("robot_description")}'
-            )
+            source = publishers.describe('robot_description')
+            return f'no robot_description has been received yet: {source}'
         if buffer.unreachable:
             names = ', '.join(buffer.unreachable)
             return f'joints of several coordinates do not come by joint_states; lock them: {names}'
@@ -220,13 +219,13 @@ class RobotInputs:
             )
             if unknown := unknown_joints(buffer.robot, buffer):
                 reason = f'{reason}; {unknown}'
-            reasons.append(f'{publishers.of(self.incoming.topic)}, {reason}')
+            reasons.append(f'{publishers.describe(self.incoming.topic)}, {reason}')
         if ODOMETRY in missing:
-            reasons.append(publishers.of('odom'))
+            reasons.append(publishers.describe('odom'))
         return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
 
     def describe_stopped(self) -> str:
         """Return a message that names the input that has stopped, with its publishers."""
         joints = self.buffer is None or self.buffer.joint_names
         name = self.incoming.topic if joints else 'odom'
-        return f'{name} have stopped coming: {self.publishers.of(name)}'
+        return f'{name} have stopped coming: {self.publishers.describe(name)}'

@@ -40,27 +40,27 @@ class LoadPublisher:
         self._context = context
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
-        self._told_payload: PayloadParameters | None = None
-        self._told_gravity: tuple[str, Gravity] | None = None
+        self._published_payload: PayloadParameters | None = None
+        self._published_gravity: tuple[str, Gravity] | None = None
 
     @property
     def outputs(self) -> list[Output]:
         """Both publishers."""
         return [self._payload, self._gravity]
 
-    def tell(self, request: RobotRequest) -> None:
+    def publish(self, request: RobotRequest) -> None:
         """Publish payload and gravity of the current robot, each only if it has changed."""
         context, payload = self._context, request.payload
-        if payload != self._told_payload:
-            self._told_payload = payload
-            head = header(context.now(), context.names.outside(payload.frame))
+        if payload != self._published_payload:
+            self._published_payload = payload
+            head = header(context.now(), context.names.frame_id_of(payload.frame))
             inertia = inertia_message(
                 payload.mass, payload.center_of_mass, payload.inertia_matrix()
             )
             self._payload.publish(Payload(header=head, inertia=inertia))
         gravity = context.root_frame_id(), request.gravity
-        if gravity != self._told_gravity:
-            self._told_gravity = gravity
+        if gravity != self._published_gravity:
+            self._published_gravity = gravity
             head = header(context.now(), gravity[0])
             self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity[1])))
 
@@ -83,9 +83,9 @@ class LoadSubscriber:
         except DynamicsRosError as error:
             context.changes.report('payload', error)
             return
-        frame = context.names.inside(message.header.frame_id)
+        frame = context.names.frame_of(message.header.frame_id)
         payload = PayloadParameters.of(frame, mass, center, inertia)
-        context.changes.change_reported('payload', payload=payload)
+        context.changes.change_and_report('payload', payload=payload)
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         context = self._context
@@ -94,7 +94,7 @@ class LoadSubscriber:
         except DynamicsRosError as error:
             context.changes.report('gravity', error)
             return
-        context.changes.change_reported('gravity', gravity=gravity)
+        context.changes.change_and_report('gravity', gravity=gravity)
         context.parameters.store({'gravity': gravity})
 
 
@@ -121,7 +121,7 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -
     if robot is None or frame_id in ('', context.root_frame_id()):
         return gravity
     moving = context.buffer is not None and context.buffer.has_base
-    if moving and context.names.inside(frame_id) not in robot.frame_names:
+    if moving and context.names.frame_of(frame_id) not in robot.frame_names:
         return gravity
     raise InvalidArgumentError(
         f'{name}.header.frame_id', repr(frame_id), f'{context.root_frame_id()!r} or none'

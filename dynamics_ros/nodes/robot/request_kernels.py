@@ -112,14 +112,14 @@ class RequestKernels:
         """
         needed = frozenset(kernels)
         check_kernels(robot, needed)
-        home = self._twin.home(robot, needed)
-        made = home.has_kernels(needed)
-        if made and worker is None:
-            return function(home)
-        thread = worker if made and worker is not None else self._worker
+        owner = self._twin.owner(robot, needed)
+        ready = owner.has_kernels(needed)
+        if ready and worker is None:
+            return function(owner)
+        thread = worker if ready and worker is not None else self._worker
         self._warm_up.hold()
         try:
-            future = thread.submit(executor, partial(function, home))
+            future = thread.submit(executor, partial(function, owner))
             future.add_done_callback(lambda _: self._resume())
             return await future
         finally:

@@ -24,7 +24,7 @@ from dynamics_ros.robot import Robot
 
 from .builder import RobotBuilder
 
-NO_NEW_ROBOT = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
+NO_REBUILD = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
 """Parameters that do not change the robot, or change it in another way."""
 
 
@@ -38,7 +38,7 @@ class RobotChanges:
         prepare: Callable[[Robot, str], Any],
         adopt: Callable[[Built], None],
         busy: Callable[[bool], None],
-        tell: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
         """Subscribe to parameters and topic; ``build_first`` starts building.
 
@@ -50,16 +50,16 @@ class RobotChanges:
             prepare: prepares the components for a robot and its default frame; called in a thread.
             adopt: makes a robot the current one.
             busy: called with True when a change begins, and with False when it has ended.
-            tell: called whenever the diagnostics may have changed.
+            on_change: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
-        self._adopt, self._busy, self._tell = adopt, busy, tell
+        self._adopt, self._busy, self._on_change = adopt, busy, on_change
         self._refusals = Refusals(node, FaultLog.of(node))
-        first = RobotRequest(gravity=parameters.values.gravity, **self._wanted())
-        self._builder = RobotBuilder(first, prepare, self._put_in_force)
+        first = RobotRequest(gravity=parameters.values.gravity, **self._requested_values())
+        self._builder = RobotBuilder(first, prepare, self._on_built)
         self._executor: Executor | None = None
         self._in_force = False
-        self._told_description = ''
+        self._topic_description = ''
         check_locked_joints(parameters.values.locked_joints)
         parameters.add_listener(self._parameters_changed)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
@@ -94,24 +94,24 @@ class RobotChanges:
         Returns:
             Future that completes when the change takes effect, with an error if it is refused.
         """
-        assert self._executor is not None, 'start() comes first'
+        assert self._executor is not None, 'start() must be called first'
         self._busy(True)
         future = self._builder.change(self._executor, subject, values, always=always)
-        future.add_done_callback(self._seen)
-        self._tell()
+        future.add_done_callback(self._on_done)
+        self._on_change()
         return future
 
-    def _seen(self, done: Future[None]) -> None:
+    def _on_done(self, done: Future[None]) -> None:
         done.exception()  # rclpy prints errors of futures that have not been read
         self._busy(False)
-        self._tell()
+        self._on_change()
 
     def rebuild(self, subject: str) -> None:
         """Prepare the components again for the same robot."""
         if self._executor is not None:
             self.change(subject, always=True)
 
-    def change_reported(self, subject: str, **values: Any) -> None:
+    def change_and_report(self, subject: str, **values: Any) -> None:
         """Change the robot; report a refusal in diagnostics and in the log."""
         future = self.change(subject, **values)
         future.add_done_callback(lambda done: self.report(subject, done.exception()))
@@ -121,24 +121,24 @@ class RobotChanges:
         if isinstance(error, SupersededError):
             return
         kept = '; the one before is kept' if self._in_force else ''
-        self._refusals.note(subject, error, kept)
-        self._tell()
+        self._refusals.record(subject, error, kept)
+        self._on_change()
 
-    def _put_in_force(self, built: Built) -> None:
+    def _on_built(self, built: Built) -> None:
         self._in_force = True
         self._adopt(built)
 
-    def _wanted(self, locked: bool = True) -> dict[str, Any]:
+    def _requested_values(self, locked: bool = True) -> dict[str, Any]:
         """Return the values of a request that parameters set, with or without locked joints."""
         values = self._parameters.values
         joints = values.locked_joints
         names = {'locked_names': joints.names, 'locked_positions': joints.positions}
-        wanted = {
+        requested = {
             'root_joint': values.root_joint,
             'backend': values.backend,
             'largest_payload': values.largest_payload,
         }
-        return wanted | names if locked else wanted
+        return requested | names if locked else requested
 
     def _parameters_changed(self, names: frozenset[str]) -> None:
         values = self._parameters.values
@@ -148,9 +148,11 @@ class RobotChanges:
             self._use_description(self._description())
         if 'gravity' in names:
             # A separate change, like that of the service, so that it replaces no other change.
-            self.change_reported('gravity', gravity=values.gravity)
-        if names - NO_NEW_ROBOT - {'gravity'}:
-            self.change_reported('parameters', **self._wanted(self._locked_joints_fit()))
+            self.change_and_report('gravity', gravity=values.gravity)
+        if names - NO_REBUILD - {'gravity'}:
+            self.change_and_report(
+                'parameters', **self._requested_values(self._locked_joints_fit())
+            )
 
     def _locked_joints_fit(self) -> bool:
         """Return whether names and positions of locked joints match; otherwise report that."""
@@ -164,10 +166,10 @@ class RobotChanges:
 
     def _description(self) -> str:
         """Return the description of the parameter, else that of the topic; '' without either."""
-        return self._parameters.values.robot_description or self._told_description
+        return self._parameters.values.robot_description or self._topic_description
 
     def _on_description(self, message: String) -> None:
-        self._told_description = message.data
+        self._topic_description = message.data
         given = self._parameters.values.robot_description
         if not given:
             self._use_description(message.data)
@@ -182,4 +184,4 @@ class RobotChanges:
         if not text.strip():
             self.report('robot_description', ModelError('robot_description', 'is empty'))
             return
-        self.change_reported('robot_description', description=text)
+        self.change_and_report('robot_description', description=text)

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.time import Time
 
 from dynamics_ros.nodes.reporting.clocks import NodeTime, age
-from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
 from dynamics_ros.nodes.reporting.results import TransformError
 from dynamics_ros.wire.conversions import Array, transform_matrix
 
@@ -29,17 +29,17 @@ class Transforms:
         self._tf2: ModuleType | None = None
         self._buffer: Any = None
         self._listener: Any = None
-        self._time = NodeTime(node, on_reset=self._forget)
-        self._deaf = ''
+        self._time = NodeTime(node, on_reset=self._clear)
+        self._refusal = ''
 
-    def listen(self) -> None:
+    def subscribe(self) -> None:
         """Subscribe to tf unless that is done already; called in the executor's thread.
 
         Raises:
             TransformError: tf2_ros is not installed, or the middleware refuses the subscription.
         """
-        if self._deaf:
-            raise TransformError(self._deaf)
+        if self._refusal:
+            raise TransformError(self._refusal)
         if self._buffer is not None:
             return
         try:
@@ -53,22 +53,22 @@ class Transforms:
         try:
             self._listener = tf2_ros.TransformListener(self._buffer, self._node)
         except MIDDLEWARE_ERRORS as error:
-            self._deaf = f'tf cannot be listened to: {in_words(error)}'
-            raise TransformError(self._deaf) from None
+            self._refusal = f'tf cannot be listened to: {describe_error(error)}'
+            raise TransformError(self._refusal) from None
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         """Clear the buffer after the clock went back: old transforms would hide the new ones."""
         if self._buffer is not None:
             self._buffer.clear()
 
     def pose(
-        self, parent: str, child: str, patience: float = 0.0, max_age: float = math.inf
+        self, parent: str, child: str, timeout: float = 0.0, max_age: float = math.inf
     ) -> Array:
         """Return the latest pose (4, 4) of frame ``child`` in frame ``parent``.
 
         Args:
             parent, child: names of the frames.
-            patience: time to wait for the transform [s]; nonzero only outside of the executor's
+            timeout: time to wait for the transform [s]; nonzero only outside of the executor's
                 thread.
             max_age: maximum difference between its stamp and now, in either direction [s]; static
                 transforms have no age.
@@ -76,10 +76,10 @@ class Transforms:
         Raises:
             TransformError: tf has no such transform, or it is too old.
         """
-        assert self._tf2 is not None, 'listen() comes first'
+        assert self._tf2 is not None, 'subscribe() must be called first'
         try:
             message = self._buffer.lookup_transform(
-                parent, child, Time(), Duration(seconds=patience)
+                parent, child, Time(), Duration(seconds=timeout)
             )
         except self._tf2.TransformException as error:
             raise TransformError(

@@ -136,7 +136,7 @@ def required_frame(context: RobotContext, robot: Robot, frame_id: str, argument:
     Raises:
         UnknownFrameError: the model has no such frame.
     """
-    frame = context.names.inside(frame_id)
+    frame = context.names.frame_of(frame_id)
     if frame not in robot.frame_names:
         raise UnknownFrameError(argument, frame_id, robot.frame_names)
     return frame
@@ -148,12 +148,14 @@ def check_count(robot: Robot, count: int, argument: str) -> None:
     Raises:
         InvalidArgumentError: there are more frames than the robot has.
     """
-    most = len(robot.frame_names)
-    if count > most:
-        raise InvalidArgumentError(argument, f'{count} frames', f'at most the {most} of the robot')
+    max_count = len(robot.frame_names)
+    if count > max_count:
+        raise InvalidArgumentError(
+            argument, f'{count} frames', f'at most the {max_count} of the robot'
+        )
 
 
-def _required(values: Array | None, what: str) -> Array:
+def _required(values: Array | None, quantity: str) -> Array:
     if values is None:
-        raise NoStateError(f'the latest joint state has no {what} of some joints')
+        raise NoStateError(f'the latest joint state has no {quantity} of some joints')
     return values

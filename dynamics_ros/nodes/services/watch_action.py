@@ -20,22 +20,22 @@ from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.robot import Robot
 
-TICK = 0.1
+CHECK_PERIOD = 0.1
 """Period of the checks for the end of a recording and for cancellation [s]."""
 
-FEEDBACK = 1.0
+FEEDBACK_PERIOD = 1.0
 """Period of the feedback [s]."""
 
-LONGEST = 600.0
+MAX_DURATION = 600.0
 """Longest duration that a goal may ask for [s]."""
 
-CHANGED = 'the robot, its payload or gravity was changed during the watch'
+ROBOT_CHANGED = 'the robot, its payload or gravity was changed during the watch'
 
 Estimate = TypeVar('Estimate')
-Told = TypeVar('Told', covariant=True)
+Estimated = TypeVar('Estimated', covariant=True)
 
 
-class Watcher(Protocol[Told]):
+class Watcher(Protocol[Estimated]):
     """Interface of the recorder and estimator of one goal."""
 
     def add(self, state: RobotState) -> None:
@@ -48,7 +48,7 @@ class Watcher(Protocol[Told]):
             DynamicsRosError: the recording cannot succeed any more.
         """
 
-    def estimate(self) -> Told:
+    def estimate(self) -> Estimated:
         """Return the estimate from the recorded states; called in a thread.
 
         Raises:
@@ -65,7 +65,7 @@ class _Watch(Generic[Estimate]):
         robot: the current robot when the recording began.
         watcher: records the states.
         begin: start of the recording by the monotonic clock [s].
-        over: completes when the recording ends.
+        finished: completes when the recording ends.
         reported: time of the last feedback by the monotonic clock [s].
         problem: why the recording failed; None otherwise.
     """
@@ -74,15 +74,15 @@ class _Watch(Generic[Estimate]):
     robot: Robot
     watcher: Watcher[Estimate]
     begin: float
-    over: Future[None]
+    finished: Future[None]
     reported: float
     problem: DynamicsRosError | None = None
 
     def end(self, problem: DynamicsRosError | None = None) -> None:
         """End the recording, unless it has already ended."""
-        if not self.over.done():
+        if not self.finished.done():
             self.problem = problem
-            self.over.set_result(None)
+            self.finished.set_result(None)
 
 
 class WatchAction(ABC, Generic[Estimate]):
@@ -105,7 +105,7 @@ class WatchAction(ABC, Generic[Estimate]):
         self._node = node
         self._busy = False
         self._watch: _Watch[Estimate] | None = None
-        self._timer = steady_timer(node, TICK, self._tick)
+        self._timer = steady_timer(node, CHECK_PERIOD, self._tick)
         self._timer.cancel()
         self._server = ActionServer(
             node,
@@ -150,30 +150,30 @@ class WatchAction(ABC, Generic[Estimate]):
     def _answer_goal(self, _goal: Any) -> GoalResponse:
         """Accept one goal at a time; log a rejection, since actions cannot return the reason."""
         if self._busy:
-            told = f'{self.name}: rejected, another goal is worked on'
-            self._node.get_logger().warning(told)
+            text = f'{self.name}: rejected, another goal is worked on'
+            self._node.get_logger().warning(text)
             return GoalResponse.REJECT
         self._busy = True
         return GoalResponse.ACCEPT
 
     async def _execute(self, handle: Any) -> Any:
         try:
-            return await self._worked_on(handle)
+            return await self._run_goal(handle)
         finally:
             self._busy = False
 
-    async def _worked_on(self, handle: Any) -> Any:
+    async def _run_goal(self, handle: Any) -> Any:
         result = self.kind.Result()
         try:
-            watch = self._begun(handle)
-            estimate = await self._watched(watch)
+            watch = self._start_watch(handle)
+            estimate = await self._wait_for_estimate(watch)
             if handle.is_cancel_requested:
                 result.result.message = 'cancelled'
                 handle.canceled()
                 return result
             assert estimate is not None
             if self._changed(watch):
-                raise DynamicsRosError(CHANGED)
+                raise DynamicsRosError(ROBOT_CHANGED)
             await self.finish(estimate, handle.request, result)
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
@@ -185,19 +185,19 @@ class WatchAction(ABC, Generic[Estimate]):
         handle.succeed()
         return result
 
-    def _begun(self, handle: Any) -> _Watch[Estimate]:
+    def _start_watch(self, handle: Any) -> _Watch[Estimate]:
         robot = self.context.required_robot()
         watcher = self.begin(handle.request)
         now = time.monotonic()
-        over: Future[None] = Future(executor=self.context.executor)
-        self._watch = _Watch(handle, robot, watcher, now, over, now)
+        finished: Future[None] = Future(executor=self.context.executor)
+        self._watch = _Watch(handle, robot, watcher, now, finished, now)
         self._timer.reset()
         return self._watch
 
-    async def _watched(self, watch: _Watch[Estimate]) -> Estimate | None:
+    async def _wait_for_estimate(self, watch: _Watch[Estimate]) -> Estimate | None:
         """Wait for the recording and return the estimate; None if the goal was cancelled."""
         try:
-            await watch.over
+            await watch.finished
         finally:
             self._timer.cancel()
             self._watch = None
@@ -214,12 +214,12 @@ class WatchAction(ABC, Generic[Estimate]):
         """Return whether the robot, its payload or gravity has changed; then end the recording."""
         changed = self.context.robot is not watch.robot
         if changed:
-            watch.end(DynamicsRosError(CHANGED))
+            watch.end(DynamicsRosError(ROBOT_CHANGED))
         return changed
 
     def _tick(self) -> None:
         watch = self._watch
-        if watch is None or self._changed(watch) or watch.over.done():
+        if watch is None or self._changed(watch) or watch.finished.done():
             return
         now = time.monotonic()
         try:
@@ -229,17 +229,17 @@ class WatchAction(ABC, Generic[Estimate]):
         except DynamicsRosError as error:
             watch.end(error)
             return
-        if now - watch.reported >= FEEDBACK:
+        if now - watch.reported >= FEEDBACK_PERIOD:
             watch.reported = now
             assert self.context.executor is not None
-            soon = self.context.searches.submit(
+            future = self.context.searches.submit(
                 self.context.executor, lambda: self.feedback(watch.watcher, now - watch.begin)
             )
-            soon.add_done_callback(lambda done: self._report(watch, done))
+            future.add_done_callback(lambda done: self._report(watch, done))
 
     def _report(self, watch: _Watch[Estimate], done: Future[Any]) -> None:
         error = done.exception()
         if error is not None:
             self.faults.report(self.name, error)
-        elif not watch.over.done():
+        elif not watch.finished.done():
             watch.handle.publish_feedback(done.result())

@@ -47,7 +47,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._ending = False
         self._last: ServoStep | None = None
         self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.standstill)
-        self.listen((TwistTarget, PoseTarget))
+        self.subscribe_targets((TwistTarget, PoseTarget))
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
 
@@ -67,7 +67,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     def activate(self) -> None:
         """Follow targets that arrive from now on."""
         self._targets.drop('')
-        self._begin_anew()
+        self._resume()
 
     def deactivate(self) -> None:
         """Bring the robot to rest; after it returns, nothing more is sent."""
@@ -80,11 +80,11 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         super().cleanup()
         self._ending = False
 
-    def tell_lifecycle(self) -> None:
+    def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
         self.silence = self._silence()
         if not self.active:
-            self._tell(self._idle())
+            self._publish_status(self._idle())
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._targets.drop('')
         self._ending = True
 
-    def _begin_anew(self) -> None:
+    def _resume(self) -> None:
         """Accept targets again at rest, with the topic of the current command type."""
         self._ending = False
         kind = self.parameters.values.command_type
@@ -132,7 +132,9 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     # --- commands -------------------------------------------------------------------------------
 
-    def take(self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState) -> None:
+    def follow_target(
+        self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState
+    ) -> None:
         """Follow a target from now on, or come to rest if it is invalid."""
         self._targets.take(kind, data, state.q)
         self.silence = self._targets.problem
@@ -147,33 +149,33 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         dt = min(elapsed, 2.0 * self.period)
         commands = self.commands
         if commands is None or not self.active:
-            self._tell(self._idle())
+            self._publish_status(self._idle())
             return
         try:
-            doing = self._lead(commands, now, dt)
+            status_text = self._follow(commands, now, dt)
         except Exception as error:
             # The robot must not continue to move after an unexpected error.
             self._targets.drop(f'unexpected error: {type(error).__name__}: {error}')
             self.faults.report('leading the frame', error)
-            doing = ''
-        if not doing:
-            doing = STOPPING if commands.brake(dt) else self._idle()
-        self._tell(doing)
+            status_text = ''
+        if not status_text:
+            status_text = STOPPING if commands.brake(dt) else self._idle()
+        self._publish_status(status_text)
 
-    def _lead(self, commands: Commands, now: float, dt: float) -> str:
+    def _follow(self, commands: Commands, now: float, dt: float) -> str:
         """Send the next command towards the target; return the status, '' without a target."""
         prepared, state, values = self._prepared, self.state, self.parameters.values
         if self._ending and commands.last is None:
-            self._begin_anew()
+            self._resume()
         if self._ending or prepared is None or state is None or self.problem:
             return ''
-        stop = self._reason_to_stop(commands, prepared, state, now)
-        if stop:
-            self._targets.drop(stop)
+        reason = self._reason_to_stop(commands, prepared, state, now)
+        if reason:
+            self._targets.drop(reason)
         target = None if self.paused else self._targets.fresh(values.command_timeout)
         if target is None:
             return ''
-        q = self._take_up(commands, prepared, state)
+        q = self._start_of_step(commands, prepared, state)
         try:
             if isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
@@ -203,14 +205,16 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             return f'joint states have not come for {values.joint_state_timeout:g} s'
         if last is None or commands.kind == 'velocity':
             return ''
-        places = [prepared.robot.joint_q_indices[name] for name in last.joints]
-        off = np.abs(unwound(state.q[places], last.q, prepared.turning[places]) - last.q)
-        if off.max() > values.following_tolerance:
-            index = int(off.argmax())
-            return f'{last.joints[index]} is {off[index]:.3g} from where it was sent'
+        indices = [prepared.robot.joint_q_indices[name] for name in last.joints]
+        deviations = np.abs(unwound(state.q[indices], last.q, prepared.turning[indices]) - last.q)
+        if deviations.max() > values.following_tolerance:
+            index = int(deviations.argmax())
+            return f'{last.joints[index]} is {deviations[index]:.3g} from where it was sent'
         return ''
 
-    def _take_up(self, commands: Commands, prepared: PreparedServo, state: RobotState) -> Array:
+    def _start_of_step(
+        self, commands: Commands, prepared: PreparedServo, state: RobotState
+    ) -> Array:
         """Start the next step with the velocity of the last command; return its start (nq).
 
         For position commands, the step starts at the last commanded position, because the robot
@@ -237,8 +241,8 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         problem = self._targets.problem
         return f'halted: {problem}' if problem else READY
 
-    def _tell(self, text: str) -> None:
-        moves = self.commands is not None and self.commands.last is not None
+    def _publish_status(self, text: str) -> None:
+        moving = self.commands is not None and self.commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        text = '; '.join(filter(None, (text, self.rivals)))
-        self.status.tell_step(text, robot, self.lifecycle, self._last if moves else None)
+        text = '; '.join(filter(None, (text, self.other_publishers)))
+        self.status.publish_step(text, robot, self.lifecycle, self._last if moving else None)

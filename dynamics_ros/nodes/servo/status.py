@@ -15,7 +15,7 @@ STOPPING, PAUSED, READY = 'stopping', 'paused', 'waiting for a command'
 
 AT_LARGEST_SPEED = ' at the largest speed, which is below what it asks for'
 
-FINE = (STOPPING, READY, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
+OK_TEXTS = (STOPPING, READY, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
 """Texts, other than of following a target, that indicate no problem."""
 
 
@@ -25,7 +25,7 @@ class ServoStatus(Status):
     def __init__(self, node: Node) -> None:
         super().__init__(node, 'servo')
 
-    def tell_step(self, text: str, robot: str, lifecycle: str, step: ServoStep | None) -> None:
+    def publish_step(self, text: str, robot: str, lifecycle: str, step: ServoStep | None) -> None:
         """Publish the status if it has changed or is due.
 
         Args:
@@ -37,9 +37,9 @@ class ServoStatus(Status):
         if not self.is_due(text):
             return
         # Limits that slow the motion follow a semicolon.
-        fine = text in FINE or (text.startswith('following') and '; ' not in text)
+        ok = text in OK_TEXTS or (text.startswith('following') and '; ' not in text)
         values = {'lifecycle': lifecycle} | ({} if step is None else _values(step))
-        self.tell(text, fine, robot, values)
+        self.publish(text, ok, robot, values)
 
 
 def following(target: str, step: ServoStep) -> str:

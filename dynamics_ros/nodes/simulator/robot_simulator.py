@@ -27,7 +27,7 @@ from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.parameters.undeclared import check_undeclared
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
@@ -79,16 +79,16 @@ class RobotSimulator(GuardedNode):
     def __init__(self) -> None:
         super().__init__('robot_simulator')
         self.parameters = ParameterSet(self, SimulatorParameters)
-        refuse_undeclared([self])
+        check_undeclared([self])
         values = self.parameters.values
         urdf = values.robot_description or default_description()
         prefix = values.frame_prefix
-        inside = FrameNames('', prefix).inside
-        self._feet = tuple(inside(foot) for foot in values.feet)
+        frame_of = FrameNames('', prefix).frame_of
+        self._feet = tuple(frame_of(foot) for foot in values.feet)
         assembly = Assembly(
             values.root_joint,
             values.engine,
-            inside(values.tool_frame),
+            frame_of(values.tool_frame),
             values.posture,
             values.motion,
             self._feet,
@@ -100,8 +100,8 @@ class RobotSimulator(GuardedNode):
         self.robot = self._simulated.robot
         for remark in remarks:
             self.get_logger().warning(remark)
-        self._of_base = self.robot.model.root_joint_nq
-        root = ODOMETRY_FRAME if self._of_base else self.robot.root_frame
+        self._base_nq = self.robot.model.root_joint_nq
+        root = ODOMETRY_FRAME if self._base_nq else self.robot.root_frame
         self._names = FrameNames(prefix + root, prefix)
         self._reference = LagrangianReference(urdf, self.robot.joint_names)
         self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
@@ -117,7 +117,7 @@ class RobotSimulator(GuardedNode):
         self._description.publish(String(data=urdf))
         self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
         self._odometry = self._foot_contacts = None
-        if self._of_base:
+        if self._base_nq:
             self._odometry = self.create_publisher(Odometry, 'odom', QoSProfile(depth=_QUEUE))
         self._clock_topic = None
         if values.publish_clock:
@@ -137,8 +137,8 @@ class RobotSimulator(GuardedNode):
             (JointTrajectory, 'joint_trajectory', self._on_trajectory),
         ):
             what = 'effort command' if kind is JointState else 'command'
-            taken = partial(self._follow, handler, what)
-            self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
+            callback = partial(self._follow, handler, what)
+            self.create_subscription(kind, f'~/{name}', callback, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
         self._trajectories = _trajectory_server(self, self._simulated)
         self._start_stamp = 0
@@ -191,11 +191,11 @@ class RobotSimulator(GuardedNode):
         if self._clock_topic is not None:
             self._clock_topic.publish(ClockMessage(clock=stamp))
         names = self.robot.joint_names
-        q, v = sample.q[self._of_base :], sample.v[self.robot.model.root_joint_nv :]
+        q, v = sample.q[self._base_nq :], sample.v[self.robot.model.root_joint_nv :]
         if self._odometry is not None:
-            base = self._names.outside(self.robot.body_names[0])
-            moved = odometry(stamp, self._names.root, base, sample.q, sample.v)
-            self._odometry.publish(moved)
+            base = self._names.frame_id_of(self.robot.body_names[0])
+            message = odometry(stamp, self._names.root, base, sample.q, sample.v)
+            self._odometry.publish(message)
         self._states.publish(
             joint_state(stamp, names, position=q, velocity=v, effort=sample.effort)
         )
@@ -205,14 +205,14 @@ class RobotSimulator(GuardedNode):
             return
         self._was_pushed = pushed
         pose = self._reference.pose(q, self.tool)
-        if self._of_base:
+        if self._base_nq:
             pose = self.robot.forward_kinematics(sample.q, self.robot.body_names[0]) @ pose
         self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
         wrench = wrench_about(pose, sample.pushes, self.robot, sample.q)
-        self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
+        self._wrench.publish(wrench_stamped(stamp, self._names.frame_id_of(self.tool), wrench))
         if self._foot_contacts is not None:
-            feet = {self._names.outside(foot): sample.touching.get(foot) for foot in self._feet}
+            feet = {self._names.frame_id_of(foot): sample.touching.get(foot) for foot in self._feet}
             self._foot_contacts.publish(true_foot_contacts(stamp, self._names.root, feet))
 
     def _stamp(self, simulated: int) -> Time:
@@ -258,10 +258,10 @@ class RobotSimulator(GuardedNode):
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response
     ) -> None:
         self._simulated.push(
-            self._names.inside(request.frame),
+            self._names.frame_of(request.frame),
             wrench_array(request.wrench, 'wrench'),
             seconds(request.duration),
-            self._names.inside(request.expressed_in),
+            self._names.frame_of(request.expressed_in),
             vector_array(request.point, 'point'),
         )
 

@@ -23,20 +23,20 @@ TOLERANCE = 0.02
 
 
 @dataclass
-class _Followed:
+class _ActiveTrajectory:
     """Trajectory that is being followed.
 
     Attributes:
         handle: handle of its goal.
         end: simulated time at its end [ns].
-        over: future that completes at its end.
-        wanted: final positions (n) [rad or m].
+        finished: future that completes at its end.
+        goal_positions: final positions (n) [rad or m].
     """
 
     handle: Any
     end: int
-    over: Future[None]
-    wanted: np.ndarray
+    finished: Future[None]
+    goal_positions: np.ndarray
 
 
 class TrajectoryServer:
@@ -44,7 +44,7 @@ class TrajectoryServer:
 
     def __init__(self, node: Node, simulated: SimulatedRobot) -> None:
         self._node, self._simulated = node, simulated
-        self._followed: _Followed | None = None
+        self._active: _ActiveTrajectory | None = None
         self._server = ActionServer(
             node,
             FollowJointTrajectory,
@@ -56,11 +56,11 @@ class TrajectoryServer:
 
     def tick(self) -> None:
         """Check whether the trajectory has ended or was cancelled; called after simulated steps."""
-        followed = self._followed
-        if followed is None or followed.over.done():
+        active = self._active
+        if active is None or active.finished.done():
             return
-        if followed.handle.is_cancel_requested or self._simulated.time >= followed.end:
-            followed.over.set_result(None)
+        if active.handle.is_cancel_requested or self._simulated.time >= active.end:
+            active.finished.set_result(None)
 
     def _answer_goal(self, goal: Any) -> GoalResponse:
         try:
@@ -71,30 +71,32 @@ class TrajectoryServer:
         return GoalResponse.ACCEPT
 
     async def _execute(self, handle: Any) -> Any:
-        before = self._followed
-        if before is not None and not before.over.done():
-            before.over.set_result(None)
+        before = self._active
+        if before is not None and not before.finished.done():
+            before.finished.set_result(None)
         motion = self._motion(handle.request)
-        wanted = self._simulated.follow_trajectory(motion.names, motion.time, motion.q, motion.v)
+        goal_positions = self._simulated.follow_trajectory(
+            motion.names, motion.time, motion.q, motion.v
+        )
         end = self._simulated.time + round(1e9 * motion.time[-1])
-        over: Future[None] = Future(executor=self._node.executor)
-        own = self._followed = _Followed(handle, end, over, wanted)
-        await over
+        finished: Future[None] = Future(executor=self._node.executor)
+        active = self._active = _ActiveTrajectory(handle, end, finished, goal_positions)
+        await finished
         result = FollowJointTrajectory.Result()
-        if self._followed is not own:
+        if self._active is not active:
             result.error_string = 'another trajectory has come'
             result.error_code = result.INVALID_GOAL
             handle.abort()
             return result
-        self._followed = None
+        self._active = None
         if handle.is_cancel_requested:
             self._simulated.stand()
             handle.canceled()
             return result
-        away = float(np.abs(self._simulated.joints - wanted).max())
-        if away > TOLERANCE:
+        distance = float(np.abs(self._simulated.joints - goal_positions).max())
+        if distance > TOLERANCE:
             result.error_code = result.GOAL_TOLERANCE_VIOLATED
-            result.error_string = f'{away:.3f} rad or m away from the end'
+            result.error_string = f'{distance:.3f} rad or m away from the end'
             handle.abort()
             return result
         handle.succeed()

@@ -28,15 +28,15 @@ from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import LocationParameters
 from dynamics_ros.requests.kernel_twin import KernelTwin
-from dynamics_ros.wire.contact_markers import TouchedPlace
+from dynamics_ros.wire.contact_markers import LocatedContact
 
-NONE = np.zeros((0, 3))
+NO_POINTS = np.zeros((0, 3))
 
-GEOMETRY, PLACE = 'the collision geometry', 'the place of a contact'
+GEOMETRY, LOCATION = 'the collision geometry', 'the place of a contact'
 """Subjects of the worker thread; of each only the newest request is computed."""
 
 
-class ContactPlace:
+class ContactLocalization:
     """Locates the current contact, if its link has a collision geometry."""
 
     def __init__(
@@ -57,10 +57,10 @@ class ContactPlace:
         self._rate = RateLimit()
         self._locator: ContactLocator | None = None
         self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
-        self._made_of: tuple[str, float] = ('', 0.0)
-        self._pending = False
-        self._contact = 0
-        self._found: ContactLocation | None = None
+        self._geometry_key: tuple[str, float] = ('', 0.0)
+        self._searching = False
+        self._contact_count = 0
+        self._latest: ContactLocation | None = None
         self._status = self._geometry.told
 
     @property
@@ -72,105 +72,111 @@ class ContactPlace:
         """Switch to a robot; the thread reads the geometry once for each description."""
         context, settings = self._context, self._settings()
         self._locator = None
-        self._end()
+        self._reset()
         if not settings.enabled:
             self._status = 'location.enabled is false'
             return
         assert context.built is not None
-        made_of = context.built.request.description, settings.resolution
+        key = context.built.request.description, settings.resolution
         noise = pipeline.torque_deviations
 
         check = partial(self._worker.check_newest, GEOMETRY)
 
         def make() -> tuple[ContactLocator, ContactGeometry]:
             geometry = self._geometry
-            if made_of != self._made_of:
-                geometry = ContactGeometry.read(pipeline.robot, *made_of, check)
+            if key != self._geometry_key:
+                geometry = ContactGeometry.read(pipeline.robot, *key, check)
             twin = self._twin.of(pipeline.robot)  # for every link it has kernels
             locator = geometry.locator(twin, noise, settings.friction)
             locator.compile(check)
             return locator, geometry
 
-        def take(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
+        def on_done(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
             error = done.exception()
             if error is not None:
-                self._failed(error)
+                self._report_failure(error)
                 return
             locator, self._geometry = done.result()
-            if made_of != self._made_of and self._geometry.problem:
+            if key != self._geometry_key and self._geometry.problem:
                 context.node.get_logger().warning(
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
-            self._status, self._made_of = self._geometry.told, made_of
+            self._status, self._geometry_key = self._geometry.told, key
             if context.robot is pipeline.robot:
                 self._locator = locator
 
-        self._submit(make, take, GEOMETRY)
+        self._submit(make, on_done, GEOMETRY)
 
     def update(self, state: RobotState, external: ExternalTorques) -> None:
         """Start locating the current contact, at the rate of the parameters."""
         if external.report.state is ContactState.NONE:
-            if self._found is not None or self._pending:
-                self._end()
+            if self._latest is not None or self._searching:
+                self._reset()
             return
         locator = self._locator
-        if locator is None or self._pending:
+        if locator is None or self._searching:
             return
         if self._rate.passes(time.monotonic(), self._settings().rate):
-            self._ask(locator, state, external)
+            self._start_search(locator, state, external)
 
     @property
     def latest(self) -> ContactLocation | None:
         """Latest location of the current contact, or None."""
-        return self._found
+        return self._latest
 
-    def known(self, place: ContactLocation) -> bool:
+    def is_reliable(self, location: ContactLocation) -> bool:
         """Return whether the deviation of the point is within the parameter ``max_deviation``."""
-        return place.known(self._settings().max_deviation)
+        return location.known(self._settings().max_deviation)
 
     @property
-    def touched(self) -> TouchedPlace | None:
+    def located(self) -> LocatedContact | None:
         """Latest location with the points of its surface, for markers; None without one."""
-        place = self._found
-        if place is None:
+        location = self._latest
+        if location is None:
             return None
-        surface = self._geometry.surfaces[place.link].coarse.points if place.point_frame else NONE
-        return TouchedPlace(place, surface, self.known(place))
+        surface = (
+            self._geometry.surfaces[location.link].coarse.points
+            if location.point_frame
+            else NO_POINTS
+        )
+        return LocatedContact(location, surface, self.is_reliable(location))
 
-    def _ask(self, locator: ContactLocator, state: RobotState, external: ExternalTorques) -> None:
-        contact = self._contact
-        self._pending = True
+    def _start_search(
+        self, locator: ContactLocator, state: RobotState, external: ExternalTorques
+    ) -> None:
+        contact = self._contact_count
+        self._searching = True
 
-        def take(done: Future[ContactLocation | None]) -> None:
+        def on_done(done: Future[ContactLocation | None]) -> None:
             error = done.exception()
             if error is not None:
-                self._failed(error)
-            if contact != self._contact:
+                self._report_failure(error)
+            if contact != self._contact_count:
                 return  # the contact has ended meanwhile
-            self._pending = False
+            self._searching = False
             if error is None:
-                self._found = done.result()
+                self._latest = done.result()
 
-        find = partial(
+        search = partial(
             locator.locate,
             *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
             None if external.deviation is None else external.deviation.copy(),
         )
-        self._submit(find, take, PLACE)
+        self._submit(search, on_done, LOCATION)
 
     def _submit(
-        self, function: Callable[[], Any], take: Callable[[Future[Any]], None], subject: str
+        self, function: Callable[[], Any], on_done: Callable[[Future[Any]], None], subject: str
     ) -> None:
         assert self._context.executor is not None
-        self._worker.submit(self._context.executor, function, subject).add_done_callback(take)
+        self._worker.submit(self._context.executor, function, subject).add_done_callback(on_done)
 
-    def _end(self) -> None:
-        self._contact += 1
-        self._pending = False
-        self._found = None
+    def _reset(self) -> None:
+        self._contact_count += 1
+        self._searching = False
+        self._latest = None
 
-    def _failed(self, error: BaseException) -> None:
+    def _report_failure(self, error: BaseException) -> None:
         if isinstance(error, SupersededError):
             return
         if not isinstance(error, DynamicsRosError):

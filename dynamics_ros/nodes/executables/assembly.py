@@ -10,10 +10,10 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.app.executor import Application
-from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.parameters.undeclared import check_undeclared
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
+from dynamics_ros.nodes.robot.diagnostics import Diagnostics, start_reports
 from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
 
 
@@ -26,26 +26,26 @@ def check_names(nodes: Mapping[str, Node]) -> None:
     Raises:
         DynamicsRosError: several nodes have the same name.
     """
-    given = [node.get_name() for node in nodes.values()]
-    twice = next((name for name in given if given.count(name) > 1), None)
-    if twice is not None:
+    names = [node.get_name() for node in nodes.values()]
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
         first = next(iter(nodes))
         raise DynamicsRosError(
-            f'__node:={twice}: this process has the nodes {", ".join(nodes)}, which need a name '
-            f'each; expected none, or one for a node of them: -r {first}:__node:={twice}'
+            f'__node:={duplicate}: this process has the nodes {", ".join(nodes)}, which need a '
+            f'name each; expected none, or one for a node of them: -r {first}:__node:={duplicate}'
         )
 
 
-def application(context: RobotContext, parts: Sequence[Component]) -> Application:
+def application(context: RobotContext, components: Sequence[Component]) -> Application:
     """Return the application of components, which process each state in the given order.
 
     Raises:
         DynamicsRosError: an unknown parameter is set for a node.
     """
-    for part in parts:
-        context.add(part)
-    nodes = [part.node for part in parts]
-    report_in_turn(context.node, [Diagnostics(context, part) for part in parts])
+    for component in components:
+        context.add(component)
+    nodes = [component.node for component in components]
+    start_reports(context.node, [Diagnostics(context, component) for component in components])
     GravityFollower(context)
-    refuse_undeclared(nodes, context.node if parts[1:] else None)
+    check_undeclared(nodes, context.node if components[1:] else None)
     return Application(nodes, context)
