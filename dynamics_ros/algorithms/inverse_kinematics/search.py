@@ -18,9 +18,8 @@ Values = Sequence[Scalar]
 PROGRESS = 7
 """Number of progress values of a search. At the start of the last step: squared position error
 [m^2] and rotation error [rad^2] of the worst frame, cost that steps minimise, largest joint step
-relative to its limit. Then: last cost that counted as progress, number of steps since then, number
-of
-all steps."""
+relative to its limit. Then: last cost that counted as progress, number of steps since then, total
+number of steps."""
 
 SETTINGS = 6
 

@@ -216,7 +216,7 @@ def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
 
 
 def _same(x: Scalar, other: Scalar) -> Scalar:
-    """``other`` if x differs from it only by rounding, else x, to avoid moves by rounding errors."""
+    """``other`` if x differs from it only by rounding, else x, to avoid moves by rounding."""
     difference = x - other
     return where_less(difference * difference, SAME * SAME, other, x)
 
