@@ -15,8 +15,7 @@ distance T is computed by
   inverse of M.
 - ``momentum_second_order``: the same balance, with the low-pass filter of second order below.
 - ``kalman``: the same balance, with a Kalman filter (``disturbance_filter``) instead of the
-low-pass
-  filter.
+  low-pass filter.
 - ``inverse_dynamics``: the equations of motion half way between the samples, with the acceleration
   (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
 - ``static``: gravity alone, e = g - tau, without friction; velocities are not read.

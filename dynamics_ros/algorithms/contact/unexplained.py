@@ -8,7 +8,7 @@ The deviation s of a joint is modelled by
 
 The weight w is 1 when the velocity of the joint changes its sign and decays afterwards: friction
 changes its sign at a time and in a way that the friction model does not describe, and the
-observer's filter extends the error in time. At low speeds w decreases with the square of the speed,
+observer's filter extends the error in time. At low speeds w is at least 1 / (1 + (v / SLOW)^2),
 because the friction of a joint that starts to slide is not modelled well. Friction of a joint at
 rest can have any value up to ``standing``. This is a bound, not a deviation; it counts as the
 deviation standing / sqrt(3) of a uniform distribution.
