@@ -163,7 +163,7 @@ class KalmanObserver(TorqueObserver):
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         estimates = super()._update_all(stamps, q, v, effort)
-        _, memories, _ = self._taken
+        _, memories, _ = self._last_batch
         # The thresholds follow the adapted noise from the next sample on.
         changed = self._changed(np.sqrt(memories[:, FACTOR]))
         if not changed.any():

@@ -38,7 +38,7 @@ class Selection:
         quantities: whether the messages contain positions, velocities, efforts.
         which: quantities of the history in the messages: slots of positions, then of velocities,
             then of efforts, each block offset by the number of slots.
-        told: ``which`` as a set.
+        reported: ``which`` as a set.
         places: indices of these quantities in q, v and effort concatenated.
     """
 
@@ -62,9 +62,9 @@ class Selection:
         self.quantities = tuple(size > 0 for size in sizes)
         self.key = names, self.quantities
         count = len(places) // 3
-        told = [i for i, size in enumerate(sizes) if size]
-        self.which = np.concatenate([slots[:0], *(slots + i * count for i in told)])
-        self.told = frozenset(self.which.tolist())
+        reported = [i for i, size in enumerate(sizes) if size]
+        self.which = np.concatenate([slots[:0], *(slots + i * count for i in reported)])
+        self.reported = frozenset(self.which.tolist())
         every = places[self.which]
         in_a_row = np.array_equal(every, np.arange(len(every)))
         self.places: Indices | slice = slice(len(every)) if in_a_row else every
@@ -82,7 +82,7 @@ class Selection:
         return np.concatenate(chosen, axis=-1) if chosen else NO_NUMBERS
 
 
-class Whole(NamedTuple):
+class CompleteMessage(NamedTuple):
     """Content of a message that contains all known quantities.
 
     Attributes:

@@ -66,13 +66,13 @@ class Timeline:
         self.jumps.heard(which)
 
     def add(
-        self, key: Hashable, told: frozenset[int], which: Indices, values: Array, stamp: int
+        self, key: Hashable, reported: frozenset[int], which: Indices, values: Array, stamp: int
     ) -> None:
         """Adds a message with some quantities.
 
         Args:
             key: identifies the publisher.
-            told: all quantities that the publisher reports.
+            reported: all quantities that the publisher reports.
             which: (n) quantities in this message.
             values: (n) their values.
             stamp: ns.
@@ -90,7 +90,7 @@ class Timeline:
         if stamp < self.moment:
             self.merged += 1
         self.newest = max(self.newest, stamp)
-        self._go_on(*self._turns.hear(key, told, stamp))
+        self._go_on(*self._turns.hear(key, reported, stamp))
 
     def add_base(self, sample: BaseSample, *, alone: bool) -> bool:
         """Adds a sample of the base; returns False if it is too old.

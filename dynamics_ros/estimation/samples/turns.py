@@ -47,14 +47,14 @@ class Publisher:
     """A publisher of some quantities.
 
     Attributes:
-        told: its quantities.
+        reported: its quantities.
         stamp: stamp of its last message [ns].
         interval: usual interval of its stamps [ns]; 0 while unknown.
         count: messages with new stamps, up to ``REGULAR``.
         silence: per other publisher, messages of that one since its own last message.
     """
 
-    told: frozenset[int]
+    reported: frozenset[int]
     stamp: int
     interval: float = 0.0
     count: int = 1
@@ -80,7 +80,7 @@ class Publisher:
             and other.interval <= SLOWER * self.interval
             and abs(self.stamp - other.stamp) <= APART * self.interval
             and silence <= PATIENCE
-            and self.told.isdisjoint(other.told)
+            and self.reported.isdisjoint(other.reported)
         )
 
 
@@ -91,12 +91,12 @@ class Turns:
         """Creates it without publishers."""
         self._publishers: dict[Hashable, Publisher] = {}
 
-    def hear(self, key: Hashable, told: frozenset[int], stamp: int) -> tuple[int, int]:
+    def hear(self, key: Hashable, reported: frozenset[int], stamp: int) -> tuple[int, int]:
         """Records a message.
 
         Args:
             key: identifies the publisher.
-            told: the quantities in the message.
+            reported: the quantities in the message.
             stamp: its stamp [ns].
 
         Returns:
@@ -105,10 +105,10 @@ class Turns:
         """
         known = self._publishers
         speaker = known.get(key)
-        if speaker is None or (speaker.told is not told and speaker.told != told):
+        if speaker is None or (speaker.reported is not reported and speaker.reported != reported):
             if len(known) >= MAX_PUBLISHERS:
                 known.clear()
-            known[key] = speaker = Publisher(told, stamp)
+            known[key] = speaker = Publisher(reported, stamp)
         else:
             speaker.hear(stamp)
         moment, least = stamp, 0

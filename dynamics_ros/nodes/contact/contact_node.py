@@ -278,7 +278,7 @@ class Contact(Component):
     def _reckon(self) -> None:
         """Have wrenches reckon with what is known of the state."""
         pipeline, state, _, _ = self._told()
-        pipeline.reckon_with(state)
+        pipeline.prepare_wrenches(state)
 
     def _touched(self) -> Hashable:
         """What a contact state tells beside numbers that are new for each state."""
