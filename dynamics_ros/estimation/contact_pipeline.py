@@ -20,12 +20,12 @@ from .legged import FootContacts
 from .observer_events import IGNORED, RESTARTS, UPDATED
 from .observers import TorqueObserver
 from .samples.cadence import MeasuredInterval
-from .samples.lateness import Lateness
+from .samples.overdue_joints import OverdueJoints
 from .samples.robot_state import RobotState, RobotStates
 from .samples.sparse import wanted
 from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
-from .uncertainty.residual_watch import JUDGED_EVERY, ResidualWatch
+from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
 from .wrench import WrenchEstimate, moving
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ContactPipeline:
             max_velocity=tare.max_velocity,
             max_deviation=tare.max_deviation,
         )
-        self._lateness = Lateness(robot.nv, robot.joint_v_indices)
+        self._overdue_joints = OverdueJoints(robot.nv, robot.joint_v_indices)
         self._thresholds: estimators.Thresholds | None = None
         self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
         self._external: ExternalTorques | None = None
@@ -137,7 +137,7 @@ class ContactPipeline:
         While a state is held as doubtful, the previous estimate remains valid.
         """
         self.caution = ''
-        before, self.silence = self.silence, self._lateness.unusable(state)
+        before, self.silence = self.silence, self._overdue_joints.problem(state)
         if self.silence:
             return None
         taken = self.samples.take(state, merged=state.ages is not None)
@@ -161,7 +161,7 @@ class ContactPipeline:
         while begin < states.size:
             if states.ages is None and not states.effort_missing and states.time[begin:].all():
                 for i in range(max(begin, states.size - 2), states.size):
-                    self._lateness.late(states.row(i), int(states.time[i]))
+                    self._overdue_joints.overdue(states.row(i), int(states.time[i]))
                 for runs in self.samples.passing(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
@@ -428,7 +428,7 @@ class ContactPipeline:
 
     def _update_caution(self, stamp: int) -> None:
         residuals = self.residuals
-        judged = residuals.fresh >= JUDGED_EVERY and residuals.judge(self.tare.offset, self._stated)
+        judged = residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated)
         if judged or self.observer.noise_has_changed:
             self._update_noise()
         self._find_caution(stamp)

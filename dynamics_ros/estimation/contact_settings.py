@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dynamics_ros.algorithms.contact.torque_observer import KINDS
 from dynamics_ros.settings import parameter
 
-from .effort_model import MOST_LOAD_FRICTION
+from .effort_model import MAX_LOAD_FRICTION
 from .observers import GAIN
 from .samples.sample_filter import FACTOR, SIGMAS
 
@@ -119,7 +119,7 @@ class LoadedFrictionSettings(FrictionSettings):
         (0.0,),
         'What dry friction grows by per torque that the joint transmits: a share',
         minimum=0.0,
-        maximum=MOST_LOAD_FRICTION,
+        maximum=MAX_LOAD_FRICTION,
     )
 
 

@@ -27,7 +27,7 @@ ACCELERATION_TIME = 0.02
 """Filter time constant of the acceleration that scales the thresholds [s]; differentiated
 velocities are noisy."""
 
-NOBODY = (-1, -1)
+NO_JOINTS = (-1, -1)
 """Joint indices (contact, collision) when no joint exceeds its threshold."""
 
 NEVER = sys.maxsize
@@ -267,7 +267,7 @@ class ContactDetector:
             self._restart(stamp)
         self._added, self._stamp = exceeded.added, stamp
         above = self._above
-        lasting: Sequence[int] = NOBODY
+        lasting: Sequence[int] = NO_JOINTS
         if exceeded.excess > 0.0:
             lasting = above.lasting(stamp, exceeded.above.tolist())
         elif above.running:
@@ -280,7 +280,7 @@ class ContactDetector:
         return self._report
 
     def take_all(
-        self, stamps: Stamps, exceeded: Exceeded, disbelieved: Callable[[int], bool]
+        self, stamps: Stamps, exceeded: Exceeded, rejected: Callable[[int], bool]
     ) -> list[ContactReport]:
         """Processes consecutive compared samples, up to the first one that is rejected.
 
@@ -296,7 +296,7 @@ class ContactDetector:
         reports: list[ContactReport] = []
         i, count = 0, len(stamps)
         while i < count:
-            if above[i] and disbelieved(i):
+            if above[i] and rejected(i):
                 break
             if i:
                 self.unlatch()

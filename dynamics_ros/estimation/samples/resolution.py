@@ -65,17 +65,17 @@ class Selection:
         reported = [i for i, size in enumerate(sizes) if size]
         self.which = np.concatenate([slots[:0], *(slots + i * count for i in reported)])
         self.reported = frozenset(self.which.tolist())
-        every = places[self.which]
-        in_a_row = np.array_equal(every, np.arange(len(every)))
-        self.places: Indices | slice = slice(len(every)) if in_a_row else every
+        indices = places[self.which]
+        contiguous = np.array_equal(indices, np.arange(len(indices)))
+        self.places: Indices | slice = slice(len(indices)) if contiguous else indices
         # In ``JointValues.block`` one number lies between two quantities.
         skip = sizes[0] + 1
-        self._together = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
+        self._block_indices = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
 
     def values(self, message: JointValues) -> Array:
         """Returns the values of ``which``; for several messages one row each."""
         if message.block is not None:
-            values: Array = message.block.take(self._together, axis=-1)
+            values: Array = message.block.take(self._block_indices, axis=-1)
             return values
         fields = message.position, message.velocity, message.effort
         chosen = [x[..., self._order] for x in fields if x.size]

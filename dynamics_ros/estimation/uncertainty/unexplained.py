@@ -84,7 +84,7 @@ class UnexplainedTorque:
 
     def alike(self, stamps: Stamps) -> int:
         """Returns how many consecutive states ``update`` can process in one call, at least one."""
-        apart = np.diff(stamps) >= LONGEST
+        apart = np.diff(stamps) >= MAX_INTERVAL
         return int(apart.argmax()) + 1 if apart.any() else len(stamps)
 
     def update(self, stamp: int | Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
@@ -110,7 +110,7 @@ class UnexplainedTorque:
 
     def keep(self, count: int) -> None:
         """Restores the state after the first ``count`` states of the last batch, at least one."""
-        stamps, deviation, more, memories = self._taken
+        stamps, deviation, more, memories = self._last_batch
         last = count - 1
         self._stamp, self._memory = int(stamps[last]), memories[last]
         self.deviation, self.more = deviation[last], more[last]
@@ -120,19 +120,19 @@ class UnexplainedTorque:
         deviation, more, memories = self._in_turn(
             v, load, self._memory, intervals, self._rows, self._sigmas
         )
-        self._taken = stamps, deviation, more, memories
+        self._last_batch = stamps, deviation, more, memories
         self.keep(len(stamps))
         return deviation, more
 
     def _before(self, stamp: int, v: Vector) -> int:
         """Returns the previous stamp, or ``stamp`` itself if the time between is unknown."""
         before = self._stamp
-        if before is not None and 0 < stamp - before < LONGEST:
+        if before is not None and 0 < stamp - before < MAX_INTERVAL:
             return before
         # The joints may just have reversed: assume the deviation of a reversal.
         self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v)])
         return stamp
 
 
-LONGEST = 1_000_000_000
+MAX_INTERVAL = 1_000_000_000
 """Interval after which the motion between two states counts as unknown [ns]."""

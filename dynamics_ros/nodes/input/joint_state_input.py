@@ -98,7 +98,7 @@ class JointStateInput:
         else:
             self._pass_on(message, True)
         self._ended = time.monotonic()
-        self.backlog.answered(self._ended - begun)
+        self.backlog.record(self._ended - begun)
 
     def _with_those_behind(self, message: bytes, begun: float, waited: bool) -> float:
         """Pass on a message and what waits behind it; when the newest of them was begun [s]."""
@@ -106,7 +106,7 @@ class JointStateInput:
         if behind:
             return self._pass_on_all([message, *behind], begun)
         if not waited:
-            self.backlog.found_nothing(begun)
+            self.backlog.restore(begun)
         self._pass_on(message, True)
         return begun
 
@@ -117,14 +117,14 @@ class JointStateInput:
             When the newest of them was begun [s].
         """
         *older, newest = messages
-        until = self.backlog.until(len(older) + 1, begun)
+        until = self.backlog.deadline(len(older) + 1, begun)
         for left, one in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < until
             self.superseded += not answer
             if answer or left <= MERGED:
                 self._pass_on(one, answer)
         now = time.monotonic()
-        self.backlog.worked_off(begun, now)
+        self.backlog.spend(begun, now)
         self._pass_on(newest, True)
         return now
 
