@@ -34,7 +34,7 @@ from .description import calibrated_description
 from .node_parameters import node_parameters
 from .plan import plan
 from .report import report
-from .runs import ToldGains, ToldPayload
+from .runs import DriveGainsResult, PayloadResult
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
@@ -109,9 +109,9 @@ def calibrate(arguments: list[str]) -> None:
     if compared is not None:
         result.update(compared.as_json())
     result['seconds'] = round(time.perf_counter() - started, 3)
-    print(told(sentences, identified, tested))
+    print(result_text(sentences, identified, tested))
     if compared is not None:
-        print(compared.told())
+        print(compared.as_text())
     if options.json:
         print(json.dumps(result))
 
@@ -121,19 +121,19 @@ def _identified(
     train: list[JointSamples],
     test: list[JointSamples],
     options: argparse.Namespace,
-) -> tuple[Identified, ToldPayload | ToldGains | None, list[JointSamples]]:
+) -> tuple[Identified, PayloadResult | DriveGainsResult | None, list[JointSamples]]:
     """Returns the robot, the result of a run with a load if any, and samples without load."""
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
         converted = bool((np.abs(identified.effort_model.scale) != 1.0).any())
-        told = ToldPayload(payload, converted)
-        return identified, told, loaded if payload.swapped else empty
+        result = PayloadResult(payload, converted)
+        return identified, result, loaded if payload.swapped else empty
     if options.drive_gains is not None:
         empty, loaded = _runs(train, '--drive-gains')
         load = _known_load(options.drive_gains)
         identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
-        return identified, ToldGains(gains, identified.robot.joint_names), empty
+        return identified, DriveGainsResult(gains, identified.robot.joint_names), empty
     if subject.reductions:
         return identify_reduced(subject.robot, subject.reductions), None, test
     return identify(subject.robot, train), None, train
@@ -233,7 +233,7 @@ def as_json(
     }
 
 
-def told(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
+def result_text(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
     """Returns the result as text for the terminal."""
     lines = [*sentences]
     lines.append(

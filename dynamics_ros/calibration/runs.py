@@ -11,7 +11,7 @@ from dynamics_ros.identification import DriveGains, Payload
 
 
 @dataclass(frozen=True)
-class ToldPayload:
+class PayloadResult:
     """Result of the identification of a payload.
 
     Attributes:
@@ -37,7 +37,7 @@ class ToldPayload:
             }
         }
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """Returns the result as text."""
         payload = self.payload
         places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
@@ -61,7 +61,7 @@ class ToldPayload:
 
 
 @dataclass(frozen=True)
-class ToldGains:
+class DriveGainsResult:
     """Result of the identification of drive gains: torque per unit of effort of each joint."""
 
     gains: DriveGains
@@ -80,7 +80,7 @@ class ToldGains:
             }
         }
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """Returns the result as text, one line per joint."""
         gains = self.gains
         lines = ['Nm for a unit of effort, N where a joint slides:']

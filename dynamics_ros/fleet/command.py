@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     task.output.mkdir(parents=True, exist_ok=True)
     with workers(options.jobs, options.backend, options.scheduler):
-        found = list(_shown(analyze_all(task, bags), len(bags)))
+        found = list(_with_progress(analyze_all(task, bags), len(bags)))
     # The order in which bags are finished is arbitrary.
     summaries = sorted(found, key=lambda row: (row['robot'], row['bag']))
     bad = [row for row in summaries if row['status'] != OK]
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f'{NAME}: {row["path"]}: {row["reason"]}', file=sys.stderr)
     for one in findings(summaries):
         print(one)
-    print(_told(summaries, task.output))
+    print(_summary_text(summaries, task.output))
     (task.output / 'report.html').write_text(report(summaries, _events(task.output, bags, bad)))
     return 1 if bad else 0
 
@@ -76,7 +76,7 @@ def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) ->
     return read_rows(output, EVENTS, [b for b in bags if (b.robot, b.name) not in failed])
 
 
-def _shown(summaries: Any, total: int) -> Any:
+def _with_progress(summaries: Any, total: int) -> Any:
     """Yields the summaries, with a progress bar on a terminal if tqdm is installed."""
     try:
         from tqdm import tqdm
@@ -85,7 +85,7 @@ def _shown(summaries: Any, total: int) -> Any:
     return tqdm(summaries, total=total, unit='bag', disable=None)
 
 
-def _told(summaries: Sequence[dict[str, Any]], output: Path) -> str:
+def _summary_text(summaries: Sequence[dict[str, Any]], output: Path) -> str:
     done = [row for row in summaries if row['status'] == OK]
     contacts = sum(row['contacts'] for row in done)
     false = sum(row['false_contacts'] for row in done)

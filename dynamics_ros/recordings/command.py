@@ -35,14 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        told = estimate(options)
+        summary_text = estimate(options)
     except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)
         return INTERRUPTED
-    print(told)
+    print(summary_text)
     return 0
 
 
@@ -75,14 +75,16 @@ def estimate(options: argparse.Namespace) -> str:
         with completed(options.output) as partial:
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
-                for one in states.estimates(_shown(recording.messages(topics.all()), total)):
+                for one in states.estimates(
+                    _with_progress(recording.messages(topics.all()), total)
+                ):
                     output.write(one, states.estimators)
             summary = output.summary
-            told = _told(summary, states)
+            summary_text = _summary_text(summary, states)
             if not summary.count:
-                raise RecordingError(f'nothing could be estimated. {told}')
+                raise RecordingError(f'nothing could be estimated. {summary_text}')
     plot(summary, options.output / 'estimates.png')
-    return told
+    return summary_text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,22 +108,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _shown(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
+def _with_progress(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
     """Yields the messages and shows a progress bar if stderr is a terminal."""
     terminal = sys.stderr.isatty()
-    shown = -1
+    drawn = -1
     for count, message in enumerate(messages, start=1):
         yield message
         done = WIDTH * count // max(total, 1)
-        if terminal and done != shown:
-            shown = done
+        if terminal and done != drawn:
+            drawn = done
             bar = '#' * done + '.' * (WIDTH - done)
             print(f'\r[{bar}] {count} of {total}', end='', file=sys.stderr, flush=True)
     if terminal:
         print(file=sys.stderr)
 
 
-def _told(summary: Summary, states: EstimatedStates) -> str:
+def _summary_text(summary: Summary, states: EstimatedStates) -> str:
     """Returns the summary as text."""
     lines = [f'{summary.count} estimates of {states.messages} joint states']
     if states.refused:
