@@ -147,7 +147,7 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
     """
     if len(subject.reductions) != len(options.recordings):
         raise InvalidArgumentError(
-            'recordings', 'some are reduced and some are not', 'only reduced ones, or none'
+            'recordings', 'some are reduced, others are not', 'only reduced ones, or none'
         )
     for name, value in (
         ('--split', options.split),
@@ -163,7 +163,8 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
 
 def _plan(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
-        prog=f'{NAME} plan', description='A motion within limits that tells the most of a robot.'
+        prog=f'{NAME} plan',
+        description='Plans an exciting trajectory within the limits of a robot.',
     )
     add_robot_options(parser)
     parser.add_argument(
@@ -171,12 +172,14 @@ def _plan(arguments: list[str]) -> None:
         type=Path,
         required=True,
         metavar='TRAJECTORY',
-        help='.yaml or .csv; both are written',
+        help='name in .yaml or .csv; both files are written',
     )
     parser.add_argument('--duration', type=float, default=20.0, help='[s]')
     parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
-    parser.add_argument('--seed', type=int, default=0, help='of the random starts')
-    parser.add_argument('--iterations', type=int, default=400, help='of the improvement')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the random starts')
+    parser.add_argument(
+        '--iterations', type=int, default=400, help='iterations of the optimization'
+    )
     options = parser.parse_args(arguments)
     print(plan(options, dict(positions(options.lock))))
 
@@ -262,7 +265,7 @@ def result_text(sentences: list[str], identified: Identified, tested: Evaluation
     base = [p for p in identified.parameters if p.kind == 'base']
     known = sum(p.identifiable for p in base)
     lines.append(
-        f'{known} of {len(base)} combinations of masses and inertias are told by the motion'
+        f'{known} of {len(base)} combinations of masses and inertias are determined by the motion'
     )
     return '\n'.join(lines)
 
@@ -312,14 +315,24 @@ def parser() -> argparse.ArgumentParser:
     )
     add_robot_options(parser)
     parser.add_argument(
-        '--test', type=Path, nargs='+', default=[], metavar='RECORDING', help='only compared'
+        '--test',
+        type=Path,
+        nargs='+',
+        default=[],
+        metavar='RECORDING',
+        help='recordings for the test only',
     )
     parser.add_argument(
-        '--split', type=_share, metavar='SHARE', help='use this first part, test on the rest'
+        '--split',
+        type=_share,
+        metavar='SHARE',
+        help='identify from this first share of each recording, test on the rest',
     )
     parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
-    parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
-    parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
+    parser.add_argument(
+        '--parameters', type=Path, metavar='YAML', help='parameters for contact_node'
+    )
+    parser.add_argument('--report', type=Path, metavar='HTML', help='report with plots')
     runs = parser.add_mutually_exclusive_group()
     runs.add_argument(
         '--load',
@@ -331,30 +344,30 @@ def parser() -> argparse.ArgumentParser:
         nargs=5,
         metavar=('FRAME', 'MASS', 'X', 'Y', 'Z'),
         help='the last recording is with this load, mass [kg] and centre in the frame [m]: '
-        'how many Nm a unit of effort is',
+        'identifies the Nm per unit of effort',
     )
     parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
     parser.add_argument(
         '--units',
         choices=('rad', 'degrees'),
         default='rad',
-        help='of recorded angles and, per second, of their velocities; efforts are Nm either way',
+        help='unit of recorded angles and of their velocities (per second); efforts are in Nm',
     )
-    parser.add_argument('--topic', help='of the joint states, where a bag has several')
+    parser.add_argument('--topic', help='topic of the joint states, if a bag has several')
     parser.add_argument(
         '--joints',
         type=_pair,
         nargs='+',
         default=[],
         metavar='RECORDED=NAME',
-        help='names of the robot for recorded ones',
+        help='joint names of the robot for recorded names',
     )
     return parser
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that all subcommands share."""
-    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
+    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
     parser.add_argument(
         '--lock',
         type=_pair,
@@ -369,14 +382,14 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
         nargs=3,
         default=DEFAULT_GRAVITY,
         metavar=('X', 'Y', 'Z'),
-        help='in the root frame, for a robot that hangs or leans [m/s^2]',
+        help='gravity in the root frame, for a hanging or inclined robot [m/s^2]',
     )
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.rpartition('=')
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f'{text!r} is no NAME=VALUE')
+        raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
     return name, value
 
 

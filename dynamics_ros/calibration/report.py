@@ -37,11 +37,11 @@ def report(identified: Identified, tested: Evaluation | None, sentences: Sequenc
     parts += [f'<p>{escape(sentence)}</p>' for sentence in sentences]
     parts += [_summary(identified, tested)]
     shown, what = (identified.train, 'used') if tested is None else (tested, 'not used')
-    parts.append(f'<p>Pictures are of the recordings that were {what}.</p>')
+    parts.append(f'<p>The plots show the recordings that were {what} for the identification.</p>')
     for joint, name in enumerate(identified.robot.joint_names):
         parts.append(f'<h2>{escape(name)}</h2>{_picture(identified, shown, joint)}')
     if identified.missing:
-        parts.append('<h2>Which motion would tell what this one did not</h2><ul>')
+        parts.append('<h2>Motions that would determine the remaining parameters</h2><ul>')
         parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
         parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
@@ -50,8 +50,8 @@ def report(identified: Identified, tested: Evaluation | None, sentences: Sequenc
 
 def _summary(identified: Identified, tested: Evaluation | None) -> str:
     model = identified.effort_model
-    header = ['joint', 'left over [Nm, N]', '[%]']
-    header += ['', ''] if tested is None else ['not used [Nm, N]', '[%]']
+    header = ['joint', 'residual [Nm, N]', '[%]']
+    header += ['', ''] if tested is None else ['test [Nm, N]', '[%]']
     header += [*FRICTION_COLUMNS, 'offset', 'rotor', 'scale']
     rows = []
     for j, name in enumerate(identified.robot.joint_names):
@@ -83,7 +83,7 @@ def _parameters(identified: Identified) -> str:
         rows.append(f'<tr{state}>{inner}</tr>')
     header = ''.join(f'<th>{x}</th>' for x in ('name', 'kind', 'value', 'deviation', 'unit'))
     return (
-        '<p>What is grey is not told by the motion, and stays near the description.</p>'
+        '<p>Grey parameters are not determined by the motion and stay near the description.</p>'
         f'<table><tr>{header}</tr>{"".join(rows)}</table>'
     )
 
@@ -105,7 +105,7 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     torque.tick_params(labelbottom=False)
     torque.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize='small')
     left.plot(t, shown.residual[step, joint], color='#3060c0', linewidth=0.7)
-    left.set_ylabel('left over')
+    left.set_ylabel('residual')
     left.set_xlabel('time [s]')
     v = shown.v[step, joint]
     friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')

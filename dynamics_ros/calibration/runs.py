@@ -42,7 +42,7 @@ class PayloadResult:
         payload = self.payload
         places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
         center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
-        turned = ' The last recording is the one without it.' if payload.swapped else ''
+        turned = ' The last recording is the one without the payload.' if payload.swapped else ''
         return (
             f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
             f'centre of mass at {center} mm.{turned}{self._caution}'
@@ -83,10 +83,14 @@ class DriveGainsResult:
     def as_text(self) -> str:
         """Returns the result as text, one line per joint."""
         gains = self.gains
-        lines = ['Nm for a unit of effort, N where a joint slides:']
+        lines = ['Nm per unit of effort, N for prismatic joints:']
         for name, gain, deviation, told in zip(
             self.joints, gains.gain, gains.deviation, gains.told, strict=True
         ):
-            known = f'+- {deviation:.2g}' if told else 'by the description: the load says little'
+            known = (
+                f'+- {deviation:.2g}'
+                if told
+                else 'from the description: the load determines it poorly'
+            )
             lines.append(f'  {name:24} {gain:9.4g} {known}')
         return '\n'.join(lines)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-WAITING = 'the first joint state waits for the next one'
-NO_KERNEL = '{} follow as soon as their kernel is compiled'
+WAITING = 'the first joint state is held until the next one arrives'
+NO_KERNEL = '{} are published once their kernel is compiled'
 
 
 class ContactPipeline:
@@ -442,7 +442,7 @@ class ContactPipeline:
         if report is not None and report.advice:
             self.caution = report.advice
         elif self.observer.kind == StaticObserver.kind:
-            self.caution = 'by gravity alone, in motion not to be believed'
+            self.caution = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
             self.caution = f'refused: {refused}'
         elif self._postures and self.judged and (far := self._postures.beyond(self.judged.q)):

@@ -278,7 +278,7 @@ class PayloadIdentifier:
         is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
         if not is_observable and deviation > max(pi[0], MIN_MASS):
             raise NotIdentifiableError(
-                f'the mass is not told by what was watched: {pi[0]:.2f} kg with a deviation of '
+                f'the samples do not determine the mass: {pi[0]:.2f} kg with a deviation of '
                 f'{deviation:.2f} kg; move the joints that carry the payload'
             )
         possible = _possible(pi, whitening)

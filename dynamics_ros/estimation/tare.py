@@ -161,9 +161,9 @@ class Tare:
             joint = int(excess.argmax())
             if excess[joint] > 0.0:
                 message = (
-                    f'{mean[joint]:.3g} Nm or N are felt, where the calibrated model leaves '
+                    f'external torque of {mean[joint]:.3g} Nm or N; the calibrated model leaves '
                     f'at most {explained[joint]:.3g} unexplained: something touches the robot, or '
-                    'it carries what it is not told of'
+                    'it carries an unknown payload'
                 )
                 return self._refused('touched', message, duration, joint)
         self._history.append(self._offset)

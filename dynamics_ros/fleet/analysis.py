@@ -56,7 +56,7 @@ torques [%]."""
 MAX_PROBLEM_LENGTH = 160
 """Maximum length of the message about unreadable shapes [characters]."""
 
-NO_COMPLETE_STATE = 'no joint state told all joints of the robot'
+NO_COMPLETE_STATE = 'no joint state contains all joints of the robot'
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
     summary, events = analysis.result(bag, factory.robot.name, clock.report, task.free_motion)
     if factory.geometry_problem and summary['contacts']:
         first_problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
-        assumed.append(f'no place of contacts on links without their shapes: {first_problem}')
+        assumed.append(f'contacts on links without shapes are not located: {first_problem}')
     summary['findings'] = assumed + summary['findings']
     return summary, events
 
@@ -354,7 +354,7 @@ class Analysis:
         if left > UNEXPLAINED:
             found.append(
                 f'{left:.0f} % of the efforts are left unexplained: another robot, or efforts '
-                'that are no torques; friction is not told'
+                'that are no torques; friction is unknown'
             )
         return found
 

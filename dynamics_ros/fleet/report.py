@@ -42,17 +42,17 @@ def report(summaries: Rows, events: Rows) -> str:
         + '.</p>',
     ]
     unusual = findings(summaries)
-    parts.append('<h2>What stands out</h2>')
+    parts.append('<h2>Findings</h2>')
     parts.append(
         '<ul>' + ''.join(f'<li>{escape(str(one))}</li>' for one in unusual) + '</ul>'
         if unusual
-        else '<p>No joint has another friction than those of like robots, or than at first.</p>'
+        else '<p>No joint differs in friction from similar robots, or from its first bags.</p>'
     )
     if bad:
         rows = [[escape(row['robot']), escape(row['bag']), escape(row['reason'])] for row in bad]
         parts += ['<h2>Bags that failed</h2>', table(['robot', 'bag', 'reason'], rows)]
     parts += ['<h2>Robots</h2>', _robots(done, {one.robot for one in unusual})]
-    parts += ['<h2>What the model leaves over, joint by joint</h2>', _residuals(done)]
+    parts += ['<h2>Residuals of the model per joint</h2>', _residuals(done)]
     parts += ['<h2>Friction over time</h2>', *_frictions(done, {one.robot for one in unusual})]
     parts += ['<h2>Contacts</h2>', *_contacts(events)]
     parts += ['<h2>Bags</h2>', _bags(done)]
@@ -72,8 +72,8 @@ def _robots(done: Rows, marked: set[str]) -> str:
         payloads = sum(row['payload_changes'] for row in own)
         cells = (f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *map(str, total), str(false))
         rows.append([name, escape(own[0]['model']), str(len(own)), *cells, str(payloads)])
-    header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'left over [%]', 'gaps']
-    header += ['clock jumps', 'contacts', 'of them false', 'payload changes']
+    header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
+    header += ['clock jumps', 'contacts', 'false contacts', 'payload changes']
     return table(header, rows)
 
 
@@ -102,7 +102,7 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
     )
     for (model, robot, joint), values in frictions(done).items():
         of_models[model][joint][robot] = values
-    parts = [f'<p>Of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
+    parts = [f'<p>Friction of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
     for model, joints in of_models.items():
         rows = (len(joints) + 2) // 3
         drawn = figure(11.0, 2.3 * rows)
@@ -166,7 +166,7 @@ def _contacts(events: Rows) -> list[str]:
         header = ['robot', 'bag', 'time', 'duration [s]', 'kind', 'link', 'force [N]']
         parts.append(table([*header, 'torque [Nm, N]'], rows))
     if len(true) > MAX_CONTACTS:
-        parts.append(f'<p>The hardest {MAX_CONTACTS} are shown.</p>')
+        parts.append(f'<p>The {MAX_CONTACTS} strongest are shown.</p>')
     if payloads:
         rows = [
             [
@@ -200,7 +200,7 @@ def _bags(done: Rows) -> str:
         for row in done[:MAX_BAGS]
     ]
     header = ['robot', 'bag', 'begin', 'duration [s]', 'rate [Hz]', 'gaps', 'clock jumps']
-    header += ['left over [%]', 'contacts', 'false', 'what to know']
+    header += ['residual [%]', 'contacts', 'false', 'findings']
     more = '' if len(done) <= MAX_BAGS else f'<p>{len(done) - MAX_BAGS} more in Parquet.</p>'
     return table(header, rows) + more
 

@@ -63,7 +63,7 @@ class Recording:
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
         if path.is_dir() and not (path / METADATA).is_file():
-            raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}')
+            raise RecordingError(f'{path}: not a rosbag2 folder: it has no {METADATA}')
         self._reader: Ros1Bag | Reader
         try:
             if path.is_file() and is_ros1(path):
@@ -153,7 +153,7 @@ class Recording:
                 store = get_typestore(Stores.EMPTY)
                 store.register(get_types_from_msg(connection.definition, kind))
                 if connection.digest not in (store.generate_msgdef(kind)[1], '*'):
-                    raise RecordingError(f'{kind} is defined otherwise than its MD5 sum tells')
+                    raise RecordingError(f'the definition of {kind} does not match its MD5 sum')
             else:
                 store = get_typestore(Stores.ROS2_KILTED)
             self._stores[kind] = store
@@ -190,7 +190,7 @@ def completed(path: Path, *, replace: bool = False) -> Iterator[Path]:
         RecordingError: the folder already exists or cannot be written.
     """
     if path.exists() and not replace:
-        raise RecordingError(f'{path}: cannot be written: it is there already')
+        raise RecordingError(f'{path}: cannot be written: it already exists')
     hidden = path.parent / f'.{path.name}.{os.getpid()}'
     try:
         hidden.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ def estimate(options: argparse.Namespace) -> str:
         )
         factory = EstimatorFactory(source, settings.robot, settings.contact)
         if factory.geometry_problem:
-            LOG.warning('contacts there: %s', factory.geometry_problem)
+            LOG.warning('contacts on these shapes are not located: %s', factory.geometry_problem)
         first = factory.make(settings.carried)
         topics = Topics(
             joint_states,
@@ -89,21 +89,28 @@ def estimate(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='estimate_bag', description=__doc__)
-    parser.add_argument('bag', type=Path, help='rosbag2: its folder, or a single .mcap file')
+    parser.add_argument('bag', type=Path, help='folder of a rosbag2, .mcap file, or ROS 1 .bag')
     parser.add_argument(
-        '--robot', metavar='FILE', help='URDF, or xacro; the recorded robot_description by default'
+        '--robot',
+        metavar='FILE',
+        help='URDF or xacro file; default: the recorded robot_description',
     )
     parser.add_argument('--output', type=Path, required=True, help='folder of the new rosbag2')
     parser.add_argument(
-        '--parameters', type=Path, metavar='YAML', help='of contact_node, as for --params-file'
+        '--parameters',
+        type=Path,
+        metavar='YAML',
+        help='parameters of contact_node, as for --params-file',
     )
-    parser.add_argument('--topic', help='of the joint states, where there are several')
-    parser.add_argument('--odometry', metavar='TOPIC', help='of a moving base')
+    parser.add_argument('--topic', help='topic of the joint states, if there are several')
+    parser.add_argument('--odometry', metavar='TOPIC', help='odometry of a moving base')
     parser.add_argument(
-        '--payload', metavar='TOPIC', help='of what is carried, where there are several'
+        '--payload', metavar='TOPIC', help='topic of the payload, if there are several'
     )
     parser.add_argument(
-        '--storage', choices=('mcap', 'sqlite3'), help='that of the recording by default'
+        '--storage',
+        choices=('mcap', 'sqlite3'),
+        help='storage format; default: that of the recording',
     )
     return parser
 
@@ -130,8 +137,8 @@ def _summary_text(summary: Summary, states: EstimatedStates) -> str:
         lines.append(f'{states.refused} joint states were refused')
     if states.payloads:
         lines.append(f'another payload {len(states.payloads)} times')
-    lines += [f'{count} times silent: {why}' for why, count in states.silent.items()]
-    lines += [f'{count} times touched: {link}' for link, count in summary.links.items()]
+    lines += [f'{count} states without an estimate: {why}' for why, count in states.silent.items()]
+    lines += [f'{count} states in contact at {link}' for link, count in summary.links.items()]
     return '; '.join(lines)
 
 

@@ -154,7 +154,7 @@ class Ros1Bag:
         places = sorted(one.place for one in infos)
         ends = dict(zip(places, [*places[1:], place], strict=True))
         if len(connections) < len(found) or len(ends) < len(infos) or max(ends, default=0) >= place:
-            raise Ros1BagError('its index contradicts itself')
+            raise Ros1BagError('its index is inconsistent')
         for info in infos:
             for number, count in info.counts.items():
                 if number not in connections:

@@ -140,7 +140,7 @@ class Mover:
         result = ended.result().result
         if ended.result().status != GoalStatus.STATUS_SUCCEEDED:
             reason = result.error_string or f'error {result.error_code}'
-            raise self._stopped(None, f'{self._action} gave the trajectory up: {reason}')
+            raise self._stopped(None, f'{self._action} aborted the trajectory: {reason}')
         self._recorder = None
         return _with_known_velocities(recorder.samples)
 
@@ -180,7 +180,7 @@ class Mover:
         if not reason and rests:
             print('stopped: the robot rests')
             return KeyboardInterrupt()
-        return DynamicsRosError(f'{reason or "told to end"}: cancelled, {outcome}')
+        return DynamicsRosError(f'{reason or "interrupted"}: cancelled, {outcome}')
 
     def _wait_for(self, condition: Callable[[], Any]) -> bool:
         """Spins until a condition holds, for at most ``TIMEOUT``; returns whether it holds."""
@@ -221,7 +221,7 @@ class Mover:
             return
         q, effort = (np.array(x)[self._columns] for x in (message.position, message.effort))
         if not (np.isfinite(q).all() and np.isfinite(effort).all()):
-            self._problem = 'joint states with positions or efforts that are no numbers'
+            self._problem = 'joint states with positions or efforts that are not finite'
             return
         self._problem = f'no joint states for {LOST_AFTER:g} s'
         self._q, self._last_state = q, time.monotonic()

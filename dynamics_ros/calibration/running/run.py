@@ -80,7 +80,7 @@ def _planned(robot: Robot, motion: Motion) -> Motion:
         raise InvalidArgumentError(
             'the trajectory',
             f'is of {", ".join(motion.joint_names)}',
-            f'{", ".join(robot.joint_names)}; what does not move is told by --lock',
+            f'{", ".join(robot.joint_names)}; lock other joints with --lock',
         )
     if np.abs(motion.v[[0, -1]]).max() > 1e-3:
         raise InvalidArgumentError(
@@ -116,7 +116,7 @@ def _ask(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise DynamicsRosError('nobody can be asked whether the robot may move: --yes says so')
+        raise DynamicsRosError('no terminal to confirm the motion: use --yes')
     if input('Move the robot? [y/N] ').strip().lower() not in ('y', 'yes'):
         raise DynamicsRosError('nothing was sent')
 
@@ -129,7 +129,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_robot_options(parser)
     parser.add_argument(
-        '--trajectory', type=Path, required=True, metavar='YAML', help=f'of {command.NAME} plan'
+        '--trajectory',
+        type=Path,
+        required=True,
+        metavar='YAML',
+        help=f'trajectory of {command.NAME} plan',
     )
     parser.add_argument(
         '--action', default=DEFAULT_ACTION, help='FollowJointTrajectory of the controller'
@@ -140,13 +144,16 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path('recording.csv'),
         metavar='CSV',
-        help='what was measured',
+        help='recorded joint states',
     )
     parser.add_argument(
-        '--speed', type=_speed, default=0.2, help='on the way to the start, at most [rad/s or m/s]'
+        '--speed',
+        type=_speed,
+        default=0.2,
+        help='maximum speed on the way to the start [rad/s or m/s]',
     )
     parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
-    parser.add_argument('--yes', action='store_true', help='move without being asked')
+    parser.add_argument('--yes', action='store_true', help='move without confirmation')
     return parser
 
 

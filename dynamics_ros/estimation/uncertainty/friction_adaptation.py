@@ -46,7 +46,7 @@ DEFAULT_SHARE = 0.5
 ADAPTING, AT_BOUND = 'adapting', 'at its bound'
 CONTACT = 'waiting: a contact, or one a moment ago'
 SLOW, ONE_WAY = 'waiting: too slow', 'waiting: has turned one way only'
-UNBOUND = 'off: no dry friction is known, and no adaptation.bound is given'
+UNBOUND = 'off: dry friction is unknown, and adaptation.bound is not set'
 NEW = 'waiting: no motion yet'
 
 
