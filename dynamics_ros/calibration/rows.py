@@ -48,7 +48,7 @@ def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     broken = len(lines) - 1 - len(whole)
     if broken > MAX_BROKEN * len(lines) + 1:
         raise ValueError(
-            f'{broken} of {len(lines) - 1} lines do not have as many columns as the '
+            f'{broken} of {len(lines) - 1} lines have another number of columns than the '
             f'{len(header)} names'
         )
     texts = [line.replace(',', '.') for line in whole] if commas else whole
@@ -61,7 +61,7 @@ def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     for name, column in columns.items():
         if not np.isfinite(column).any():
             columns[name] = _dates([line.split(separator)[header.index(name)] for line in whole])
-    notes = [f'incomplete lines are skipped: {broken}'] if broken else []
+    notes = [f'lines that are not whole are skipped: {broken}'] if broken else []
     return columns, notes
 
 

@@ -354,7 +354,7 @@ class Analysis:
         if left > UNEXPLAINED:
             found.append(
                 f'{left:.0f} % of the efforts are left unexplained: another robot, or efforts '
-                'that are no torques; friction is unknown'
+                'that are no torques; friction is not told'
             )
         return found
 

@@ -69,7 +69,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
             real = _real(path)
             if output is not None and output / WRITTEN in real.parents:
                 raise InvalidArgumentError(
-                    '--output', f'{path} is in the folder of written bags', 'another folder'
+                    '--output', f'{path} is in the folder where bags are written', 'another folder'
                 )
             paths.setdefault(real, path)
     named = [

@@ -157,7 +157,7 @@ def records(data: bytes, place: int) -> Iterator[tuple[int, int, int, int]]:
             elif kind == CONNECTION:
                 number = time = -1
             else:
-                raise Ros1BagError(f'{at_byte(place)} has a record that is not a message')
+                raise Ros1BagError(f'{at_byte(place)} has a record that is no message')
         else:
             number, time, begin, length = found
         at = begin + length

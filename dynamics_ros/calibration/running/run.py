@@ -116,7 +116,7 @@ def _ask(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise DynamicsRosError('no terminal to confirm the motion: use --yes')
+        raise DynamicsRosError('no terminal to confirm that the robot may move: --yes says so')
     if input('Move the robot? [y/N] ').strip().lower() not in ('y', 'yes'):
         raise DynamicsRosError('nothing was sent')
 
