@@ -162,7 +162,7 @@ class ContactPipeline:
             if states.ages is None and not states.effort_missing and states.time[begin:].all():
                 for i in range(max(begin, states.size - 2), states.size):
                     self._overdue_joints.overdue(states.row(i), int(states.time[i]))
-                for runs in self.samples.passing(states.part(begin, states.size)):
+                for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
                         self.caution = ''
@@ -220,7 +220,7 @@ class ContactPipeline:
         Returns:
             The number of states used and their estimates; None if no estimate is possible.
         """
-        count = self._alike(states)
+        count = self._batch_size(states)
         if count == 1:
             self.judged = states.row(0)
             self._external = self._estimate(self.judged, runs[0])
@@ -277,32 +277,32 @@ class ContactPipeline:
                 self._update_noise()
             self.tare.add_finite(times, raw, v)
         values = raw - self.tare.offset
-        more = deviation = None
+        added = deviation = None
         if self.unexplained is not None:
             model = observer.effort_model
             # Torque carried by the model: an external push is not part of the load.
             load = model.scale * states.effort + model.offset + raw
-            deviation, more = self.unexplained.update(times, v, load)
+            deviation, added = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
-        return Compared(values, deviation, self.detector.compare(times, values, ignored, v, more))
+        return Compared(values, deviation, self.detector.compare(times, values, ignored, v, added))
 
     def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
         thresholds = self.detector.constants[0] + compared.exceeded.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
-    def _alike(self, states: RobotStates) -> int:
+    def _batch_size(self, states: RobotStates) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
         if self._interval.count and self.observer.settles(int(states.time[0])):
             return 1  # settling updates the measured interval and the thresholds
-        count = self.detector.alike(self.observer.alike(states.time))
+        count = self.detector.batch_size(self.observer.batch_size(states.time))
         if self.unexplained is not None:
-            count = self.unexplained.alike(states.time[:count])
-        count = self.residuals.alike(states.time[:count])
+            count = self.unexplained.batch_size(states.time[:count])
+        count = self.residuals.batch_size(states.time[:count])
         if self.adaptation is not None:
-            count = self.adaptation.alike(states.time[:count])
+            count = self.adaptation.batch_size(states.time[:count])
         return max(1, self.effort_watch.unsuspicious(states.effort[:count]))
 
     def _learn(
@@ -371,8 +371,8 @@ class ContactPipeline:
         if self.unexplained is not None:
             excess = self.unexplained.excess(deviation)
         if self.adaptation is not None:
-            more = self.adaptation.uncertainty(state.v)
-            excess = more if excess is None else np.hypot(excess, more)
+            added = self.adaptation.uncertainty(state.v)
+            excess = added if excess is None else np.hypot(excess, added)
         return state.stale_mask if state.stale else None, excess
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:

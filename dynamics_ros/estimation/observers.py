@@ -203,7 +203,7 @@ class TorqueObserver:
         return noise_gains(self.kind, self._sampling, self.gain, interval, self._differenced)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes a sample, or with a leading axis at most as many as ``alike`` returns.
+        """Processes a sample, or with a leading axis at most as many as ``batch_size`` returns.
 
         Args:
             stamp: ns, on any clock that does not jump.
@@ -252,7 +252,7 @@ class TorqueObserver:
         reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
         return self._start(reason, time, q, v, effort)
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many consecutive samples ``update`` can process in one call, at least one.
 
         These are ordinary steps, either all before or all after the observer settles.
@@ -271,8 +271,8 @@ class TorqueObserver:
         return max(1, unsettled or count)
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes as many samples as ``alike`` returns."""
-        assert self._stamp is not None, 'samples are alike after a first one'
+        """Processes as many samples as ``batch_size`` returns."""
+        assert self._stamp is not None, 'a batch needs a first sample'
         (model,) = self._models
         intervals = np.diff(stamps, prepend=self._stamp) * 1e-9
         estimates, memories = InTurn(model.kernel)(

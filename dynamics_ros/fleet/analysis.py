@@ -143,7 +143,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
             partial = stack.enter_context(completed(path, replace=True))
             writer = stack.enter_context(RecordingWriter(partial, task.bags))
             read = copied(read, topics, text, writer)
-        estimates = states.blocks(clock.passing(read))
+        estimates = states.blocks(clock.watched(read))
         if writer is not None:
             estimates = _written(estimates, EstimateWriter(first, factory.root_link, writer))
         signals = None

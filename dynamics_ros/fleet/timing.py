@@ -60,7 +60,7 @@ class ClockWatch:
         self._topic = topic
         self._publishers: dict[int, _Publisher] = {}
 
-    def passing(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yields the same batches."""
         publishers = self._publishers
         for batch in batches:

@@ -221,7 +221,7 @@ class ContactDetector:
         """
         return self.take(stamp, self.compare(stamp, external_torque, ignored, v))
 
-    def alike(self, count: int) -> int:
+    def batch_size(self, count: int) -> int:
         """Returns how many of ``count`` consecutive samples ``compare`` can process in one call."""
         return 1 if self._follows_acceleration else count
 
@@ -231,13 +231,13 @@ class ContactDetector:
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
-        more: Vector | None = None,
+        increase: Vector | None = None,
     ) -> Exceeded:
         """Compares one sample, or several with a leading axis, with the thresholds.
 
         Args:
             stamp, external_torque, ignored, v: see ``update``.
-            more: (nv) increase of the thresholds over their constants at this state.
+            increase: (nv) increase of the thresholds over their constants at this state.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -249,10 +249,10 @@ class ContactDetector:
             velocity = finite_vector('v', velocity, len(self._links))
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
-        finite = self._finite if more is None else self._finite + more[..., np.newaxis, :]
+        finite = self._finite if increase is None else self._finite + increase[..., np.newaxis, :]
         exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
-        if more is not None:
-            exceeded = exceeded._replace(added=exceeded.added + more)
+        if increase is not None:
+            exceeded = exceeded._replace(added=exceeded.added + increase)
         if not self._follows_acceleration:
             return exceeded
         assert isinstance(stamp, int), 'each needs the acceleration of the one before'

@@ -212,7 +212,7 @@ class SampleFilter(Generic[S]):
         """(2, nv) number of samples since each effort changed, and its usual maximum."""
         return self._memory[RUN_ROWS]
 
-    def passing(self, states: RobotStates) -> Iterator[Vector]:
+    def take_all(self, states: RobotStates) -> Iterator[Vector]:
         """Processes the first of consecutive states, while ``take`` would return each immediately.
 
         Yields:

@@ -131,7 +131,7 @@ class FrictionAdaptation:
         self.deviation = other.deviation
         self.restart()
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many samples ``add`` can process in one call, at least one."""
         if int(stamps[0]) < self._last:
             return 1
@@ -149,7 +149,7 @@ class FrictionAdaptation:
         suspected: NDArray[np.bool_],
         usable: bool = True,
     ) -> None:
-        """Processes a sample, or at most as many as ``alike`` returns.
+        """Processes a sample, or at most as many as ``batch_size`` returns.
 
         Args:
             stamps: ns, number or (n).

@@ -79,7 +79,7 @@ class ResidualWatch:
         """Whether a sample with this stamp [ns] is used."""
         return self._judges and (stamp >= self.next or stamp < self._last)
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many samples can be added before a check is due, at least one."""
         first = int(stamps[0])
         if not self._judges or len(stamps) == 1:
