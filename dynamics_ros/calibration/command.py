@@ -34,7 +34,7 @@ from .description import calibrated_description
 from .node_parameters import node_parameters
 from .plan import plan
 from .report import report
-from .runs import ToldGains, ToldPayload
+from .runs import DriveGainsResult, PayloadResult
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
@@ -109,9 +109,9 @@ def calibrate(arguments: list[str]) -> None:
     if compared is not None:
         result.update(compared.as_json())
     result['seconds'] = round(time.perf_counter() - started, 3)
-    print(told(sentences, identified, tested))
+    print(result_text(sentences, identified, tested))
     if compared is not None:
-        print(compared.told())
+        print(compared.as_text())
     if options.json:
         print(json.dumps(result))
 
@@ -121,19 +121,19 @@ def _identified(
     train: list[JointSamples],
     test: list[JointSamples],
     options: argparse.Namespace,
-) -> tuple[Identified, ToldPayload | ToldGains | None, list[JointSamples]]:
+) -> tuple[Identified, PayloadResult | DriveGainsResult | None, list[JointSamples]]:
     """Returns the robot, the result of a run with a load if any, and samples without load."""
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
         converted = bool((np.abs(identified.effort_model.scale) != 1.0).any())
-        told = ToldPayload(payload, converted)
-        return identified, told, loaded if payload.swapped else empty
+        result = PayloadResult(payload, converted)
+        return identified, result, loaded if payload.swapped else empty
     if options.drive_gains is not None:
         empty, loaded = _runs(train, '--drive-gains')
         load = _known_load(options.drive_gains)
         identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
-        return identified, ToldGains(gains, identified.robot.joint_names), empty
+        return identified, DriveGainsResult(gains, identified.robot.joint_names), empty
     if subject.reductions:
         return identify_reduced(subject.robot, subject.reductions), None, test
     return identify(subject.robot, train), None, train
@@ -147,7 +147,7 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
     """
     if len(subject.reductions) != len(options.recordings):
         raise InvalidArgumentError(
-            'recordings', 'some are reduced and some are not', 'only reduced ones, or none'
+            'recordings', 'some are reduced, others are not', 'only reduced ones, or none'
         )
     for name, value in (
         ('--split', options.split),
@@ -163,7 +163,8 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
 
 def _plan(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
-        prog=f'{NAME} plan', description='A motion within limits that tells the most of a robot.'
+        prog=f'{NAME} plan',
+        description='Plans an exciting trajectory within the limits of a robot.',
     )
     add_robot_options(parser)
     parser.add_argument(
@@ -171,12 +172,14 @@ def _plan(arguments: list[str]) -> None:
         type=Path,
         required=True,
         metavar='TRAJECTORY',
-        help='.yaml or .csv; both are written',
+        help='name in .yaml or .csv; both files are written',
     )
     parser.add_argument('--duration', type=float, default=20.0, help='[s]')
     parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
-    parser.add_argument('--seed', type=int, default=0, help='of the random starts')
-    parser.add_argument('--iterations', type=int, default=400, help='of the improvement')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the random starts')
+    parser.add_argument(
+        '--iterations', type=int, default=400, help='iterations of the optimization'
+    )
     options = parser.parse_args(arguments)
     print(plan(options, dict(positions(options.lock))))
 
@@ -233,7 +236,7 @@ def as_json(
     }
 
 
-def told(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
+def result_text(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
     """Returns the result as text for the terminal."""
     lines = [*sentences]
     lines.append(
@@ -262,7 +265,7 @@ def told(sentences: list[str], identified: Identified, tested: Evaluation | None
     base = [p for p in identified.parameters if p.kind == 'base']
     known = sum(p.identifiable for p in base)
     lines.append(
-        f'{known} of {len(base)} combinations of masses and inertias are told by the motion'
+        f'{known} of {len(base)} combinations of masses and inertias are determined by the motion'
     )
     return '\n'.join(lines)
 
@@ -312,14 +315,24 @@ def parser() -> argparse.ArgumentParser:
     )
     add_robot_options(parser)
     parser.add_argument(
-        '--test', type=Path, nargs='+', default=[], metavar='RECORDING', help='only compared'
+        '--test',
+        type=Path,
+        nargs='+',
+        default=[],
+        metavar='RECORDING',
+        help='recordings for the test only',
     )
     parser.add_argument(
-        '--split', type=_share, metavar='SHARE', help='use this first part, test on the rest'
+        '--split',
+        type=_share,
+        metavar='SHARE',
+        help='identify from this first share of each recording, test on the rest',
     )
     parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
-    parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
-    parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
+    parser.add_argument(
+        '--parameters', type=Path, metavar='YAML', help='parameters for contact_node'
+    )
+    parser.add_argument('--report', type=Path, metavar='HTML', help='report with plots')
     runs = parser.add_mutually_exclusive_group()
     runs.add_argument(
         '--load',
@@ -331,30 +344,30 @@ def parser() -> argparse.ArgumentParser:
         nargs=5,
         metavar=('FRAME', 'MASS', 'X', 'Y', 'Z'),
         help='the last recording is with this load, mass [kg] and centre in the frame [m]: '
-        'how many Nm a unit of effort is',
+        'identifies the Nm per unit of effort',
     )
     parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
     parser.add_argument(
         '--units',
         choices=('rad', 'degrees'),
         default='rad',
-        help='of recorded angles and, per second, of their velocities; efforts are Nm either way',
+        help='unit of recorded angles and of their velocities (per second); efforts are in Nm',
     )
-    parser.add_argument('--topic', help='of the joint states, where a bag has several')
+    parser.add_argument('--topic', help='topic of the joint states, if a bag has several')
     parser.add_argument(
         '--joints',
         type=_pair,
         nargs='+',
         default=[],
         metavar='RECORDED=NAME',
-        help='names of the robot for recorded ones',
+        help='joint names of the robot for recorded names',
     )
     return parser
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that all subcommands share."""
-    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
+    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
     parser.add_argument(
         '--lock',
         type=_pair,
@@ -369,14 +382,14 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
         nargs=3,
         default=DEFAULT_GRAVITY,
         metavar=('X', 'Y', 'Z'),
-        help='in the root frame, for a robot that hangs or leans [m/s^2]',
+        help='gravity in the root frame, for a hanging or inclined robot [m/s^2]',
     )
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.rpartition('=')
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f'{text!r} is no NAME=VALUE')
+        raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
     return name, value
 
 

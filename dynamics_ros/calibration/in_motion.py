@@ -28,17 +28,17 @@ from .node_parameters import (
     write_parameters,
 )
 
-PATIENCE = 2.0
+TIMEOUT = 2.0
 """Maximum time without a usable joint state [s]."""
 
-OF_URDF = ('viscous', 'coulomb')
+DESCRIBED = ('viscous', 'coulomb')
 """Friction parameters that default to the values of the description."""
 
-MEANING = ('effort.', 'friction.')
+EFFORT_PARAMETERS = ('effort.', 'friction.')
 """Prefixes of parameters that are written together with the identified ones: the meaning of
 efforts."""
 
-CHOSEN = frozenset({'effort.scale', 'thresholds.false_alarms_per_hour'})
+USER_CHOICES = frozenset({'effort.scale', 'thresholds.false_alarms_per_hour'})
 """Parameters that keep a value set by the user: the effort scale and the false alarm rate."""
 
 Value = Callable[[str], Any]
@@ -68,7 +68,7 @@ class MotionWatch:
         self._robot, self._model = robot, model_of(robot, values)
         self._duration = duration
         self.recorder = Recorder(robot, 'the motion')
-        self._news, self._problem = time.monotonic(), ''
+        self._last_sample, self._problem = time.monotonic(), ''
 
     def add(self, state: RobotState) -> None:
         """Adds a state unless it is incomplete."""
@@ -76,7 +76,7 @@ class MotionWatch:
         if self._problem:
             return
         if self.recorder.add(state.time, state.q, state.v, state.effort):
-            self._news = time.monotonic()
+            self._last_sample = time.monotonic()
 
     def ended(self, elapsed: float) -> bool:
         """Whether there are enough samples.
@@ -86,9 +86,9 @@ class MotionWatch:
         """
         if self.recorder.duration >= self._duration:
             return True
-        if time.monotonic() - self._news > PATIENCE:
-            told = self._problem or f'no new joint state for {PATIENCE:g} s'
-            raise DynamicsRosError(f'{told}, {self.recorder.duration:.1f} s into the motion')
+        if time.monotonic() - self._last_sample > TIMEOUT:
+            problem = self._problem or f'no new joint state for {TIMEOUT:g} s'
+            raise DynamicsRosError(f'{problem}, {self.recorder.duration:.1f} s into the motion')
         return False
 
     def estimate(self) -> Drives:
@@ -116,17 +116,17 @@ def found_parameters(found: Drives, values: ContactSettings, value: Value) -> di
         value: returns the current value of a parameter.
     """
     identified = found.identified
-    told = by_name(parameter_values(identified, found.learned))
-    told = {name: one for name, one in told.items() if name not in CHOSEN or not value(name)}
+    updated = by_name(parameter_values(identified, found.learned))
+    updated = {n: one for n, one in updated.items() if n not in USER_CHOICES or not value(n)}
     robot = identified.robot
     before: dict[str, Any] = {
-        f'friction.{name}': getattr(model_of(robot, values), name) for name in OF_URDF
+        f'friction.{name}': getattr(model_of(robot, values), name) for name in DESCRIBED
     }
-    for name, one in told.items():
+    for name, one in updated.items():
         given = value(name)
         if isinstance(one, list) and given:
             before[name] = per_velocity(robot, given, name)
-    return with_joints_as_before(told, before, identified.moved)
+    return with_joints_as_before(updated, before, identified.moved)
 
 
 def write(
@@ -150,13 +150,13 @@ def write(
     Raises:
         DynamicsRosError: the file cannot be written.
     """
-    written = sorted(n for n in names if n in found or n.startswith(MEANING))
+    written = sorted(n for n in names if n in found or n.startswith(EFFORT_PARAMETERS))
     given = {name: value(name) for name in written}
     # ROS rejects empty lists in parameter files because their type is unknown.
-    told = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
+    values = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
     try:
         check_path(path)
-        write_parameters(path, parameters_text(in_groups(told), robot.joint_names, node))
+        write_parameters(path, parameters_text(in_groups(values), robot.joint_names, node))
     except (DynamicsRosError, OSError) as error:
         raise DynamicsRosError(f'in force, but not written: {error}') from error
 

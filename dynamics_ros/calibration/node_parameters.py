@@ -28,7 +28,7 @@ for contact_node, with the description that it is of:
 """
 
 UNKNOWN = """\
-# Did not move, so that friction is not known, and unexplained.* is what it may be: {joints}.
+# Friction is unknown, and covered by unexplained.*, for joints that did not move: {joints}.
 """
 
 FIRST = '/**/'
@@ -128,11 +128,11 @@ def check_path(path: Path) -> None:
     """
     problem, allowed = '', 'an absolute path in .yaml'
     if not path.is_absolute() or path.suffix != '.yaml':
-        problem = 'is another path'
+        problem = 'is not such a path'
     elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem, allowed = 'is in no folder that can be written to', 'a file in one that can'
+        problem, allowed = 'is in a folder that cannot be written to', 'a file in a writable folder'
     elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
-        problem, allowed = 'is there and is not of a calibration', 'another name'
+        problem, allowed = 'exists and was not written by a calibration', 'another name'
     if problem:
         raise InvalidArgumentError('path', f'{printable(str(path))} {problem}', allowed)
 

@@ -96,12 +96,12 @@ def read_trajectory(path: Path) -> Motion:
     except (OSError, yaml.YAMLError, TypeError, KeyError, ValueError) as error:
         problem = f'{path}: {type(error).__name__}: {error}'
         raise InvalidArgumentError(
-            'trajectory', problem, 'what calibrate_robot plan writes'
+            'trajectory', problem, 'a file of calibrate_robot plan'
         ) from error
     whole = all(column.shape == (len(time), len(names)) for column in columns)
     if not whole or len(time) < 2 or (np.diff(time) <= 0.0).any() or len(set(names)) < len(names):
-        problem = f'{path}: its points do not fit its joints, or its times do not grow'
-        raise InvalidArgumentError('trajectory', problem, 'what calibrate_robot plan writes')
+        problem = f'{path}: its points do not match its joints, or its times do not increase'
+        raise InvalidArgumentError('trajectory', problem, 'a file of calibrate_robot plan')
     return Motion(names, time, *columns)
 
 

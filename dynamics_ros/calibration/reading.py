@@ -17,7 +17,7 @@ from .tables import TABLES, read_table
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
-LEAST_STAMPED = 0.9
+MIN_FORWARD = 0.9
 """Minimum share of increasing stamps; otherwise the times of recording are used."""
 
 
@@ -80,7 +80,7 @@ def _samples(source: str, messages: Sequence[tuple[int, Any]]) -> JointSamples:
     return JointSamples(
         source,
         names,
-        stamps if forward >= LEAST_STAMPED else recorded,
+        stamps if forward >= MIN_FORWARD else recorded,
         np.array([m.position for _, m in with_effort]),
         np.array([m.velocity for _, m in with_effort]) if with_velocity else None,
         np.array([m.effort for _, m in with_effort]),

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 SEPARATORS = (',', ';', '\t')
 
-BROKEN = 0.1
+MAX_BROKEN = 0.1
 """Maximum share of lines with a wrong number of columns."""
 
 
@@ -46,7 +46,7 @@ def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     commas = separator == ';' and '.' not in ''.join(lines[1:20])
     whole = [line for line in lines[1:] if line.count(separator) == len(header) - 1]
     broken = len(lines) - 1 - len(whole)
-    if broken > BROKEN * len(lines) + 1:
+    if broken > MAX_BROKEN * len(lines) + 1:
         raise ValueError(
             f'{broken} of {len(lines) - 1} lines have another number of columns than the '
             f'{len(header)} names'
@@ -61,7 +61,7 @@ def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     for name, column in columns.items():
         if not np.isfinite(column).any():
             columns[name] = _dates([line.split(separator)[header.index(name)] for line in whole])
-    notes = [f'lines that are not whole are left out: {broken}'] if broken else []
+    notes = [f'lines that are not whole are skipped: {broken}'] if broken else []
     return columns, notes
 
 

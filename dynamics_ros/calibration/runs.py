@@ -11,7 +11,7 @@ from dynamics_ros.identification import DriveGains, Payload
 
 
 @dataclass(frozen=True)
-class ToldPayload:
+class PayloadResult:
     """Result of the identification of a payload.
 
     Attributes:
@@ -37,12 +37,12 @@ class ToldPayload:
             }
         }
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """Returns the result as text."""
         payload = self.payload
         places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
         center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
-        turned = ' The last recording is the one without it.' if payload.swapped else ''
+        turned = ' The last recording is the one without the payload.' if payload.swapped else ''
         return (
             f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
             f'centre of mass at {center} mm.{turned}{self._caution}'
@@ -61,7 +61,7 @@ class ToldPayload:
 
 
 @dataclass(frozen=True)
-class ToldGains:
+class DriveGainsResult:
     """Result of the identification of drive gains: torque per unit of effort of each joint."""
 
     gains: DriveGains
@@ -80,13 +80,17 @@ class ToldGains:
             }
         }
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """Returns the result as text, one line per joint."""
         gains = self.gains
-        lines = ['Nm for a unit of effort, N where a joint slides:']
+        lines = ['Nm per unit of effort, N for prismatic joints:']
         for name, gain, deviation, told in zip(
             self.joints, gains.gain, gains.deviation, gains.told, strict=True
         ):
-            known = f'+- {deviation:.2g}' if told else 'by the description: the load says little'
+            known = (
+                f'+- {deviation:.2g}'
+                if told
+                else 'from the description: the load determines it poorly'
+            )
             lines.append(f'  {name:24} {gain:9.4g} {known}')
         return '\n'.join(lines)

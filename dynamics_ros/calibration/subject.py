@@ -21,7 +21,7 @@ from dynamics_ros.robot import Robot
 
 from .reading import read_samples
 
-TURN = 2.0 * np.pi
+FULL_TURN = 2.0 * np.pi
 """Recorded angles within this range are not accepted as degrees: it is a full turn in rad, while in
 degrees a motion of this size is too small to identify masses."""
 
@@ -115,7 +115,7 @@ def _in_radians(
             angles.append(columns[joint.name])
     factor[angles] = np.pi / 180.0
     farthest = np.nanmax(np.abs(samples.position[:, angles]), initial=0.0)
-    if angles and farthest <= TURN:
+    if angles and farthest <= FULL_TURN:
         raise UnusableRecordingError(
             f'{samples.source}: no angle is beyond {farthest:.3g}: they seem to be in rad already; '
             'leave out --units degrees'

@@ -34,7 +34,7 @@ UNITS = {'s': 1.0, 'sec': 1.0, 'secs': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 SECONDS = ('sec', 'secs', 'stamp.sec', 'stamp.secs', 'header.stamp.sec', 'header.stamp.secs')
 NANOSECONDS = {'sec': 'nanosec', 'secs': 'nsecs'}
 
-FASTEST, SLOWEST = 1e-4, 1.0
+MIN_INTERVAL, MAX_INTERVAL = 1e-4, 1.0
 """Range of plausible sample intervals [s]; otherwise the stamps are in another unit of time."""
 
 WORDS = {
@@ -113,13 +113,13 @@ def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Returns quantity and joint of the columns that contain joint states."""
     whole = {name: _meaning(name) for name in names}
     # Names may begin with a topic or table name.
-    begin = len(_common(names))
+    begin = len(_common_prefix(names))
     short = {name: _meaning(name[begin:]) for name in names}
-    told = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
-    return {name: meaning for name, meaning in told.items() if meaning[0]}
+    chosen = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
+    return {name: meaning for name, meaning in chosen.items() if meaning[0]}
 
 
-def _common(names: Sequence[str]) -> str:
+def _common_prefix(names: Sequence[str]) -> str:
     """Returns the common prefix of all names, up to a dot or slash."""
     begin = ''
     for letters in zip(*names, strict=False):
@@ -145,7 +145,7 @@ def _meaning(column: str) -> tuple[str, str]:
 
 def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]:
     """Returns stamps [s], the names of their columns, and a note if the unit is assumed, or ''."""
-    bare = {_plain(name): name for name in columns}
+    bare = {_normalized(name): name for name in columns}
     for seconds in SECONDS:
         begin, _, word = seconds.rpartition('.')
         rest = '.'.join(part for part in (begin, NANOSECONDS[word]) if part)
@@ -164,7 +164,7 @@ def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]
                     f'{path}: the column {name!r} holds no numbers; seconds are expected'
                 )
             factor = _unit(values)
-            note = f'stamps seem to be in {_named(factor)}' if factor != 1.0 else ''
+            note = f'stamps seem to be in {_unit_name(factor)}' if factor != 1.0 else ''
             return values * factor, [name], note
     if all(_is_number(name) for name in columns):
         raise UnusableRecordingError(
@@ -176,7 +176,7 @@ def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]
     )
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     """Returns a column name in lower case, with a bracketed unit as suffix and no prefix."""
     return re.sub(r'\s*[\[(](n?s|ms|us|sec)[\])]$', r'_\1', name.strip().lower()).lstrip('%_/.')
 
@@ -187,12 +187,12 @@ def _unit(stamps: Array) -> float:
     steps = steps[steps > 0.0]
     step = float(np.median(steps)) if len(steps) else 0.0
     for factor in (1.0, 1e-3, 1e-6, 1e-9):
-        if FASTEST <= step * factor <= SLOWEST:
+        if MIN_INTERVAL <= step * factor <= MAX_INTERVAL:
             return factor
     return 1.0
 
 
-def _named(factor: float) -> str:
+def _unit_name(factor: float) -> str:
     return {1e-3: 'milliseconds', 1e-6: 'microseconds', 1e-9: 'nanoseconds'}[factor]
 
 

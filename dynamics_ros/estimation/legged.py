@@ -31,7 +31,7 @@ from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 
-from .wrench import LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR, FeltNoise, frame_list
+from .wrench import LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR, JointNoise, frame_list
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -43,14 +43,14 @@ Mask = NDArray[np.bool_]
 ON, OFF = 0.7, 0.3
 """Probabilities at which a contact begins and ends."""
 
-SHARE = 0.03
+THRESHOLD_SHARE = 0.03
 """Default force threshold of a foot, as a share of the weight divided by the number of feet."""
 
 CONTACT_SPEED, SWING_SPEED = 0.2, 0.6
 """Standard deviations of a foot's speed along the normal in contact and in swing [m/s]. On soft
 ground a contact begins and ends with the speed of a swing."""
 
-OF_SPEED = float(np.log(SWING_SPEED / CONTACT_SPEED))
+SPEED_OFFSET = float(np.log(SWING_SPEED / CONTACT_SPEED))
 SPEED_WEIGHT = 0.5 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
 """log N(s; 0, s_c) / N(s; 0, s_s) = OF_SPEED - SPEED_WEIGHT s^2."""
 
@@ -126,14 +126,14 @@ class FootContactEstimator:
         self.feet = tuple(frame_list(robot, 'frames', feet))
         if not self.feet or len(set(self.feet)) < len(self.feet):
             raise InvalidArgumentError('frames', repr(self.feet), 'distinct frames, at least one')
-        self._noise = FeltNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
+        self._noise = JointNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
         self._settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
         self._friction = friction
         self._normal = direction / length
         self._no_torques = np.zeros(robot.nv)
         if force_threshold is None:
             weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
-            force_threshold = SHARE * weight / len(self.feet)
+            force_threshold = THRESHOLD_SHARE * weight / len(self.feet)
         check_positive('force_threshold', force_threshold)
         self._threshold = force_threshold
         self.reset()
@@ -147,7 +147,7 @@ class FootContactEstimator:
         # This import takes as long as that of the rest of the package; only feet need it.
         import scipy.special  # noqa: F401
 
-        kernels = self._felt, self._rest
+        kernels = self._observer_kernel, self._constraint_kernel
         if wait:
             for kernel in kernels:
                 kernel.wait()
@@ -155,14 +155,14 @@ class FootContactEstimator:
     @property
     def ready(self) -> bool:
         """Whether compilation of the kernels has finished; until then updates are slower."""
-        return self._felt.ready and self._rest.ready
+        return self._observer_kernel.ready and self._constraint_kernel.ready
 
     @computed_once
-    def _felt(self) -> Kernel:
+    def _observer_kernel(self) -> Kernel:
         return self._robot.kernel('felt_feet', *self.feet)
 
     @computed_once
-    def _rest(self) -> Kernel:
+    def _constraint_kernel(self) -> Kernel:
         return self._robot.kernel('resting_feet', *self.feet)
 
     def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
@@ -193,13 +193,13 @@ class FootContactEstimator:
             InvalidArgumentError: a wrong shape or NaN.
         """
         noise, _ = self._noise.of(ignored)
-        forces, deviations, speeds, degraded = self._felt.call(
+        forces, deviations, speeds, degraded = self._observer_kernel.call(
             q, v, external_torque, noise, self._settings, self._normal
         )
         probabilities = self._probabilities(forces @ self._normal, deviations, speeds)
         self._in_contact = probabilities > np.where(self._in_contact, OFF, ON)
         known = self._no_torques if tau is None else tau
-        held, violations = self._resting(q, v, known, self._in_contact, forces)
+        held, violations = self._constraint_forces(q, v, known, self._in_contact, forces)
         return FootContacts(
             feet=self.feet,
             forces=forces,
@@ -225,25 +225,25 @@ class FootContactEstimator:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        forces, _ = self._resting(q, v, tau, in_contact, np.zeros((len(self.feet), 3)))
+        forces, _ = self._constraint_forces(q, v, tau, in_contact, np.zeros((len(self.feet), 3)))
         return forces
 
-    def _resting(
+    def _constraint_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, in_contact: Mask, forces: Array
     ) -> tuple[Array, Array]:
         """Returns constraint forces (n, 3), and friction violations (n) of ``forces`` (n, 3)."""
-        found: tuple[Array, Array] = self._rest.call(
+        found: tuple[Array, Array] = self._constraint_kernel.call(
             *(q, v, tau, forces, np.asarray(in_contact, dtype=np.float64)),
             *(self._normal, self._friction),
         )
         return found
 
-    def _probabilities(self, pressing: Array, deviations: Array, speeds: Array) -> Array:
+    def _probabilities(self, normal_forces: Array, deviations: Array, speeds: Array) -> Array:
         """Returns contact probabilities (n) for normal forces, their deviations and speeds."""
         from scipy.special import expit, log_ndtr  # see compile
 
         threshold = np.maximum(self._threshold, 2.0 * deviations)
-        z = (pressing - threshold) / np.hypot(deviations, threshold / 3.0)
-        odds = log_ndtr(z) - log_ndtr(-z) + OF_SPEED - SPEED_WEIGHT * (speeds * speeds)
+        z = (normal_forces - threshold) / np.hypot(deviations, threshold / 3.0)
+        odds = log_ndtr(z) - log_ndtr(-z) + SPEED_OFFSET - SPEED_WEIGHT * (speeds * speeds)
         probabilities: Array = expit(odds)
         return probabilities

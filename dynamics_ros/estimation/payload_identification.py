@@ -42,20 +42,20 @@ LENGTH = 0.1
 PRIOR = 30.0
 """Prior standard deviation of each scaled parameter [kg]."""
 
-TOLD_MASS, LEAST_MASS = 0.1, 0.1
+OBSERVABLE_MASS, MIN_MASS = 0.1, 0.1
 """A mass is observable if its deviation is below this share of it, or of the least mass [kg]."""
 
-TOLD_LENGTH = 0.03
+OBSERVABLE_LENGTH = 0.03
 """A centre of mass is observable if its deviation is below this length [m], an inertia if its
 deviation is below mass times length^2."""
 
-STILL = 0.01
+MAX_STATIC_SPEED = 0.01
 """Maximum speed of a joint in a static posture [rad/s or m/s]."""
 
-APART = 0.1
+MIN_DISTANCE = 0.1
 """Minimum difference of a joint between distinct static postures [rad or m]."""
 
-LARGEST = 1e9
+MAX_TORQUE = 1e9
 """Bound of plausible torques; squares of much larger ones overflow [Nm or N]."""
 
 _TRIANGLE = np.tril_indices(4)
@@ -152,7 +152,7 @@ class PayloadIdentifier:
         self._window, self._max_gap = round(window * 1e9), round(max_gap * 1e9)
         self._stamps: list[int] = []
         self._samples: list[Array] = []
-        self._still: list[Array] = []
+        self._static_postures: list[Array] = []
 
     @property
     def samples(self) -> int:
@@ -162,7 +162,7 @@ class PayloadIdentifier:
     @property
     def postures(self) -> int:
         """Number of distinct static postures."""
-        return len(self._still)
+        return len(self._static_postures)
 
     def add(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> bool:
         """Adds a sample.
@@ -187,8 +187,10 @@ class PayloadIdentifier:
         # Append the stamp last: an estimate in another thread uses the number of stamps.
         self._samples.append(np.concatenate([q, v, tau]))
         self._stamps.append(stamp)
-        if np.abs(v).max() < STILL and all(np.abs(q - k).max() > APART for k in self._still):
-            self._still.append(q.copy())
+        if np.abs(v).max() < MAX_STATIC_SPEED and all(
+            np.abs(q - k).max() > MIN_DISTANCE for k in self._static_postures
+        ):
+            self._static_postures.append(q.copy())
         return True
 
     def estimate(self) -> PayloadEstimate:
@@ -197,23 +199,23 @@ class PayloadIdentifier:
         Raises:
             NotIdentifiableError: there are too few samples, or they do not determine the mass.
         """
-        Y, left, samples = self._means()
+        Y, residual_torques, samples = self._means()
         units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
         Y = Y / units
         weights = 1.0 / self._noise
-        if not np.abs(left).max() < LARGEST:
+        if not np.abs(residual_torques).max() < MAX_TORQUE:
             raise NotIdentifiableError(
-                f'torques of {np.abs(left).max():.3g} Nm or N are no torques of a robot'
+                f'torques of {np.abs(residual_torques).max():.3g} Nm or N are no torques of a robot'
             )
         for _ in range(3):
-            information, vector = _normal_equations(Y, left, weights)
+            information, vector = _normal_equations(Y, residual_torques, weights)
             # Whitening by eigenvalues, since the variances of different directions differ by more
             # than double precision.
             values, vectors = np.linalg.eigh(information)
             whitening = np.sqrt(np.maximum(values, 0.0) + PRIOR**-2)[:, np.newaxis] * vectors.T
             coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
             pi = coloring @ (coloring.T @ vector)
-            scatter = np.sqrt(np.mean((left - Y @ pi) ** 2, axis=0))
+            scatter = np.sqrt(np.mean((residual_torques - Y @ pi) ** 2, axis=0))
             # A joint with a perfect fit must not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
         residual = float(np.sqrt(np.mean(scatter**2)))
@@ -273,10 +275,10 @@ class PayloadIdentifier:
             residual, samples, windows: see ``PayloadEstimate``.
         """
         deviation = float(np.linalg.norm(coloring[0]))
-        told = deviation < TOLD_MASS * max(pi[0], LEAST_MASS)
-        if not told and deviation > max(pi[0], LEAST_MASS):
+        is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
+        if not is_observable and deviation > max(pi[0], MIN_MASS):
             raise NotIdentifiableError(
-                f'the mass is not told by what was watched: {pi[0]:.2f} kg with a deviation of '
+                f'the samples do not determine the mass: {pi[0]:.2f} kg with a deviation of '
                 f'{deviation:.2f} kg; move the joints that carry the payload'
             )
         possible = _possible(pi, whitening)
@@ -284,7 +286,7 @@ class PayloadIdentifier:
         jacobian = _split_derivative(possible)
         spread = np.linalg.norm(jacobian @ coloring, axis=1)
         center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
-        observable = inertia_deviation < mass * TOLD_LENGTH**2
+        observable = inertia_deviation < mass * OBSERVABLE_LENGTH**2
         return PayloadEstimate(
             frame=self.frame,
             mass=mass,
@@ -293,9 +295,9 @@ class PayloadIdentifier:
             mass_deviation=deviation,
             center_of_mass_deviation=center_deviation,
             inertia_deviation=inertia_deviation,
-            mass_observable=bool(told),
+            mass_observable=bool(is_observable),
             # A massless payload has no centre of mass.
-            center_of_mass_observable=(center_deviation < TOLD_LENGTH) & (mass > deviation),
+            center_of_mass_observable=(center_deviation < OBSERVABLE_LENGTH) & (mass > deviation),
             inertia_observable=observable,
             residual=residual,
             samples=samples,
@@ -303,10 +305,10 @@ class PayloadIdentifier:
         )
 
 
-def _normal_equations(Y: Array, left: Array, weights: Array) -> tuple[Array, Array]:
+def _normal_equations(Y: Array, residual_torques: Array, weights: Array) -> tuple[Array, Array]:
     weighted = Y * (weights**2)[:, np.newaxis]
     information = np.einsum('tij,tik->jk', weighted, Y)
-    return information, np.einsum('tij,ti->j', weighted, left)
+    return information, np.einsum('tij,ti->j', weighted, residual_torques)
 
 
 def _trapezoid(t: Array) -> Array:
@@ -337,7 +339,7 @@ def _split_derivative(pi: Array) -> Array:
     """Returns the derivative (12, 10) of centre and inertia, by central differences."""
     columns = []
     for unit in np.eye(10):
-        step = 1e-6 * max(pi[0], LEAST_MASS) * unit
+        step = 1e-6 * max(pi[0], MIN_MASS) * unit
         ends = [
             np.concatenate([part.ravel() for part in _split(pi + s)[1:]]) for s in (step, -step)
         ]
@@ -371,7 +373,7 @@ def _possible(pi: Array, whitening: Array) -> Array:
         return pi
     back = np.linalg.inv(scale)
     # Start from the nearest one in Euclidean distance, with rank 4 so that L stays variable.
-    start = (vectors * np.maximum(values, 1e-4 * max(values[-1], LEAST_MASS))) @ vectors.T
+    start = (vectors * np.maximum(values, 1e-4 * max(values[-1], MIN_MASS))) @ vectors.T
 
     def parameters(entries: Array) -> Array:
         L = np.zeros((4, 4))

@@ -57,7 +57,7 @@ class StaticFallback:
         if self._static is None:
             self._static = self._make()
         self.caution = (
-            f'by gravity alone, in motion not to be believed: no velocity of '
+            f'by gravity alone, not valid in motion: no velocity of '
             f'{", ".join(state.velocity_missing)}'
         )
         return self._static, v

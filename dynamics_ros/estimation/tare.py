@@ -16,10 +16,10 @@ from dynamics_ros.multibody.arguments import check_count, check_positive, finite
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-FEWEST_SAMPLES = 10
+MIN_SAMPLES = 10
 """Minimum number of samples of a mean."""
 
-STEADY = 100_000_000
+AVERAGING_TIME = 100_000_000
 """Time over which velocities are averaged, so that encoder dither is not taken for motion [ns]."""
 
 FULL_WINDOW = 0.9
@@ -80,13 +80,13 @@ class Tare:
         check_positive('max_deviation', max_deviation)
         self._size = size
         self._window = round(window * 1e9)
-        self._tidy_after = self._window // 8
+        self._prune_interval = self._window // 8
         self._max_velocity = max_velocity
         self._max_deviation = max_deviation
         # Per call: last stamp, all stamps, torques, velocities.
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
-        self._last = self._tidied = 0
-        self._offset = _unchanging(np.zeros(size))
+        self._last = self._pruned = 0
+        self._offset = _read_only(np.zeros(size))
         self._history: list[Vector] = []
 
     @property
@@ -122,8 +122,8 @@ class Tare:
             self.restart()
         samples, self._last = self._samples, last
         samples.append((last, stamp, torque, velocity))
-        if last - self._tidied > self._tidy_after:
-            self._tidied = last
+        if last - self._pruned > self._prune_interval:
+            self._pruned = last
             while last - samples[0][0] > self._window:
                 samples.popleft()
 
@@ -137,14 +137,14 @@ class Tare:
         stamps, torques, velocities = self._window_samples()
         count = len(stamps)
         duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
-        if count < FEWEST_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
+        if count < MIN_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
             return self._refused(
                 'too_few_samples',
                 f'{count} samples over {duration:.2f} s; '
-                f'at least {FEWEST_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
+                f'at least {MIN_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
                 duration,
             )
-        fastest = np.abs(_steady(stamps, velocities)).max(axis=0)
+        fastest = np.abs(_averaged(stamps, velocities)).max(axis=0)
         joint = int(fastest.argmax())
         if fastest[joint] > self._max_velocity:
             message = f'moved at {fastest[joint]:.3g} rad/s; at most {self._max_velocity:g}'
@@ -161,13 +161,13 @@ class Tare:
             joint = int(excess.argmax())
             if excess[joint] > 0.0:
                 message = (
-                    f'{mean[joint]:.3g} Nm or N are felt, where the calibrated model leaves '
+                    f'external torque of {mean[joint]:.3g} Nm or N; the calibrated model leaves '
                     f'at most {explained[joint]:.3g} unexplained: something touches the robot, or '
-                    'it carries what it is not told of'
+                    'it carries an unknown payload'
                 )
                 return self._refused('touched', message, duration, joint)
         self._history.append(self._offset)
-        self._offset = _unchanging(mean)
+        self._offset = _read_only(mean)
         message = f'averaged {count} samples over {duration:.2f} s'
         return TareResult(True, '', message, self.offset, count, duration)
 
@@ -180,13 +180,13 @@ class Tare:
 
     def clear(self) -> None:
         """Sets the offset to zero and clears its history."""
-        self._offset = _unchanging(np.zeros(self._size))
+        self._offset = _read_only(np.zeros(self._size))
         self._history.clear()
 
     def restart(self) -> None:
         """Clears the samples, as after a restart of the observer or a change of payload."""
         self._samples.clear()
-        self._last = self._tidied = 0
+        self._last = self._pruned = 0
 
     def _refused(
         self, reason: str, message: str, duration: float, joint: int | None = None
@@ -206,15 +206,15 @@ class Tare:
         return stamps[inside], torques[inside], velocities[inside]
 
 
-def _steady(stamps: Stamps, velocities: Vector) -> Vector:
-    """Averages velocities (n, nv) over intervals of ``STEADY``; the last one is never shorter."""
+def _averaged(stamps: Stamps, velocities: Vector) -> Vector:
+    """Averages velocities (n, nv) over ``AVERAGING_TIME``; the last interval is never shorter."""
     since = stamps - stamps[0]
-    part = np.minimum(since // STEADY, max(int(since[-1]) // STEADY - 1, 0))
+    part = np.minimum(since // AVERAGING_TIME, max(int(since[-1]) // AVERAGING_TIME - 1, 0))
     _, first, counts = np.unique(part, return_index=True, return_counts=True)
     found: Vector = np.add.reduceat(velocities, first, axis=0) / counts[:, np.newaxis]
     return found
 
 
-def _unchanging(vector: Vector) -> Vector:
+def _read_only(vector: Vector) -> Vector:
     vector.flags.writeable = False
     return vector

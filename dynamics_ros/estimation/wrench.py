@@ -59,7 +59,7 @@ class WrenchEstimate:
         return bool(self.flags[6] > 0.5)
 
 
-class FeltNoise:
+class JointNoise:
     """Noise of the external torques of the joints that move a contact frame.
 
     Attributes:
@@ -194,16 +194,16 @@ class WrenchEstimator:
             raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
         frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
-        self._noise = FeltNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
+        self._noise = JointNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
         self._rows = 3 if force_only else 6
         self._settings = np.array([length_scale, singular_threshold, wrench_prior])
         # In kernels '' is the root frame: the root of a fixed robot need not be a frame.
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
         self._kernel: Kernel | None = None
-        self._rows_of_noise, self._felt = np.zeros((NOISE_ROWS, robot.nv)), 0
+        self._rows_of_noise, self._joint_count = np.zeros((NOISE_ROWS, robot.nv)), 0
         self._results: tuple[Array, ...] = ()
-        self._reckoned: Array | None = None
+        self._current_noise: Array | None = None
 
     def compile(self, *, wait: bool = False) -> None:
         """Compiles the kernel, which otherwise happens at the first estimate.
@@ -261,12 +261,12 @@ class WrenchEstimator:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        noise, felt = self._noise.of(ignored, excess)
+        noise, joint_count = self._noise.of(ignored, excess)
         if self._kernel is None:
             self.compile()
         assert self._kernel is not None
         results = self._kernel.call(q, external_torque, self._points, noise, self._settings)
-        return self._told(results, felt)
+        return self._estimates(results, joint_count)
 
     def step(self, q: Array, external_torque: Array) -> Step:
         """Returns the estimation as a step of a program; ``latest`` returns its results.
@@ -279,25 +279,25 @@ class WrenchEstimator:
         inputs = q, external_torque, self._points, self._rows_of_noise, self._settings
         return Step(self._kernel, inputs, self._results)
 
-    def reckon_with(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
+    def prepare_step(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
         """Sets ignored joints and excess for ``step``; arguments as of ``estimate``."""
-        noise, self._felt = self._noise.of(ignored, excess)
-        if noise is not self._reckoned:
-            self._rows_of_noise[:] = self._reckoned = noise
+        noise, self._joint_count = self._noise.of(ignored, excess)
+        if noise is not self._current_noise:
+            self._rows_of_noise[:] = self._current_noise = noise
 
     @property
     def latest(self) -> tuple[WrenchEstimate, ...]:
         """Results of the last run of ``step``, in arrays that the next run overwrites."""
-        return self._told(self._results, self._felt)
+        return self._estimates(self._results, self._joint_count)
 
     @property
     def seen(self) -> tuple[bytes, int]:
         """Flags of all wrenches after the last ``step`` as bytes, and the number of joints used."""
-        return self._results[3].tobytes(), self._felt
+        return self._results[3].tobytes(), self._joint_count
 
-    def _told(self, results: Sequence[Array], felt: int) -> tuple[WrenchEstimate, ...]:
+    def _estimates(self, results: Sequence[Array], joint_count: int) -> tuple[WrenchEstimate, ...]:
         *each, singular = results
-        values = singular[:felt]
+        values = singular[:joint_count]
         return tuple(
             WrenchEstimate(frame, axes, wrench, point, covariance, flags, values)
             for frame, axes, wrench, point, covariance, flags in zip(

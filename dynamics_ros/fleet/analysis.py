@@ -53,10 +53,10 @@ UNEXPLAINED = 60.0
 """Share of unexplained efforts above which the model is of another robot or the efforts are no
 torques [%]."""
 
-LONGEST = 160
+MAX_PROBLEM_LENGTH = 160
 """Maximum length of the message about unreadable shapes [characters]."""
 
-UNTOLD = 'no joint state told all joints of the robot'
+NO_COMPLETE_STATE = 'no joint state contains all joints of the robot'
 
 
 @dataclass(frozen=True)
@@ -136,14 +136,14 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         analysis = Analysis(states, task.settings.contact.thresholds.release, factory.base_moves)
         messages = recording.messages(topics.all())
         # Writing bags needs the state of the estimators after each message.
-        read = batches(messages, joint_states, most=1 if task.bags else BATCH)
+        read = batches(messages, joint_states, max_size=1 if task.bags else BATCH)
         writer = None
         if task.bags:
             path = task.output / WRITTEN / folder_name(bag.robot) / bag.name
             partial = stack.enter_context(completed(path, replace=True))
             writer = stack.enter_context(RecordingWriter(partial, task.bags))
             read = copied(read, topics, text, writer)
-        estimates = states.blocks(clock.passing(read))
+        estimates = states.blocks(clock.watched(read))
         if writer is not None:
             estimates = _written(estimates, EstimateWriter(first, factory.root_link, writer))
         signals = None
@@ -159,8 +159,8 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
             reduction.write(task.output, bag)
     summary, events = analysis.result(bag, factory.robot.name, clock.report, task.free_motion)
     if factory.geometry_problem and summary['contacts']:
-        first_problem = factory.geometry_problem.partition(': not found')[0][:LONGEST]
-        assumed.append(f'no place of contacts on links without their shapes: {first_problem}')
+        first_problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
+        assumed.append(f'contacts on links without shapes are not located: {first_problem}')
     summary['findings'] = assumed + summary['findings']
     return summary, events
 
@@ -249,19 +249,19 @@ class Analysis:
             if again.any():
                 part = part.rows(~again)
             if size and one.estimators is not estimators:
-                yield self._looked_at(Block.together(parts), estimators)
+                yield self._analyzed_block(Block.together(parts), estimators)
                 parts, size = [], 0
             estimators = one.estimators
             parts.append(part)
             size += len(part)
             while size >= BLOCK:
                 whole = Block.together(parts)
-                yield self._looked_at(whole.rows(slice(BLOCK)), estimators)
+                yield self._analyzed_block(whole.rows(slice(BLOCK)), estimators)
                 parts, size = [whole.rows(slice(BLOCK, None))], size - BLOCK
         if size:
-            yield self._looked_at(Block.together(parts), estimators)
+            yield self._analyzed_block(Block.together(parts), estimators)
 
-    def _looked_at(self, block: Block, estimators: Estimators) -> Block:
+    def _analyzed_block(self, block: Block, estimators: Estimators) -> Block:
         self._count += len(block)
         self._sums.add(block, estimators.pipeline)
         if self._payloads is not None:
@@ -284,8 +284,8 @@ class Analysis:
         states = self._states
         if not self._count:
             missing = states.estimators.buffer.missing()
-            told = f'{UNTOLD}: {", ".join(missing)} missing' if missing else ''
-            why = '; '.join(filter(None, [told, *states.silent])) or 'too short'
+            missing_text = f'{NO_COMPLETE_STATE}: {", ".join(missing)} missing' if missing else ''
+            why = '; '.join(filter(None, [missing_text, *states.silent])) or 'too short'
             raise RecordingError(f'nothing can be estimated: {why}')
         residuals = self._sums.result()
         events = self._contacts.result(

@@ -60,8 +60,8 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
     paths: dict[Path, Path] = {}
     for text in inputs:
         matching = [Path(text)] if Path(text).exists() else map(Path, sorted(glob.glob(text)))
-        passed: set[Path] = set()
-        found = [bag for path in matching for bag in _bags_in(path, passed, output)]
+        searched: set[Path] = set()
+        found = [bag for path in matching for bag in _bags_in(path, searched, output)]
         if not found:
             given = 'there is none'
             raise InvalidArgumentError(text, given, 'a bag, a folder of bags or a pattern')
@@ -69,7 +69,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
             real = _real(path)
             if output is not None and output / WRITTEN in real.parents:
                 raise InvalidArgumentError(
-                    '--output', f'{path} lies where bags are written', 'another folder'
+                    '--output', f'{path} is in the folder where bags are written', 'another folder'
                 )
             paths.setdefault(real, path)
     named = [
@@ -87,7 +87,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
     return bags
 
 
-def _bags_in(path: Path, passed: set[Path], output: Path | None) -> Iterator[Path]:
+def _bags_in(path: Path, searched: set[Path], output: Path | None) -> Iterator[Path]:
     """Yields the bags in a folder, or the path itself if it is a bag.
 
     Args:
@@ -98,17 +98,17 @@ def _bags_in(path: Path, passed: set[Path], output: Path | None) -> Iterator[Pat
     try:
         # An explicitly named file is accepted with any extension.
         is_bag = path.is_file() or (path / METADATA).is_file()
-        inside = [] if is_bag or _real(path) in passed else sorted(path.iterdir())
+        inside = [] if is_bag or _real(path) in searched else sorted(path.iterdir())
     except OSError:
         # An inaccessible path is reported with its reason when it is read.
         is_bag, inside = True, []
     if is_bag:
         yield path
         return
-    passed.add(_real(path))
+    searched.add(_real(path))
     for inner in inside:
         if _real(inner) != output and (inner.is_dir() or inner.suffix in FILES):
-            yield from _bags_in(inner, passed, output)
+            yield from _bags_in(inner, searched, output)
 
 
 def _real(path: Path) -> Path:

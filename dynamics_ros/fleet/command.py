@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f'{NAME}: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f'\n{NAME}: interrupted; bags that are done are in {options.output}', file=sys.stderr)
+        print(f'\n{NAME}: interrupted; finished bags are in {options.output}', file=sys.stderr)
         return INTERRUPTED
 
 
@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     task.output.mkdir(parents=True, exist_ok=True)
     with workers(options.jobs, options.backend, options.scheduler):
-        found = list(_shown(analyze_all(task, bags), len(bags)))
+        found = list(_with_progress(analyze_all(task, bags), len(bags)))
     # The order in which bags are finished is arbitrary.
     summaries = sorted(found, key=lambda row: (row['robot'], row['bag']))
     bad = [row for row in summaries if row['status'] != OK]
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f'{NAME}: {row["path"]}: {row["reason"]}', file=sys.stderr)
     for one in findings(summaries):
         print(one)
-    print(_told(summaries, task.output))
+    print(_summary_text(summaries, task.output))
     (task.output / 'report.html').write_text(report(summaries, _events(task.output, bags, bad)))
     return 1 if bad else 0
 
@@ -76,7 +76,7 @@ def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) ->
     return read_rows(output, EVENTS, [b for b in bags if (b.robot, b.name) not in failed])
 
 
-def _shown(summaries: Any, total: int) -> Any:
+def _with_progress(summaries: Any, total: int) -> Any:
     """Yields the summaries, with a progress bar on a terminal if tqdm is installed."""
     try:
         from tqdm import tqdm
@@ -85,7 +85,7 @@ def _shown(summaries: Any, total: int) -> Any:
     return tqdm(summaries, total=total, unit='bag', disable=None)
 
 
-def _told(summaries: Sequence[dict[str, Any]], output: Path) -> str:
+def _summary_text(summaries: Sequence[dict[str, Any]], output: Path) -> str:
     done = [row for row in summaries if row['status'] == OK]
     contacts = sum(row['contacts'] for row in done)
     false = sum(row['false_contacts'] for row in done)
@@ -105,15 +105,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--output', type=Path, required=True, help='folder of the results')
     parser.add_argument(
-        '--robot', metavar='FILE', help='URDF, or xacro; the recorded robot_description by default'
+        '--robot',
+        metavar='FILE',
+        help='URDF or xacro file; default: the recorded robot_description',
     )
     parser.add_argument(
-        '--name', default='', help='of the robot; that of the folder a bag lies in by default'
+        '--name', default='', help='name of the robot; default: the folder that contains a bag'
     )
     parser.add_argument(
-        '--parameters', type=Path, metavar='YAML', help='of contact_node, as for --params-file'
+        '--parameters',
+        type=Path,
+        metavar='YAML',
+        help='parameters of contact_node, as for --params-file',
     )
-    parser.add_argument('--topic', help='of the joint states; the one with most by default')
+    parser.add_argument(
+        '--topic', help='topic of the joint states; default: that with most messages'
+    )
     parser.add_argument(
         '--free-motion', action='store_true', help='nothing touched the robots: contacts are false'
     )
@@ -122,16 +129,19 @@ def _parser() -> argparse.ArgumentParser:
         '--bags', choices=('mcap', 'sqlite3'), help='write bags of inputs and estimates'
     )
     parser.add_argument(
-        '--reduce', action='store_true', help='write triangles that calibrate_robot takes'
+        '--reduce', action='store_true', help='write reduced recordings for calibrate_robot'
     )
     parser.add_argument(
-        '--jobs', type=int, default=-1, help='processes on this machine; one a core by default'
+        '--jobs', type=int, default=-1, help='processes on this machine; default: one per core'
     )
     parser.add_argument(
         '--backend', choices=('loky', 'dask'), default='loky', help='this machine, or a cluster'
     )
     parser.add_argument(
-        '--scheduler', default='', metavar='ADDRESS', help='of dask, such as tcp://10.0.0.1:8786'
+        '--scheduler',
+        default='',
+        metavar='ADDRESS',
+        help='dask scheduler, such as tcp://10.0.0.1:8786',
     )
     return parser
 

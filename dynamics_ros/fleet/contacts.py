@@ -20,11 +20,11 @@ from .residuals import JointResiduals, ResidualSums
 
 Array = NDArray[np.float64]
 
-MOST_LOCATED = 100
+MAX_LOCATED = 100
 """Maximum number of located contacts per recording; a location takes tens of milliseconds."""
 
 
-HALF = 0.5
+MAX_SHARE = 0.5
 """Share of a recording above which a contact cannot be distinguished from friction and wrong
 masses."""
 
@@ -155,7 +155,7 @@ class ContactEvents:
             columns = sums.columns(peak.state.v, gravity)
             left = peak.external + (columns * known).sum(axis=-1)
             explained = bool((np.abs(left) < peak.thresholds).all())
-            event.false_contact = explained or event.duration > HALF * duration
+            event.false_contact = explained or event.duration > MAX_SHARE * duration
         return [event for event, _ in self._found]
 
     def _close(self, estimators: Estimators) -> None:
@@ -178,7 +178,7 @@ class ContactEvents:
     def _locate(self, event: Event, peak: _Peak, estimators: Estimators) -> None:
         state, external = peak.state, peak.external
         locator = estimators.locator
-        if locator is not None and len(self._found) < MOST_LOCATED:
+        if locator is not None and len(self._found) < MAX_LOCATED:
             place = locator.locate(state.q, external, state.stale_mask, state.v, peak.deviation)
             if place is not None and place.probability > 0.0:
                 event.link = place.link

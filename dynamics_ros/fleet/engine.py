@@ -27,7 +27,7 @@ except ImportError as error:
 else:
     MISSING = ''
 
-UNDER_WAY = '.under_way'
+IN_PROGRESS = '.under_way'
 """Folder of the output with one file for each bag in progress."""
 
 Analyze = Callable[[Task, Bag], dict[str, Any]]
@@ -67,19 +67,19 @@ def analyze_all(
     task: Task, bags: Sequence[Bag], analyze_one: Analyze = analyze
 ) -> Iterator[dict[str, Any]]:
     """Yields the summaries of bags as they finish; bags whose worker dies twice count as failed."""
-    folder = task.output / UNDER_WAY
+    folder = task.output / IN_PROGRESS
     # Remove marks of a run that was killed.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        yield from _tried(task, list(bags), analyze_one)
+        yield from _with_retries(task, list(bags), analyze_one)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _tried(task: Task, waiting: list[Bag], analyze_one: Analyze) -> Iterator[dict[str, Any]]:
+def _with_retries(task: Task, waiting: list[Bag], analyze_one: Analyze) -> Iterator[dict[str, Any]]:
     """Yields the summaries of bags; those in progress when a worker dies are tried again."""
-    folder = task.output / UNDER_WAY
+    folder = task.output / IN_PROGRESS
     while waiting:
         done: set[Bag] = set()
         try:
@@ -92,7 +92,7 @@ def _tried(task: Task, waiting: list[Bag], analyze_one: Analyze) -> Iterator[dic
             if not suspects:
                 raise DynamicsRosError(f'workers cannot be used: {error!r}') from error
             for bag in suspects:
-                yield _alone(task, bag, analyze_one)
+                yield _run_alone(task, bag, analyze_one)
             waiting = [bag for bag in waiting if bag not in suspects]
         else:
             waiting = []
@@ -107,7 +107,7 @@ def _run(
     yield from results
 
 
-def _alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
+def _run_alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
     try:
         ((_, summary),) = _run(task, [bag], analyze_one)
     except Exception as error:
@@ -118,7 +118,7 @@ def _alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
 
 def _marked(task: Task, bag: Bag, analyze_one: Analyze) -> tuple[Bag, dict[str, Any]]:
     """Analyzes a bag in a worker; a mark file exists meanwhile."""
-    mark = _mark(task.output / UNDER_WAY, bag)
+    mark = _mark(task.output / IN_PROGRESS, bag)
     try:
         mark.touch()
         summary = analyze_one(task, bag)

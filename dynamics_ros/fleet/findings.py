@@ -13,25 +13,25 @@ import numpy as np
 
 from .analysis import OK
 
-LEAST_ROBOTS = 4
+MIN_ROBOTS = 4
 """Minimum number of robots of a model for a comparison."""
 
-LEAST_BAGS = 4
+MIN_BAGS = 4
 """Minimum number of bags of a robot for a comparison over time."""
 
-ABOVE = 0.15
+MIN_DIFFERENCE = 0.15
 """Minimum relative difference of friction from the median of similar robots."""
 
-RISEN = 0.2
+MIN_CHANGE = 0.2
 """Minimum relative change over time."""
 
 SIGMAS = 5.0
 """Minimum difference or change in standard deviations of the usual scatter."""
 
-LEAST_FRICTION = 0.02
+MIN_FRICTION = 0.02
 """Minimum difference of friction [Nm or N]."""
 
-GAUSSIAN = 1.4826
+GAUSSIAN_RATIO = 1.4826
 """Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
 
@@ -102,18 +102,18 @@ def findings(summaries: Sequence[Mapping[str, Any]]) -> list[Finding]:
         alike[model, joint][robot] = values
         found += _changed(robot, joint, values)
     for (_, joint), robots in alike.items():
-        found += _apart(joint, robots)
+        found += _unlike_others(joint, robots)
     return sorted(found, key=lambda one: (one.robot, one.joint, one.kind))
 
 
-def _apart(joint: str, robots: Mapping[str, FrictionOverTime]) -> list[Finding]:
+def _unlike_others(joint: str, robots: Mapping[str, FrictionOverTime]) -> list[Finding]:
     """Returns findings for robots whose friction differs from the median of all robots."""
-    if len(robots) < LEAST_ROBOTS:
+    if len(robots) < MIN_ROBOTS:
         return []
     medians = {robot: float(np.median(values.friction)) for robot, values in robots.items()}
     usual = float(np.median(list(medians.values())))
-    scatter = GAUSSIAN * float(np.median(np.abs(np.array(list(medians.values())) - usual)))
-    limit = max(ABOVE * abs(usual), SIGMAS * scatter, LEAST_FRICTION)
+    scatter = GAUSSIAN_RATIO * float(np.median(np.abs(np.array(list(medians.values())) - usual)))
+    limit = max(MIN_DIFFERENCE * abs(usual), SIGMAS * scatter, MIN_FRICTION)
     return [
         Finding(robot, joint, 'like robots', value / usual - 1.0, value, usual)
         for robot, value in medians.items()
@@ -124,13 +124,13 @@ def _apart(joint: str, robots: Mapping[str, FrictionOverTime]) -> list[Finding]:
 def _changed(robot: str, joint: str, values: FrictionOverTime) -> list[Finding]:
     """Returns a finding if the last third of the bags differs from the first third."""
     friction = np.array(values.friction)
-    if len(friction) < LEAST_BAGS:
+    if len(friction) < MIN_BAGS:
         return []
     third = max(2, len(friction) // 3)
     first, last = float(np.median(friction[:third])), float(np.median(friction[-third:]))
     # Differences of neighbours contain the scatter but hardly the change.
-    scatter = GAUSSIAN * float(np.median(np.abs(np.diff(friction)))) / np.sqrt(2.0)
-    limit = max(RISEN * abs(first), SIGMAS * scatter / np.sqrt(third), LEAST_FRICTION)
+    scatter = GAUSSIAN_RATIO * float(np.median(np.abs(np.diff(friction)))) / np.sqrt(2.0)
+    limit = max(MIN_CHANGE * abs(first), SIGMAS * scatter / np.sqrt(third), MIN_FRICTION)
     if first <= 0.0 or abs(last - first) <= limit:
         return []
     return [Finding(robot, joint, 'before', last / first - 1.0, last, first)]

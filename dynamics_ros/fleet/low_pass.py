@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-STRETCH = 64
+CHUNK = 64
 """Number of samples filtered in one matrix product."""
 
 
@@ -36,19 +36,19 @@ class LowPass:
             (n, rows, columns).
         """
         last = values[0] if self._last is None else self._last
-        steps = np.arange(min(STRETCH, len(values)))
+        steps = np.arange(min(CHUNK, len(values)))
         lag = steps[:, np.newaxis] - steps
         one = decay[:, np.newaxis]
         weights = np.where(lag < 0, 0.0, one[..., np.newaxis] ** np.maximum(lag, 0))
         weights *= 1.0 - one[..., np.newaxis]
-        left = (one ** (steps + 1))[..., np.newaxis]
+        remaining = (one ** (steps + 1))[..., np.newaxis]
         found = np.empty((values.shape[1], len(values), values.shape[2]))
         rows = np.ascontiguousarray(values.transpose(1, 0, 2))
-        for begin in range(0, len(values), STRETCH):
-            some = rows[:, begin : begin + STRETCH]
-            count = some.shape[1]
-            part = weights[:, :count, :count] @ some
-            part += left[:, :count] * last[:, np.newaxis]
+        for begin in range(0, len(values), CHUNK):
+            chunk = rows[:, begin : begin + CHUNK]
+            count = chunk.shape[1]
+            part = weights[:, :count, :count] @ chunk
+            part += remaining[:, :count] * last[:, np.newaxis]
             found[:, begin : begin + count] = part
             last = part[:, -1]
         self._last = last

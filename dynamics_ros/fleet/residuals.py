@@ -34,12 +34,12 @@ MOVING = 0.01
 SPEED = 0.2
 """Speed at which friction is compared [rad/s or m/s]."""
 
-ENOUGH = 0.7
+MIN_FREE_SHARE = 0.7
 """Minimum share of the motion that must be without contact to exclude motion in contact. If
 friction has risen so far that all motion is detected as contact, that friction must still be
 found."""
 
-LEAST_MOTION = 2.0
+MIN_MOTION = 2.0
 """Minimum duration of motion of a joint for an estimate of its friction [s]."""
 
 RIDGE = 1e-9
@@ -127,8 +127,8 @@ class ResidualSums:
         at_speed = np.array([SPEED, np.tanh(SPEED / self._model.friction_velocity), 0.0, 0.0])
         for joint in range(nv):
             free, whole = self._times[:, joint]
-            which = 0 if free >= ENOUGH * whole else 1
-            if self._times[which, joint] < LEAST_MOTION:
+            which = 0 if free >= MIN_FREE_SHARE * whole else 1
+            if self._times[which, joint] < MIN_MOTION:
                 continue
             gram = self._grams[which, joint]
             x, covariance = _solved(gram)
@@ -138,7 +138,7 @@ class ResidualSums:
             unknowns[joint] = x
             deviation[joint] = np.sqrt(at_speed @ covariance @ at_speed * left / independent)
         free, whole = self._counts
-        which = 0 if free >= ENOUGH * whole else 1
+        which = 0 if free >= MIN_FREE_SHARE * whole else 1
         effort, residual = np.sqrt(self._squares[which] / max(self._counts[which], 1.0))
         declared = _friction_at(self._model)
         return JointResiduals(

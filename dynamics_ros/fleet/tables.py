@@ -31,7 +31,7 @@ else:
 
 SUMMARY, EVENTS, SIGNALS = 'summary', 'events', 'signals'
 
-TEXT, TEXTS, NUMBER, COUNT, NUMBERS, STAMP, YES = (
+TEXT, TEXTS, NUMBER, COUNT, NUMBERS, STAMP, BOOLEAN = (
     *('string', 'texts', 'float64', 'int64', 'numbers', 'stamp', 'bool'),
 )
 
@@ -64,7 +64,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         **dict.fromkeys(('link', 'joint', 'frame'), TEXT),
         **dict.fromkeys(('force', 'torque', 'mass'), NUMBER),
         'vector': NUMBERS,
-        'false_contact': YES,
+        'false_contact': BOOLEAN,
     },
     SIGNALS: {
         'time': STAMP,
@@ -169,6 +169,6 @@ def _schema(table: str) -> Any:
         COUNT: pa.int64(),
         NUMBERS: pa.list_(pa.float64()),
         STAMP: pa.timestamp('ns'),
-        YES: pa.bool_(),
+        BOOLEAN: pa.bool_(),
     }
     return pa.schema([(name, types[kind]) for name, kind in COLUMNS[table].items()])

@@ -60,7 +60,7 @@ class ClockWatch:
         self._topic = topic
         self._publishers: dict[int, _Publisher] = {}
 
-    def passing(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yields the same batches."""
         publishers = self._publishers
         for batch in batches:
@@ -69,7 +69,7 @@ class ClockWatch:
                 publisher = publishers.get(size)
                 if publisher is None:
                     # Further lengths share one entry: a publisher may vary its lengths.
-                    key = size if len(publishers) < MOST_PUBLISHERS else OTHERS
+                    key = size if len(publishers) < MAX_PUBLISHERS else OTHERS
                     publisher = publishers.setdefault(key, _Publisher())
                 publisher.add(batch.times, batch.messages)
             yield batch
@@ -83,7 +83,7 @@ class ClockWatch:
         return max(found, key=lambda one: one.count).report()
 
 
-MOST_PUBLISHERS, OTHERS = 8, -1
+MAX_PUBLISHERS, OTHERS = 8, -1
 
 
 class _Publisher:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
+from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.settings import parameter
 
 
@@ -65,7 +65,7 @@ class SimulatorParameters:
         'Increase of the dry friction of a joint per torque that it transmits, in addition to the '
         'friction in the description: a share, one or one per joint',
         minimum=0.0,
-        maximum=MOST_LOAD_FRICTION,
+        maximum=MAX_LOAD_FRICTION,
         read_only=True,
     )
     frame_prefix: str = parameter(

@@ -63,7 +63,7 @@ class Recording:
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
         if path.is_dir() and not (path / METADATA).is_file():
-            raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}')
+            raise RecordingError(f'{path}: not a rosbag2 folder: it has no {METADATA}')
         self._reader: Ros1Bag | Reader
         try:
             if path.is_file() and is_ros1(path):
@@ -72,7 +72,7 @@ class Recording:
                 self._reader = Reader(path)
                 self._reader.open()
         except Exception as error:  # rosbags raises various errors for files that are no bags
-            raise RecordingError(f'{path}: cannot be read: {_told(error)}') from error
+            raise RecordingError(f'{path}: cannot be read: {_text(error)}') from error
 
     def __enter__(self) -> Recording:
         return self
@@ -119,7 +119,7 @@ class Recording:
                 else:
                     converted = bytes(self._store(connection).ros1_to_cdr(data, kind))
             except Exception as error:
-                raise self._damaged(error) from error
+                raise self._damaged_error(error) from error
             yield connection.topic, time, converted
 
     def decoded(self, topics: list[str]) -> Iterator[tuple[str, int, Any]]:
@@ -137,7 +137,7 @@ class Recording:
                 read = store.deserialize_ros1 if ros1 else store.deserialize_cdr
                 message = read(data, connection.msgtype)
             except Exception as error:  # rosbags raises various errors for invalid messages
-                raise self._damaged(error) from error
+                raise self._damaged_error(error) from error
             yield connection.topic, time, message
 
     def _store(self, connection: Any) -> Any:
@@ -153,7 +153,7 @@ class Recording:
                 store = get_typestore(Stores.EMPTY)
                 store.register(get_types_from_msg(connection.definition, kind))
                 if connection.digest not in (store.generate_msgdef(kind)[1], '*'):
-                    raise RecordingError(f'{kind} is defined otherwise than its MD5 sum tells')
+                    raise RecordingError(f'the definition of {kind} does not match its MD5 sum')
             else:
                 store = get_typestore(Stores.ROS2_KILTED)
             self._stores[kind] = store
@@ -166,13 +166,13 @@ class Recording:
         try:
             yield from self._reader.messages(wanted)
         except Exception as error:  # errors of the file, its compression, or its database
-            raise self._damaged(error) from error
+            raise self._damaged_error(error) from error
 
-    def _damaged(self, error: Exception) -> RecordingError:
-        return RecordingError(f'{self._path}: is damaged: {_told(error)}')
+    def _damaged_error(self, error: Exception) -> RecordingError:
+        return RecordingError(f'{self._path}: is damaged: {_text(error)}')
 
 
-def _told(error: Exception) -> str:
+def _text(error: Exception) -> str:
     return str(error) or repr(error)
 
 
@@ -190,7 +190,7 @@ def completed(path: Path, *, replace: bool = False) -> Iterator[Path]:
         RecordingError: the folder already exists or cannot be written.
     """
     if path.exists() and not replace:
-        raise RecordingError(f'{path}: cannot be written: it is there already')
+        raise RecordingError(f'{path}: cannot be written: it already exists')
     hidden = path.parent / f'.{path.name}.{os.getpid()}'
     try:
         hidden.mkdir(parents=True, exist_ok=True)

@@ -35,14 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        told = estimate(options)
+        summary_text = estimate(options)
     except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)
         return INTERRUPTED
-    print(told)
+    print(summary_text)
     return 0
 
 
@@ -62,7 +62,7 @@ def estimate(options: argparse.Namespace) -> str:
         )
         factory = EstimatorFactory(source, settings.robot, settings.contact)
         if factory.geometry_problem:
-            LOG.warning('contacts there: %s', factory.geometry_problem)
+            LOG.warning('contacts on these shapes are not located: %s', factory.geometry_problem)
         first = factory.make(settings.carried)
         topics = Topics(
             joint_states,
@@ -75,61 +75,70 @@ def estimate(options: argparse.Namespace) -> str:
         with completed(options.output) as partial:
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
-                for one in states.estimates(_shown(recording.messages(topics.all()), total)):
+                for one in states.estimates(
+                    _with_progress(recording.messages(topics.all()), total)
+                ):
                     output.write(one, states.estimators)
             summary = output.summary
-            told = _told(summary, states)
+            summary_text = _summary_text(summary, states)
             if not summary.count:
-                raise RecordingError(f'nothing could be estimated. {told}')
+                raise RecordingError(f'nothing could be estimated. {summary_text}')
     plot(summary, options.output / 'estimates.png')
-    return told
+    return summary_text
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='estimate_bag', description=__doc__)
-    parser.add_argument('bag', type=Path, help='rosbag2: its folder, or a single .mcap file')
+    parser.add_argument('bag', type=Path, help='folder of a rosbag2, .mcap file, or ROS 1 .bag')
     parser.add_argument(
-        '--robot', metavar='FILE', help='URDF, or xacro; the recorded robot_description by default'
+        '--robot',
+        metavar='FILE',
+        help='URDF or xacro file; default: the recorded robot_description',
     )
     parser.add_argument('--output', type=Path, required=True, help='folder of the new rosbag2')
     parser.add_argument(
-        '--parameters', type=Path, metavar='YAML', help='of contact_node, as for --params-file'
+        '--parameters',
+        type=Path,
+        metavar='YAML',
+        help='parameters of contact_node, as for --params-file',
     )
-    parser.add_argument('--topic', help='of the joint states, where there are several')
-    parser.add_argument('--odometry', metavar='TOPIC', help='of a moving base')
+    parser.add_argument('--topic', help='topic of the joint states, if there are several')
+    parser.add_argument('--odometry', metavar='TOPIC', help='odometry of a moving base')
     parser.add_argument(
-        '--payload', metavar='TOPIC', help='of what is carried, where there are several'
+        '--payload', metavar='TOPIC', help='topic of the payload, if there are several'
     )
     parser.add_argument(
-        '--storage', choices=('mcap', 'sqlite3'), help='that of the recording by default'
+        '--storage',
+        choices=('mcap', 'sqlite3'),
+        help='storage format; default: that of the recording',
     )
     return parser
 
 
-def _shown(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
+def _with_progress(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
     """Yields the messages and shows a progress bar if stderr is a terminal."""
     terminal = sys.stderr.isatty()
-    shown = -1
+    drawn = -1
     for count, message in enumerate(messages, start=1):
         yield message
         done = WIDTH * count // max(total, 1)
-        if terminal and done != shown:
-            shown = done
+        if terminal and done != drawn:
+            drawn = done
             bar = '#' * done + '.' * (WIDTH - done)
             print(f'\r[{bar}] {count} of {total}', end='', file=sys.stderr, flush=True)
     if terminal:
         print(file=sys.stderr)
 
 
-def _told(summary: Summary, states: EstimatedStates) -> str:
+def _summary_text(summary: Summary, states: EstimatedStates) -> str:
     """Returns the summary as text."""
     lines = [f'{summary.count} estimates of {states.messages} joint states']
     if states.refused:
         lines.append(f'{states.refused} joint states were refused')
     if states.payloads:
         lines.append(f'another payload {len(states.payloads)} times')
-    lines += [f'{count} times silent: {why}' for why, count in states.silent.items()]
-    lines += [f'{count} times touched: {link}' for link, count in summary.links.items()]
+    lines += [f'{count} states without an estimate: {why}' for why, count in states.silent.items()]
+    lines += [f'{count} states in contact at {link}' for link, count in summary.links.items()]
     return '; '.join(lines)
 
 

@@ -154,11 +154,11 @@ class EstimateWriter:
         templates = partial(out.template, 'external_torques')
         efforts = efforts_message(templates, pipeline, external.values)
         out.send(JointState, 'external_torques', efforts.filled())
-        place = self._placed(estimators, state, external)
+        place = self._locate(estimators, state, external)
         known = place is not None and place.known(estimators.location.max_deviation)
         link = place.link if place else external.report.link
         templates = partial(out.template, 'contact_state')
-        told = contact_state_message(
+        message = contact_state_message(
             templates,
             pipeline,
             external.report,
@@ -169,7 +169,7 @@ class EstimateWriter:
             self._root_frame,
             place.point_frame if place else '',
         )
-        out.send(ContactStateMessage, 'contact_state', told.filled())
+        out.send(ContactStateMessage, 'contact_state', message.filled())
         row = [0.0, *external.values[pipeline.joint_indices]]
         for wrench in pipeline.wrenches(state, external.values):
             root = wrench.expressed_in == pipeline.robot.root_frame
@@ -193,7 +193,7 @@ class EstimateWriter:
         if link:
             summary.links[link] = summary.links.get(link, 0) + 1
 
-    def _placed(
+    def _locate(
         self, estimators: Estimators, state: RobotState, external: ExternalTorques
     ) -> ContactLocation | None:
         """Returns the contact location, updated at the rate of the node according to the stamps."""

@@ -22,7 +22,7 @@ ODOMETRY, DESCRIPTION, PAYLOAD = (
 )
 
 
-LOOKED_AT = 50
+SCANNED_MESSAGES = 50
 """Number of joint states that are read to find the recorded joints."""
 
 
@@ -87,7 +87,7 @@ def recorded_description(recording: Recording, joint_states: str) -> str:
     topics = [t for t in topics if recording.count([t])]
     if not topics:
         raise RecordingError('no robot_description was recorded: give the robot with --robot FILE')
-    topic = max(topics, key=lambda one: _common(one, joint_states))
+    topic = max(topics, key=lambda one: _common_parts(one, joint_states))
     first = next((time for _, time, _ in recording.messages([joint_states])), 0)
     return _newest(recording.messages([topic]), first)
 
@@ -100,7 +100,7 @@ def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
     """
     reader = JointStateReader()
     names: dict[str, None] = {}
-    for _, _, data in islice(recording.messages([joint_states]), LOOKED_AT):
+    for _, _, data in islice(recording.messages([joint_states]), SCANNED_MESSAGES):
         # Damaged messages are refused and counted later, when they are processed.
         with suppress(MalformedMessageError):
             names |= dict.fromkeys(reader.read(data).names)
@@ -109,7 +109,7 @@ def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _common(first: str, second: str) -> tuple[int, int]:
+def _common_parts(first: str, second: str) -> tuple[int, int]:
     """Returns sort keys: number of common leading name parts, then shortness of ``first``."""
     count = 0
     for a, b in zip(first.split('/'), second.split('/'), strict=False):

@@ -17,7 +17,7 @@ STAMP = slice(4, 12)
 ENCAPSULATION = b'\x00\x01\x00\x00'
 """Plain CDR, little-endian."""
 
-REMEMBERED = 8
+MAX_LAYOUTS = 8
 """Number of cached layouts; each publisher on the topic needs one."""
 
 LENGTH = struct.Struct('<I')
@@ -40,7 +40,7 @@ class JointStateConverter:
             if converted is not None:
                 return converted
         layout = _Layout(data)
-        self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
+        self._layouts = [layout, *self._layouts[: MAX_LAYOUTS - 1]]
         converted = layout.converted(data)
         assert converted is not None, 'a layout fits what it was made of'
         return converted

@@ -154,7 +154,7 @@ class Ros1Bag:
         places = sorted(one.place for one in infos)
         ends = dict(zip(places, [*places[1:], place], strict=True))
         if len(connections) < len(found) or len(ends) < len(infos) or max(ends, default=0) >= place:
-            raise Ros1BagError('its index contradicts itself')
+            raise Ros1BagError('its index is inconsistent')
         for info in infos:
             for number, count in info.counts.items():
                 if number not in connections:
@@ -171,8 +171,8 @@ class Ros1Bag:
         """Raises ``Ros1BagError`` if the file is no bag in format 2.0."""
         start = self._file.read(len(VERSION))
         if start.startswith(MAGIC) and start != VERSION:
-            told = start.removeprefix(MAGIC).decode(errors='replace').strip()
-            raise Ros1BagError(f'a bag of ROS 1 in format {told}, of which only 2.0 is read')
+            version = start.removeprefix(MAGIC).decode(errors='replace').strip()
+            raise Ros1BagError(f'a bag of ROS 1 in format {version}, of which only 2.0 is read')
         if start != VERSION:
             raise Ros1BagError(f'no bag of ROS 1, which begins with {VERSION.decode().strip()}')
 
@@ -213,7 +213,7 @@ def _connection(source: Source) -> Connection:
     header = source.header(CONNECTION)
     number, topic = header.number(b'conn'), header.text(b'topic')
     # The data contain the connection header that the publisher sent to its subscribers.
-    header = source.greeting()
+    header = source.connection_header()
     root = '/' if topic.startswith('/') else ''
     kind = header.text(b'type').split('/')
     return Connection(

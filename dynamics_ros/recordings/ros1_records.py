@@ -19,15 +19,15 @@ from dynamics_ros.errors import DynamicsRosError
 MESSAGE, BAG_HEADER, CHUNK, CHUNK_INFO, CONNECTION = 2, 3, 5, 6, 7
 """Types of records, their field ``op``."""
 
-LONGEST_HEADER = 1 << 16
+MAX_HEADER = 1 << 16
 """Maximum length of a header [bytes]; recorders write less than 200, or more with long topic
 names."""
 
-PIECE = 1 << 20
+FIRST_PIECE = 1 << 20
 """Initial size of decompressed pieces, after each of which the size of a chunk is checked
 [bytes]."""
 
-USUAL_HEAD = 46
+MESSAGE_HEAD = 46
 """Length of a message record before its data, with the fields ``op``, ``conn`` and ``time``
 [bytes]."""
 
@@ -102,20 +102,20 @@ class Source:
     def header(self, kind: int) -> Header:
         """Reads the header of a record of the given type; its data follow."""
         name = self._name
-        header = Header(self.data(LONGEST_HEADER), name)
+        header = Header(self.data(MAX_HEADER), name)
         if header.kind() != kind:
             raise Ros1BagError(f'{name} is of kind {header.kind()}, where one of {kind} has to be')
         return header
 
-    def greeting(self) -> Header:
+    def connection_header(self) -> Header:
         """Reads data that contain a header, as those of connections."""
         return Header(self.data(), self._name)
 
-    def data(self, most: int | None = None) -> bytes:
-        """Reads a length and that many bytes; raises if the length exceeds ``most``."""
+    def data(self, max_length: int | None = None) -> bytes:
+        """Reads a length and that many bytes; raises if the length exceeds ``max_length``."""
         name = self._name
         (length,) = U32.unpack(self._read(U32.size, name))
-        if most is not None and length > most:
+        if max_length is not None and length > max_length:
             raise Ros1BagError(f'{name} has a header of {length} bytes')
         return self._read(length, name)
 
@@ -146,7 +146,7 @@ def records(data: bytes, place: int) -> Iterator[tuple[int, int, int, int]]:
             begin = at + U32.size
             length = U32.unpack_from(data, at)[0] if begin <= size else size
             end = begin + length
-            if end + U32.size > size or length > LONGEST_HEADER:
+            if end + U32.size > size or length > MAX_HEADER:
                 raise Ros1BagError(f'{at_byte(place)} has a record that is longer than the chunk')
             header = Header(data[begin:end], at_byte(place))
             (length,) = U32.unpack_from(data, end)
@@ -177,7 +177,7 @@ class _Layout:
     def of(cls, head: bytes) -> _Layout | None:
         """Returns the layout of a message record before its data; None for unusual fields."""
         number, time = head.find(b'conn='), head.find(b'time=')
-        if len(head) != USUAL_HEAD or not 0 < number < time or time + 17 != len(head):
+        if len(head) != MESSAGE_HEAD or not 0 < number < time or time + 17 != len(head):
             return None
         before, between = head[: number + 5], head[number + 9 : time + 5]
         return cls(struct.Struct(f'<{len(before)}sI{len(between)}sIII'), before, between)
@@ -229,7 +229,7 @@ def _decompressed_parts(data: bytes, compression: str, size: int) -> tuple[list[
     count = 0
     while not decompressor.eof and count <= size:
         # Growing parts, because each call copies the remaining compressed data.
-        part = decompressor.decompress(data, min(size + 1 - count, max(PIECE, count)))
+        part = decompressor.decompress(data, min(size + 1 - count, max(FIRST_PIECE, count)))
         if not part and not decompressor.eof:
             break
         parts.append(part)

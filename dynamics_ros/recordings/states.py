@@ -31,7 +31,7 @@ Messages = Iterable[tuple[str, int, bytes]]
 BATCH = 2048
 """Maximum number of joint states that are processed together."""
 
-TRIES = 2
+MAX_ATTEMPTS = 2
 """Number of attempts to process a batch at once; after that many failures its joint states are
 processed one by one."""
 
@@ -88,7 +88,7 @@ class EstimatedBlock(NamedTuple):
             yield Estimate(*times, self.estimates.states.row(i), self.estimates.row(i))
 
 
-def batches(messages: Messages, joint_states: str, most: int = BATCH) -> Iterator[Batch]:
+def batches(messages: Messages, joint_states: str, max_size: int = BATCH) -> Iterator[Batch]:
     """Groups messages into batches.
 
     Args:
@@ -112,7 +112,7 @@ def batches(messages: Messages, joint_states: str, most: int = BATCH) -> Iterato
         size = len(data)
         times.append(time)
         taken.append(data)
-        if len(taken) >= most:
+        if len(taken) >= max_size:
             yield Batch(joint_states, times, taken)
             times, taken = [], []
     if taken:
@@ -159,7 +159,7 @@ class EstimatedStates:
 
     def estimates(self, messages: Messages) -> Iterator[Estimate]:
         """Yields the estimates for messages, given as topic, time of recording [ns] and bytes."""
-        for block in self.blocks(batches(messages, self._topics.joint_states, most=1)):
+        for block in self.blocks(batches(messages, self._topics.joint_states, max_size=1)):
             yield from block.rows()
 
     def blocks(self, batches: Iterable[Batch]) -> Iterator[EstimatedBlock]:
@@ -167,32 +167,34 @@ class EstimatedStates:
         topics = self._topics
         for topic, times, messages in batches:
             if topic == topics.payload:
-                self._take_up(times[0], messages[0])
+                self._change_payload(times[0], messages[0])
             elif topic == topics.odometry:
-                self._state(True, messages[0])
+                self._single_state(True, messages[0])
             else:
-                yield from self._estimated(times, messages)
+                yield from self._process(times, messages)
 
-    def _estimated(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
+    def _process(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
         """Processes joint states of equal length."""
         count, single = len(messages), 0
         begin = 0
         while begin < count:
             # A batch may fail only because of its first messages, such as new names.
             states = (
-                self._states(messages[begin:]) if single < TRIES and begin + 1 < count else None
+                self._batch_states(messages[begin:])
+                if single < MAX_ATTEMPTS and begin + 1 < count
+                else None
             )
             if states is None:
                 single += 1
-                state = self._state(False, messages[begin])
+                state = self._single_state(False, messages[begin])
                 begin += 1
                 if state is not None:
-                    yield from self._of(times[begin - 1 : begin], RobotStates.of(state))
+                    yield from self._estimate(times[begin - 1 : begin], RobotStates.of(state))
             else:
-                yield from self._of(times[begin:], states)
+                yield from self._estimate(times[begin:], states)
                 begin = count
 
-    def _of(self, times: list[int], states: RobotStates) -> Iterator[EstimatedBlock]:
+    def _estimate(self, times: list[int], states: RobotStates) -> Iterator[EstimatedBlock]:
         estimators = self.estimators
         pipeline, begin = estimators.pipeline, 0
         for count, found in pipeline.update_all(states):
@@ -203,7 +205,7 @@ class EstimatedStates:
                 yield EstimatedBlock(times[some], states.time[some].tolist(), found, estimators)
             begin += count
 
-    def _states(self, messages: list[bytes]) -> RobotStates | None:
+    def _batch_states(self, messages: list[bytes]) -> RobotStates | None:
         """Returns the states for several messages; None if they must be processed one by one."""
         try:
             values = self._joint_states.read_all(messages)
@@ -212,13 +214,13 @@ class EstimatedStates:
         if values is None:
             return None
         if self._names:
-            values = values._replace(names=self._own(values.names))
+            values = values._replace(names=self._renamed_names(values.names))
         states = self.estimators.buffer.update_all(values)
         if states is not None:
             self.messages += len(messages)
         return states
 
-    def _take_up(self, time: int, data: bytes) -> None:
+    def _change_payload(self, time: int, data: bytes) -> None:
         """Switches to estimators for another payload; a payload that does not fit is ignored."""
         message = deserialize_message(data, Payload)
         frame = self._factory.frame(message.header.frame_id)
@@ -232,7 +234,7 @@ class EstimatedStates:
         except DynamicsRosError as error:
             LOG.warning('payload refused: %s', error)
 
-    def _state(self, odometry: bool, data: bytes) -> RobotState | None:
+    def _single_state(self, odometry: bool, data: bytes) -> RobotState | None:
         """Returns the state that a message completes; None if it completes none."""
         buffer = self.estimators.buffer
         try:
@@ -242,7 +244,7 @@ class EstimatedStates:
             self.messages += 1
             values = self._joint_states.read(data)
             if self._names:
-                values = values._replace(names=self._own(values.names))
+                values = values._replace(names=self._renamed_names(values.names))
             taken = buffer.update(values)
         except (RefusedMessage, MalformedMessageError):
             self.refused += 1
@@ -252,7 +254,7 @@ class EstimatedStates:
             return None
         return buffer.due_state()
 
-    def _own(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _renamed_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Returns the robot's names, the same object for the same names to speed up comparison."""
         if names not in self._renamed:
             self._renamed[names] = tuple(self._names.get(name, name) for name in names)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST_POINTS = 5000
-"""Minimum number of points after thinning; more cannot be distinguished in print."""
+THINNED_POINTS = 5000
+"""Number of points after thinning, which starts at twice as many; more cannot be distinguished in
+print."""
 
 
 class ThinnedCurve:
@@ -24,7 +25,7 @@ class ThinnedCurve:
 
     def __init__(self, width: int) -> None:
         """Creates an empty curve with ``width`` columns."""
-        self._rows = np.zeros((2 * MOST_POINTS, width))
+        self._rows = np.zeros((2 * THINNED_POINTS, width))
         self._size, self._step, self._count = 0, 1, 0
         self._largest = -np.inf
 

@@ -34,16 +34,16 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Maximum time to wait for a controller, for joint states, and for a robot to come to rest [s]."""
 
-LOST = 0.5
+LOST_AFTER = 0.5
 """Time without joint states after which they count as lost [s]."""
 
-STILL, STILL_FOR = 0.002, 0.5
+REST_TOLERANCE, REST_TIME = 0.002, 0.5
 """A robot is at rest if its joints stay within the first value [rad or m] for the second [s]."""
 
-LATE = 5.0
+MAX_DELAY = 5.0
 """Maximum time that a controller may exceed the duration of the trajectory [s]."""
 
 
@@ -69,7 +69,7 @@ class Mover:
         self._columns: list[int] = []
         self._names: list[str] = []
         self._q: Array | None = None
-        self._heard = -np.inf
+        self._last_state = -np.inf
         self._problem = 'no joint states'
         self._recorder: Recorder | None = None
         self._interrupted = False
@@ -96,12 +96,12 @@ class Mover:
             DynamicsRosError: the robot moves, or there are no valid joint states.
         """
         self._still = None
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not self._rests():
             self._spin()
             if time.monotonic() > deadline:
-                told = self._problem if self._lost() else 'the robot moves'
-                raise DynamicsRosError(f'{self._topic}: {told}')
+                problem = self._problem if self._states_lost() else 'the robot moves'
+                raise DynamicsRosError(f'{self._topic}: {problem}')
         assert self._q is not None
         return self._q
 
@@ -114,7 +114,7 @@ class Mover:
             DynamicsRosError: the motion failed; says why, and whether the robot is at rest.
             KeyboardInterrupt: a signal interrupted the motion; the robot is at rest.
         """
-        if not self._client.server_is_ready() and not self._until(self._client.server_is_ready):
+        if not self._client.server_is_ready() and not self._wait_for(self._client.server_is_ready):
             raise DynamicsRosError(f'{self._action}: no controller offers this action')
         with self._signals_kept():
             return self._followed(motion)
@@ -122,7 +122,7 @@ class Mover:
     def _followed(self, motion: Motion) -> JointSamples:
         self._recorder = recorder = Recorder(self._robot, 'the motion')
         sent = self._client.send_goal_async(_goal(motion))
-        if not self._until(sent.done):
+        if not self._wait_for(sent.done):
             # The goal may still be accepted later.
             sent.add_done_callback(lambda done: done.result().cancel_goal_async())
             raise self._stopped(None, f'{self._action} has not answered')
@@ -131,7 +131,7 @@ class Mover:
             raise DynamicsRosError(f'{self._action} refused the trajectory; nothing has moved')
         ended = handle.get_result_async()
         try:
-            reason = self._watched(ended, recorder, motion.duration + LATE)
+            reason = self._watched(ended, recorder, motion.duration + MAX_DELAY)
         except BaseException:
             self._stopped(handle, 'unexpected error')
             raise
@@ -139,8 +139,8 @@ class Mover:
             raise self._stopped(handle, reason)
         result = ended.result().result
         if ended.result().status != GoalStatus.STATUS_SUCCEEDED:
-            told = result.error_string or f'error {result.error_code}'
-            raise self._stopped(None, f'{self._action} gave the trajectory up: {told}')
+            reason = result.error_string or f'error {result.error_code}'
+            raise self._stopped(None, f'{self._action} aborted the trajectory: {reason}')
         self._recorder = None
         return _with_known_velocities(recorder.samples)
 
@@ -153,7 +153,7 @@ class Mover:
             self._spin()
             if self._interrupted:
                 return ''
-            if self._lost():
+            if self._states_lost():
                 return f'{self._topic}: {self._problem}'
             if recorder.duration > longest:
                 return f'{self._action} takes longer than the trajectory'
@@ -173,18 +173,18 @@ class Mover:
         """Cancels the goal, waits until the robot is at rest; returns the exception to raise."""
         self._recorder = None
         if handle is not None:
-            self._until(handle.cancel_goal_async().done)
+            self._wait_for(handle.cancel_goal_async().done)
         self._still = None
-        rests = self._until(self._rests)
-        told = 'the robot rests' if rests else 'IT IS NOT KNOWN WHETHER THE ROBOT RESTS'
+        rests = self._wait_for(self._rests)
+        outcome = 'the robot rests' if rests else 'IT IS NOT KNOWN WHETHER THE ROBOT RESTS'
         if not reason and rests:
             print('stopped: the robot rests')
             return KeyboardInterrupt()
-        return DynamicsRosError(f'{reason or "told to end"}: cancelled, {told}')
+        return DynamicsRosError(f'{reason or "interrupted"}: cancelled, {outcome}')
 
-    def _until(self, condition: Callable[[], Any]) -> bool:
-        """Spins until a condition holds, for at most ``PATIENCE``; returns whether it holds."""
-        deadline = time.monotonic() + PATIENCE
+    def _wait_for(self, condition: Callable[[], Any]) -> bool:
+        """Spins until a condition holds, for at most ``TIMEOUT``; returns whether it holds."""
+        deadline = time.monotonic() + TIMEOUT
         while not condition() and time.monotonic() < deadline:
             self._spin()
         return bool(condition())
@@ -195,17 +195,17 @@ class Mover:
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self._interrupted = True
 
-    def _lost(self) -> bool:
-        return time.monotonic() - self._heard > LOST
+    def _states_lost(self) -> bool:
+        return time.monotonic() - self._last_state > LOST_AFTER
 
     def _rests(self) -> bool:
-        if self._lost() or self._q is None:
+        if self._states_lost() or self._q is None:
             self._still = None
             return False
         now = time.monotonic()
-        if self._still is None or np.abs(self._q - self._still[0]).max() > STILL:
+        if self._still is None or np.abs(self._q - self._still[0]).max() > REST_TOLERANCE:
             self._still = self._q, now
-        return now - self._still[1] >= STILL_FOR
+        return now - self._still[1] >= REST_TIME
 
     def _on_state(self, message: JointState) -> None:
         if list(message.name) != self._names:
@@ -221,10 +221,10 @@ class Mover:
             return
         q, effort = (np.array(x)[self._columns] for x in (message.position, message.effort))
         if not (np.isfinite(q).all() and np.isfinite(effort).all()):
-            self._problem = 'joint states with positions or efforts that are no numbers'
+            self._problem = 'joint states with positions or efforts that are not finite'
             return
-        self._problem = f'no joint states for {LOST:g} s'
-        self._q, self._heard = q, time.monotonic()
+        self._problem = f'no joint states for {LOST_AFTER:g} s'
+        self._q, self._last_state = q, time.monotonic()
         if self._recorder is not None:
             known = len(message.velocity) == count
             v = np.array(message.velocity)[self._columns] if known else np.full(len(q), np.nan)

@@ -14,15 +14,15 @@ Stamps = NDArray[np.int64]
 WINDOW = 16
 """Number of intervals whose mean is the usual interval."""
 
-LONGER = 3
-"""Multiple of the usual interval above which samples are missing."""
+MISSING_RATIO = 3
+"""Ratio of an interval to the usual one above which samples are missing."""
 
-SHORTER = 10
-"""Fraction (1/10) of the usual interval below which delayed samples arrive in a burst."""
+BURST_RATIO = 10
+"""Ratio of the usual interval to another one above which delayed samples arrive in a burst."""
 
-HISTORY, MOST = 64, 48
-"""If more than ``MOST`` of the last ``HISTORY`` intervals are unusual, the publisher always sends
-in bursts, for example because it stamps packets on arrival. Samples are not skipped then: an
+HISTORY, MAX_UNUSUAL = 64, 48
+"""If more than ``MAX_UNUSUAL`` of the last ``HISTORY`` intervals are unusual, the publisher always
+sends in bursts, for example because it stamps packets on arrival. Samples are not skipped then: an
 estimate with some error is better than none."""
 
 
@@ -79,7 +79,7 @@ class Cadence:
         window = self._window
         last = window[-1]
         interval, span = (len(window) - 1) * (stamp - last), last - window[0]
-        if span <= SHORTER * interval <= SHORTER * LONGER * span:
+        if span <= BURST_RATIO * interval <= BURST_RATIO * MISSING_RATIO * span:
             return False
         return self.even(np.array([stamp])) == 0
 
@@ -91,15 +91,17 @@ class Cadence:
     def even(self, stamps: Stamps) -> int:
         """Returns the number of samples before the first ``uneven`` one of stamps (n) [ns]."""
         known = len(self._stamps)
-        every = np.concatenate([np.array(self._stamps, dtype=np.int64), stamps])
-        last = np.arange(len(every) - 1)
+        all_stamps = np.concatenate([np.array(self._stamps, dtype=np.int64), stamps])
+        last = np.arange(len(all_stamps) - 1)
         first = np.maximum(last - WINDOW, 0)
         count = last - first
-        interval, span = count * np.diff(every), every[last] - every[first]
-        unusual = (count > 0) & ((SHORTER * interval < span) | (interval > LONGER * span))
+        interval, span = count * np.diff(all_stamps), all_stamps[last] - all_stamps[first]
+        unusual = (count > 0) & (
+            (BURST_RATIO * interval < span) | (interval > MISSING_RATIO * span)
+        )
         before = np.concatenate([[0], np.cumsum(unusual)])
-        always = before[last] - before[np.maximum(last - HISTORY, 0)] > MOST
-        uneven = (unusual & ~always)[known - 1 :]
+        frequent = before[last] - before[np.maximum(last - HISTORY, 0)] > MAX_UNUSUAL
+        uneven = (unusual & ~frequent)[known - 1 :]
         return int(uneven.argmax()) if uneven.any() else len(stamps)
 
     @property

@@ -16,7 +16,7 @@ JUMP = 0.5
 """Minimum backward jump of a clock [s]: no network delays sensor messages by as much, and no bag is
 shorter."""
 
-REPEATED = 3
+MIN_OLD_MESSAGES = 3
 """Number of consecutive old messages about the same joints that indicate a jump."""
 
 JUMP_NS = round(JUMP * 1e9)
@@ -36,7 +36,7 @@ class ClockJumps:
         self.last = (0, 0)
         self._in_a_row = np.zeros(size, dtype=np.int64)
 
-    def heard(self, which: Indices) -> None:
+    def received(self, which: Indices) -> None:
         """Resets the counters of quantities with a current message."""
         self._in_a_row[which] = 0
 
@@ -51,7 +51,7 @@ class ClockJumps:
         if before - stamp <= JUMP_NS:
             return False
         self._in_a_row[which] += 1
-        if self._in_a_row[which].min() < REPEATED:
+        if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
             return False
         self._in_a_row[:] = 0
         self.count += 1

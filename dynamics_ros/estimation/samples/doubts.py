@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dynamics_ros.errors import printable
 from dynamics_ros.robot import Robot
 
-from .position_check import joints_far_beyond_limits, told_together
+from .position_check import joints_far_beyond_limits, limits_problem
 from .robot_state import RobotState
 from .state_buffer import ODOMETRY, StateBuffer
 
 MAX_NAMED = 8
 
 
-class JointStateDoubts:
+class JointStateCheck:
     """Detects positions far beyond the limits and names of unknown joints.
 
     Attributes:
@@ -34,14 +34,14 @@ class JointStateDoubts:
         self._warn = warn
         self._joints: frozenset[str] = frozenset()
         self._seen: tuple[str, ...] = ()
-        self._told: set[str] = set()
-        self._told_far: set[str] = set()
+        self._warned: set[str] = set()
+        self._warned_far: set[str] = set()
 
     def forget(self) -> None:
         """Clears all findings for another robot."""
         self.positions, self._joints, self._seen = '', frozenset(), ()
-        self._told.clear()
-        self._told_far.clear()
+        self._warned.clear()
+        self._warned_far.clear()
 
     def look(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
         """Checks the messages received so far.
@@ -54,17 +54,17 @@ class JointStateDoubts:
         if state is not None:
             found = joints_far_beyond_limits(robot, state.q)
             if found.keys() != self._joints:
-                self._joints, self.positions = frozenset(found), told_together(found)
-                if not self._told_far.issuperset(found):
-                    self._told_far.update(found)
+                self._joints, self.positions = frozenset(found), limits_problem(found)
+                if not self._warned_far.issuperset(found):
+                    self._warned_far.update(found)
                     self._warn(self.positions)
         # New names wait for the next call: another publisher may still add missing joints.
         names = tuple(buffer.unknown_names)
-        if names == self._seen and not self._told.issuperset(names):
-            self._told.update(names)
+        if names == self._seen and not self._warned.issuperset(names):
+            self._warned.update(names)
             missing = [name for name in buffer.missing() if name != ODOMETRY]
-            lacking = f'; they do not name {_listed(missing)}' if missing else ''
-            self._warn(unknown_joints(robot, buffer) + lacking)
+            missing_text = f'; they do not name {_listed(missing)}' if missing else ''
+            self._warn(unknown_joints(robot, buffer) + missing_text)
         self._seen = names
 
 

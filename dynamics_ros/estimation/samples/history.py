@@ -29,7 +29,7 @@ LONG_AGO = NEVER + 1
 DEPTH = 16
 """Number of samples kept per quantity."""
 
-MAX_FOUND = 64
+MAX_CACHED = 64
 """Maximum number of cached selections of quantities; each publisher needs one."""
 
 
@@ -88,7 +88,7 @@ class History:
         self.newest = np.full(size, NEVER, dtype=np.int64)
         self.changes = 0
         self._tracks = [_Track(np.arange(size))]
-        self._found: dict[bytes, list[tuple[_Track, Indices]]] = {}
+        self._cache: dict[bytes, list[tuple[_Track, Indices]]] = {}
 
     def spread(self) -> tuple[int, int]:
         """Returns the oldest and the newest of the last stamps of received quantities [ns]."""
@@ -164,16 +164,16 @@ class History:
     def _tracks_of(self, which: Indices) -> list[tuple[_Track, Indices]]:
         """Returns the tracks of some quantities, each with the indices of its own in ``which``."""
         key = which.tobytes()
-        found = self._found.get(key)
+        found = self._cache.get(key)
         if found is None:
-            if self._divide(which) or len(self._found) >= MAX_FOUND:
-                self._found.clear()
+            if self._divide(which) or len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
             found = []
             for track in self._tracks:
                 own, places = np.nonzero(track.which[:, None] == which)
                 if len(own):
                     found.append((track, places))
-            self._found[key] = found
+            self._cache[key] = found
         return found
 
     def _divide(self, which: Indices) -> bool:

@@ -36,7 +36,7 @@ def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
     return found
 
 
-def told_together(found: dict[str, str]) -> str:
+def limits_problem(found: dict[str, str]) -> str:
     """Joins the results of ``joints_far_beyond_limits`` to one sentence; '' if there are none."""
     if not found:
         return ''

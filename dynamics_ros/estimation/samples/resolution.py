@@ -38,7 +38,7 @@ class Selection:
         quantities: whether the messages contain positions, velocities, efforts.
         which: quantities of the history in the messages: slots of positions, then of velocities,
             then of efforts, each block offset by the number of slots.
-        told: ``which`` as a set.
+        reported: ``which`` as a set.
         places: indices of these quantities in q, v and effort concatenated.
     """
 
@@ -62,27 +62,27 @@ class Selection:
         self.quantities = tuple(size > 0 for size in sizes)
         self.key = names, self.quantities
         count = len(places) // 3
-        told = [i for i, size in enumerate(sizes) if size]
-        self.which = np.concatenate([slots[:0], *(slots + i * count for i in told)])
-        self.told = frozenset(self.which.tolist())
-        every = places[self.which]
-        in_a_row = np.array_equal(every, np.arange(len(every)))
-        self.places: Indices | slice = slice(len(every)) if in_a_row else every
+        reported = [i for i, size in enumerate(sizes) if size]
+        self.which = np.concatenate([slots[:0], *(slots + i * count for i in reported)])
+        self.reported = frozenset(self.which.tolist())
+        indices = places[self.which]
+        contiguous = np.array_equal(indices, np.arange(len(indices)))
+        self.places: Indices | slice = slice(len(indices)) if contiguous else indices
         # In ``JointValues.block`` one number lies between two quantities.
         skip = sizes[0] + 1
-        self._together = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
+        self._block_indices = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
 
     def values(self, message: JointValues) -> Array:
         """Returns the values of ``which``; for several messages one row each."""
         if message.block is not None:
-            values: Array = message.block.take(self._together, axis=-1)
+            values: Array = message.block.take(self._block_indices, axis=-1)
             return values
         fields = message.position, message.velocity, message.effort
         chosen = [x[..., self._order] for x in fields if x.size]
         return np.concatenate(chosen, axis=-1) if chosen else NO_NUMBERS
 
 
-class Whole(NamedTuple):
+class CompleteMessage(NamedTuple):
     """Content of a message that contains all known quantities.
 
     Attributes:

@@ -35,10 +35,10 @@ SIGMAS = 8.0
 """Default number of usual changes that make a departure. The mean of |x| of Gaussian noise is 0.8
 standard deviations, so that one sample in a million is held."""
 
-SPEED = 2.0
+POSITION_RATE_FACTOR = 2.0
 """Largest rate of change of a position, as a multiple of the joint's velocity limit."""
 
-FASTEST = 50.0
+UNLIMITED_POSITION_RATE = 50.0
 """Largest rate of change of a position of a joint without velocity limit [rad/s or m/s]."""
 
 FACTOR = 10.0
@@ -47,23 +47,23 @@ FACTOR = 10.0
 UNLIMITED_VELOCITY, UNLIMITED_EFFORT = 1e3, 1e5
 """Bounds for joints without limits [rad/s or m/s], [Nm or N]."""
 
-FARTHEST = 1e6
+MAX_POSITION = 1e6
 """Bound of position magnitudes [rad or m]."""
 
 MAX_HELD = 8
 """Maximum number of samples held while no new value of a doubtful joint arrives."""
 
-FEWEST, MOST = 16, 1024
+MIN_BATCH, MAX_BATCH = 16, 1024
 """Smallest and largest batch of samples that are compared in one kernel call. Batches start small
 because the results after a departure are discarded."""
 
-TOLD_FOR = 2 * 10**9
+REPORTED_FOR = 2 * 10**9
 """How long a refusal is reported [ns]."""
 
-USUAL = slice(3, 6)
+USUAL_ROWS = slice(3, 6)
 """Rows of the memory that contain the usual changes."""
 
-RUNS = slice(MEMORY - 2, MEMORY)
+RUN_ROWS = slice(MEMORY - 2, MEMORY)
 """Rows of the memory: number of samples since each effort changed, and its usual maximum."""
 
 
@@ -141,10 +141,11 @@ class SampleFilter(Generic[S]):
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
         speed, fastest, largest = (
-            np.full(nv, value) for value in (FASTEST, UNLIMITED_VELOCITY, UNLIMITED_EFFORT)
+            np.full(nv, value)
+            for value in (UNLIMITED_POSITION_RATE, UNLIMITED_VELOCITY, UNLIMITED_EFFORT)
         )
         for limit, *places in (
-            (robot.velocity_limits, (fastest, velocity_factor), (speed, SPEED)),
+            (robot.velocity_limits, (fastest, velocity_factor), (speed, POSITION_RATE_FACTOR)),
             (robot.effort_limits, (largest, effort_factor)),
         ):
             # A limit of 0 in a description means that it has not been filled in.
@@ -159,12 +160,12 @@ class SampleFilter(Generic[S]):
         rows = {
             'sigmas': np.full(nv, sigmas),
             'speed': speed,
-            'position_bound': np.full(nv, FARTHEST),
+            'position_bound': np.full(nv, MAX_POSITION),
             'velocity_bound': fastest,
             'effort_bound': largest / scale,
         } | {
             # sqrt(2): difference of two samples. Kernels take finite numbers only.
-            name: np.minimum(sigmas * np.sqrt(2.0) * value, FARTHEST * UNLIMITED_EFFORT)
+            name: np.minimum(sigmas * np.sqrt(2.0) * value, MAX_POSITION * UNLIMITED_EFFORT)
             for name, value in noise.items()
         }
         self._settings = np.array([rows[name] for name in SETTINGS])
@@ -172,13 +173,13 @@ class SampleFilter(Generic[S]):
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._kernel = robot.kernel('sample_departure')
         self._in_turn = InTurn(self._kernel)
-        self._longest = round(max_gap * 1e9)
+        self._max_gap = round(max_gap * 1e9)
         self._memory = np.zeros((MEMORY, nv))
         self._consistent = consistent or (lambda first, second: False)
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
-        self._told, self._told_at = '', 0
+        self._last_refusal, self._last_refused_at = '', 0
         self.restart()
 
     def restart(self, sample: S | None = None) -> None:
@@ -196,22 +197,22 @@ class SampleFilter(Generic[S]):
         self.refused = other.refused
         if self._names != other._names or self._settings.shape != other._settings.shape:
             return False
-        if not np.array_equal(self._settings, other._settings) or self._longest != other._longest:
+        if not np.array_equal(self._settings, other._settings) or self._max_gap != other._max_gap:
             return False
         self._memory, self._stamp, self._held = other._memory, other._stamp, other._held
-        self._told, self._told_at = other._told, other._told_at
+        self._last_refusal, self._last_refused_at = other._last_refusal, other._last_refused_at
         return True
 
     def recent(self, stamp: int) -> str:
         """Returns the last refusal within two seconds before a stamp [ns]; empty if none."""
-        return self._told if 0 <= stamp - self._told_at < TOLD_FOR else ''
+        return self._last_refusal if 0 <= stamp - self._last_refused_at < REPORTED_FOR else ''
 
     @property
     def effort_runs(self) -> Vector:
         """(2, nv) number of samples since each effort changed, and its usual maximum."""
-        return self._memory[RUNS]
+        return self._memory[RUN_ROWS]
 
-    def passing(self, states: RobotStates) -> Iterator[Vector]:
+    def take_all(self, states: RobotStates) -> Iterator[Vector]:
         """Processes the first of consecutive states, while ``take`` would return each immediately.
 
         Yields:
@@ -220,10 +221,10 @@ class SampleFilter(Generic[S]):
         if self._held or self._refusing or self._stamp is None:
             return
         steps = np.diff(states.time, prepend=self._stamp)
-        other = (steps <= 0) | (steps > self._longest)
-        begin, end, some = 0, int(other.argmax()) if other.any() else len(steps), FEWEST
+        other = (steps <= 0) | (steps > self._max_gap)
+        begin, end, size = 0, int(other.argmax()) if other.any() else len(steps), MIN_BATCH
         while begin < end:
-            _, q, v, effort, *_ = states.part(begin, min(begin + some, end))
+            _, q, v, effort, *_ = states.part(begin, min(begin + size, end))
             intervals = steps[begin : begin + len(q)] * 1e-9
             _, _, excess, memories = self._in_turn(
                 q, v, effort, self._memory, intervals, self._settings
@@ -234,10 +235,10 @@ class SampleFilter(Generic[S]):
                 self.problem = ''
                 self._memory = memories[count - 1].copy()
                 self._stamp = int(states.time[begin + count - 1])
-                yield memories[:count, RUNS]
+                yield memories[:count, RUN_ROWS]
             if count < len(q):
                 return
-            begin, some = begin + count, min(2 * some, MOST)
+            begin, size = begin + count, min(2 * size, MAX_BATCH)
 
     def take(self, sample: S, *, merged: bool = False) -> list[S]:
         """Processes a sample; returns the samples to use now, oldest first.
@@ -251,10 +252,10 @@ class SampleFilter(Generic[S]):
         """
         refusing, self._refusing, self.problem = self._refusing, False, ''
         stamp = self._stamp
-        if stamp is None or sample.time < stamp or sample.time - stamp > self._longest:
+        if stamp is None or sample.time < stamp or sample.time - stamp > self._max_gap:
             # Held samples have no successor to compare with: they pass like a first sample.
             held, self._held = self._held, []
-            if self._is_beyond(sample, self._compared(sample)[1], refusing):
+            if self._exceeds_bounds(sample, self._compare(sample)[1], refusing):
                 return held
             if stamp is None or sample.time > stamp:
                 self._begin(sample)
@@ -263,8 +264,8 @@ class SampleFilter(Generic[S]):
         if sample.time <= (held[-1].time if held else stamp):
             self._refusing = refusing
             return [] if held or refusing else [sample]
-        _, beyond, excess, memory = self._compared(sample)
-        if excess > 0.0 and self._is_beyond(sample, beyond, refusing):
+        _, beyond, excess, memory = self._compare(sample)
+        if excess > 0.0 and self._exceeds_bounds(sample, beyond, refusing):
             return []
         if held:
             return self._decide(sample, merged)
@@ -277,26 +278,26 @@ class SampleFilter(Generic[S]):
     def _decide(self, sample: S, merged: bool) -> list[S]:
         """Decides with the next sample whether the held samples are refused."""
         held, first = self._held, self._held[0]
-        departs, _, _, memory = self._compared(first)
+        departs, _, _, memory = self._compare(first)
         doubtful = departs > 0.5
         before, there, now = self._memory[:3], self._values(first), self._values(sample)
         if merged and len(held) < MAX_HELD and not (now != there)[doubtful].any():
             # The sample has no new value of the doubtful joints.
             held.append(sample)
             return []
-        back = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
+        returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        believed = not back[0].any() and self._consistent(first, sample)
-        if back.any() and not believed:
-            self._refuse(first, back, 'departs from its neighbours')
+        believed = not returned[0].any() and self._consistent(first, sample)
+        if returned.any() and not believed:
+            self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change.
-            self._memory[USUAL] = memory[USUAL]
+            self._memory[USUAL_ROWS] = memory[USUAL_ROWS]
             return self.take(sample)
         for one in held:
-            self._memory, self._stamp = self._compared(one)[3], one.time
+            self._memory, self._stamp = self._compare(one)[3], one.time
         return [*held, *self.take(sample)]
 
-    def _compared(self, sample: S) -> tuple[Vector, Vector, float, Vector]:
+    def _compare(self, sample: S) -> tuple[Vector, Vector, float, Vector]:
         interval = 0.0 if self._stamp is None else (sample.time - self._stamp) * 1e-9
         return self._kernel.call(
             sample.q, sample.v, sample.effort, self._memory, interval, self._settings
@@ -310,11 +311,11 @@ class SampleFilter(Generic[S]):
         self._memory[:3] = self._values(sample)
         self._stamp = sample.time
 
-    def _is_beyond(self, sample: S, beyond: Vector, again: bool) -> bool:
+    def _exceeds_bounds(self, sample: S, beyond: Vector, again: bool) -> bool:
         marks = beyond > 0.5
         if marks.any():
-            told = self._refuse(sample, marks, 'is beyond all bounds')
-            self.problem = told if again else ''
+            cause = self._refuse(sample, marks, 'is beyond all bounds')
+            self.problem = cause if again else ''
         self._refusing = bool(marks.any())
         return self._refusing
 
@@ -325,5 +326,5 @@ class SampleFilter(Generic[S]):
             what = f'{QUANTITIES[row]} of {self._names.get(int(i), "the base")} {why}'
             self.refused[what] += 1
             words.append(f'{what} ({values[row, i]:.4g})')
-        self._told, self._told_at = words[0], sample.time
+        self._last_refusal, self._last_refused_at = words[0], sample.time
         return words[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Sparse(Protocol):
+class SparseConsumer(Protocol):
     """Consumer that uses only some samples."""
 
     next: int
@@ -21,17 +21,17 @@ class Sparse(Protocol):
         """Whether a sample with this stamp [ns] is used."""
 
 
-def wanted(stamps: NDArray[np.int64], sparse: Sparse) -> Iterator[int]:
+def wanted(stamps: NDArray[np.int64], consumer: SparseConsumer) -> Iterator[int]:
     """Yields the indices of consecutive samples that a consumer uses.
 
     Args:
         stamps: (n) ns, increasing.
-        sparse: consumer; it must process each yielded sample before the next one is requested.
+        consumer: must process each yielded sample before the next one is requested.
     """
     i, count = 0, len(stamps)
     while i < count:
-        if sparse.wants(int(stamps[i])):
+        if consumer.wants(int(stamps[i])):
             yield i
         i += 1
         if i < count:
-            i = max(i, int(stamps.searchsorted(sparse.next)))
+            i = max(i, int(stamps.searchsorted(consumer.next)))

@@ -27,7 +27,7 @@ from .reports import (
     floating_base,
     planar_base,
 )
-from .resolution import RefusedMessage, Resolution, Selection, Whole
+from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
 from .robot_state import RobotState, RobotStates
 from .timeline import Timeline
 
@@ -35,7 +35,7 @@ ODOMETRY = 'odom'
 
 QUANTITIES = ('position', 'velocity', 'effort')
 
-MAX_UNKNOWN_NAMES, LONGEST_NAME = 20, 100
+MAX_UNKNOWN_NAMES, MAX_NAME_LENGTH = 20, 100
 
 MAX_RESOLUTIONS = 16
 """Maximum number of cached name lists; each publisher on the topic needs one."""
@@ -102,7 +102,7 @@ class StateBuffer:
         # Quantities of the history: positions, then velocities, then efforts.
         self.timeline = Timeline(3 * size, MovingBase(self._carried))
         # Latest message if it was complete; not yet in the history, see _settle.
-        self._whole: Whole | None = None
+        self._whole: CompleteMessage | None = None
         self._known = Known(-1, (), False, (), ())
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._nothing_stale.flags.writeable = False
@@ -121,7 +121,7 @@ class StateBuffer:
     def missing(self) -> tuple[str, ...]:
         """Returns joints without a position, and 'odom' for a moving base without odometry."""
         self._settle()
-        absent = self._named(self.timeline.history.newest[: len(self.joint_names)] == NEVER)
+        absent = self._names_of(self.timeline.history.newest[: len(self.joint_names)] == NEVER)
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
@@ -193,9 +193,9 @@ class StateBuffer:
         selection, times = target.selection(messages), messages.time
         if self.has_base or selection is None or not target.all_joints:
             return None
-        newest, told = self.timeline.newest, selection.quantities
+        newest, reported = self.timeline.newest, selection.quantities
         forward = times[0] >= newest and (np.diff(times) >= 0).all()
-        if not forward or not told[0] or told != self._now_known().quantities:
+        if not forward or not reported[0] or reported != self._known_quantities().quantities:
             return None
         values = selection.values(messages)
         if not np.isfinite(values).all() or (messages.nanoseconds >= NANOSECONDS).any():
@@ -203,12 +203,12 @@ class StateBuffer:
         for name in target.unknown:
             self._count_unknown(name, len(times))
         self.timeline.skip_to(int(times[-1]))
-        self._whole = Whole(int(times[-1]), selection, values[-1])
+        self._whole = CompleteMessage(int(times[-1]), selection, values[-1])
         numbers = np.tile(self._blank, (len(times), 1))
         numbers[:, selection.places] = values
         nq, nv = self.robot.nq, self.robot.nv
         parts = numbers[:, :nq], numbers[:, nq : nq + nv], numbers[:, nq + nv :]
-        velocity, effort = (() if each else self.joint_names for each in told[1:])
+        velocity, effort = (() if each else self.joint_names for each in reported[1:])
         return RobotStates(times, *parts, velocity, effort, (), self._nothing_stale)
 
     def due_state(self) -> RobotState | None:
@@ -246,7 +246,7 @@ class StateBuffer:
         if not selection.which.size:
             return False
         timeline = self.timeline
-        timeline.add(selection.key, selection.told, selection.which, values, time)
+        timeline.add(selection.key, selection.reported, selection.which, values, time)
         return True
 
     def _take_whole(self, time: int, selection: Selection, values: Array) -> bool:
@@ -257,15 +257,15 @@ class StateBuffer:
         """
         if time < self.timeline.newest:
             return False
-        told, known = selection.quantities, self._now_known().quantities
+        reported, known = selection.quantities, self._known_quantities().quantities
         # A state needs positions, whatever else the message contains.
-        if not told[0] or (told != known and any(k > t for t, k in zip(told, known))):
+        if not reported[0] or (reported != known and any(k > t for t, k in zip(reported, known))):
             return False
         self.timeline.skip_to(time)
-        self._whole = Whole(time, selection, values)
-        if told != known:
+        self._whole = CompleteMessage(time, selection, values)
+        if reported != known:
             # The history fills in missing joints, after _settle has added this message.
-            self._known = self._known._replace(quantities=told)
+            self._known = self._known._replace(quantities=reported)
         return True
 
     def _take_finite(
@@ -279,7 +279,7 @@ class StateBuffer:
         for i in np.unique(lost // len(self.joint_names)).tolist():
             self.refused[f'{QUANTITIES[i]} not finite'] += 1
         history.forget(lost[time >= history.newest[lost]])
-        self.timeline.add(selection.key, selection.told, which[finite], values[finite], time)
+        self.timeline.add(selection.key, selection.reported, which[finite], values[finite], time)
         return True
 
     def _settle(self) -> None:
@@ -344,16 +344,16 @@ class StateBuffer:
         stale: tuple[str, ...] = ()
         if whole is not None:
             now, names = whole.time, self.joint_names
-            _, velocity_told, effort_told = whole.selection.quantities
-            velocity_missing = () if velocity_told else names
-            effort_missing = () if effort_told else names
+            _, has_velocity, has_effort = whole.selection.quantities
+            velocity_missing = () if has_velocity else names
+            effort_missing = () if has_effort else names
             if len(whole.values) == len(self._blank):
                 numbers = whole.values  # robot without a base, joints in the model's order
             else:
                 numbers = self._blank.copy()
                 numbers[whole.selection.places] = whole.values
         else:
-            now, known, history = self._moment, self._now_known(), self.timeline.history
+            now, known, history = self._moment, self._known_quantities(), self.timeline.history
             if not known.complete:
                 return None
             numbers = self._blank.copy()
@@ -364,10 +364,10 @@ class StateBuffer:
             velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
             if any(self._is_too_old(stamp) for stamp in history.spread()):
                 old = self._too_old(positions)
-                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._named(old)
+                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
                 mask[self._v_index] = old
-                velocity_missing = self._named(self._lacking(velocities, old))
-                effort_missing = self._named(self._lacking(efforts, old))
+                velocity_missing = self._names_of(self._without_quantity(velocities, old))
+                effort_missing = self._names_of(self._without_quantity(efforts, old))
         nq, nv = self.robot.nq, self.robot.nv
         q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]
         if base_known:
@@ -401,30 +401,30 @@ class StateBuffer:
         # Stamps of another clock may lie in the future; they are stale too.
         return np.abs(stamps - self._moment) > limit
 
-    def _lacking(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _without_quantity(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the mask of joints that report without this quantity."""
         return (stamps == NEVER) | (self._too_old(stamps) & ~stale)
 
     def _count_unknown(self, name: str, times: int = 1) -> None:
         # Bounded, because the names come from messages.
-        name = shortened(name, LONGEST_NAME)
+        name = shortened(name, MAX_NAME_LENGTH)
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += times
 
-    def _now_known(self) -> Known:
+    def _known_quantities(self) -> Known:
         """Returns the joints with received values, recomputed if the history has changed."""
         history = self.timeline.history
         if self._known.changes != history.changes:
-            told = history.newest.reshape(3, -1) != NEVER
+            reported = history.newest.reshape(3, -1) != NEVER
             self._known = Known(
                 history.changes,
-                tuple(told.any(axis=1).tolist()),
-                bool(told[0].all()),
-                *(self._named(~row) for row in told[1:]),
+                tuple(reported.any(axis=1).tolist()),
+                bool(reported[0].all()),
+                *(self._names_of(~row) for row in reported[1:]),
             )
         return self._known
 
-    def _named(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
+    def _names_of(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
         if not mask.any():
             return ()
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))

@@ -11,7 +11,7 @@ import numpy as np
 from .clock_jumps import ClockJumps
 from .history import NEVER, Array, History, Indices
 from .moving_base import BaseSample, MovingBase
-from .turns import Turns
+from .turns import PublisherSynchronizer
 
 
 class Timeline:
@@ -40,12 +40,12 @@ class Timeline:
         # One additional quantity: the base.
         self.jumps = ClockJumps(size + 1)
         self._base_index = np.array([size])
-        self._turns = Turns()
+        self._synchronizer = PublisherSynchronizer()
 
     @property
     def spread(self) -> float:
         """Difference between the stamps of alternating publishers [s]."""
-        return self._turns.spread()
+        return self._synchronizer.spread()
 
     def adopt(self, other: Timeline, *, same_quantities: bool) -> None:
         """Takes over times and counters of another timeline; its samples are copied separately."""
@@ -53,7 +53,7 @@ class Timeline:
         self.dropped, self.merged = other.dropped, other.merged
         self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
         if same_quantities:
-            self._turns = other._turns
+            self._synchronizer = other._synchronizer
 
     def skip_to(self, stamp: int) -> None:
         """Records the stamp [ns] of a complete message that is not older than any other."""
@@ -63,16 +63,16 @@ class Timeline:
     def add_all(self, which: Indices, values: Array, stamp: int) -> None:
         """Adds the values of a message announced by ``skip_to``; arguments as of ``add``."""
         self.history.add(which, values, stamp)
-        self.jumps.heard(which)
+        self.jumps.received(which)
 
     def add(
-        self, key: Hashable, told: frozenset[int], which: Indices, values: Array, stamp: int
+        self, key: Hashable, reported: frozenset[int], which: Indices, values: Array, stamp: int
     ) -> None:
         """Adds a message with some quantities.
 
         Args:
             key: identifies the publisher.
-            told: all quantities that the publisher reports.
+            reported: all quantities that the publisher reports.
             which: (n) quantities in this message.
             values: (n) their values.
             stamp: ns.
@@ -86,11 +86,11 @@ class Timeline:
             if late.all():
                 return
             which = which[~late]
-        self.jumps.heard(which)
+        self.jumps.received(which)
         if stamp < self.moment:
             self.merged += 1
         self.newest = max(self.newest, stamp)
-        self._go_on(*self._turns.hear(key, told, stamp))
+        self._advance(*self._synchronizer.record(key, reported, stamp))
 
     def add_base(self, sample: BaseSample, *, alone: bool) -> bool:
         """Adds a sample of the base; returns False if it is too old.
@@ -108,20 +108,20 @@ class Timeline:
             else:  # joints and base may be stamped by different clocks
                 self.base.set_back()
             self.base.add(sample)
-        self.jumps.heard(self._base_index)
+        self.jumps.received(self._base_index)
         if alone:
             self.newest = sample.stamp
-            self._go_on(sample.stamp)
+            self._advance(sample.stamp)
         return True
 
     def set_back(self) -> None:
         """Marks all samples as old after the clock was set back."""
         self.history.set_back()
         self.base.set_back()
-        self._turns.clear()
+        self._synchronizer.clear()
         self.newest = self.moment = NEVER
 
-    def _go_on(self, moment: int, least: int = 0) -> None:
+    def _advance(self, moment: int, least: int = 0) -> None:
         """Advances the output time to ``moment`` if that is a step of at least ``least`` [ns]."""
         self.due = moment - self.moment >= least
         if self.due:

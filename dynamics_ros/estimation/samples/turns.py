@@ -15,22 +15,22 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-REGULAR = 3
+MIN_MESSAGES = 3
 """Number of messages after which a publisher takes part in the synchronization."""
 
-PATIENCE = 3
+MAX_MISSED = 3
 """Number of messages of one publisher during which it waits for another: two consecutive messages
 of that one may be lost."""
 
-SLOWER = 1.5
+MAX_INTERVAL_RATIO = 1.5
 """A publisher is not waited for if its interval is longer by this factor, since it would slow down
 the states."""
 
-APART = 8
+MAX_APART = 8
 """Maximum difference between the stamps of synchronized publishers in intervals, half of the depth
 of ``History``."""
 
-FRESH = 0.5
+MIN_STATE_STEP = 0.5
 """Minimum time between states of alternating publishers as a share of an interval. They produce one
 state per cycle, completed by the later one of the pair with the closer stamps."""
 
@@ -47,56 +47,56 @@ class Publisher:
     """A publisher of some quantities.
 
     Attributes:
-        told: its quantities.
+        reported: its quantities.
         stamp: stamp of its last message [ns].
         interval: usual interval of its stamps [ns]; 0 while unknown.
-        count: messages with new stamps, up to ``REGULAR``.
+        count: messages with new stamps, up to ``MIN_MESSAGES``.
         silence: per other publisher, messages of that one since its own last message.
     """
 
-    told: frozenset[int]
+    reported: frozenset[int]
     stamp: int
     interval: float = 0.0
     count: int = 1
     silence: Counter[Hashable] = field(default_factory=Counter)
 
-    def hear(self, stamp: int) -> None:
+    def record(self, stamp: int) -> None:
         """Updates the interval with a message [ns]."""
         self.silence.clear()
         interval = stamp - self.stamp
         if interval <= 0:
             return
         self.stamp = stamp
-        self.count = min(self.count + 1, REGULAR)
+        self.count = min(self.count + 1, MIN_MESSAGES)
         if not self.interval:
             self.interval = interval
         else:
             self.interval *= STEP if interval > self.interval else 1.0 / STEP
 
-    def takes_turns_with(self, other: Publisher, silence: int) -> bool:
+    def waits_for(self, other: Publisher, silence: int) -> bool:
         """Whether this publisher waits for another, silent during ``silence`` of its messages."""
         return (
-            self.count == other.count == REGULAR
-            and other.interval <= SLOWER * self.interval
-            and abs(self.stamp - other.stamp) <= APART * self.interval
-            and silence <= PATIENCE
-            and self.told.isdisjoint(other.told)
+            self.count == other.count == MIN_MESSAGES
+            and other.interval <= MAX_INTERVAL_RATIO * self.interval
+            and abs(self.stamp - other.stamp) <= MAX_APART * self.interval
+            and silence <= MAX_MISSED
+            and self.reported.isdisjoint(other.reported)
         )
 
 
-class Turns:
+class PublisherSynchronizer:
     """Determines the time of a state that combines messages of several publishers."""
 
     def __init__(self) -> None:
         """Creates it without publishers."""
         self._publishers: dict[Hashable, Publisher] = {}
 
-    def hear(self, key: Hashable, told: frozenset[int], stamp: int) -> tuple[int, int]:
+    def record(self, key: Hashable, reported: frozenset[int], stamp: int) -> tuple[int, int]:
         """Records a message.
 
         Args:
             key: identifies the publisher.
-            told: the quantities in the message.
+            reported: the quantities in the message.
             stamp: its stamp [ns].
 
         Returns:
@@ -104,22 +104,22 @@ class Turns:
             since the last state [ns] for a new state.
         """
         known = self._publishers
-        speaker = known.get(key)
-        if speaker is None or (speaker.told is not told and speaker.told != told):
+        sender = known.get(key)
+        if sender is None or (sender.reported is not reported and sender.reported != reported):
             if len(known) >= MAX_PUBLISHERS:
                 known.clear()
-            known[key] = speaker = Publisher(told, stamp)
+            known[key] = sender = Publisher(reported, stamp)
         else:
-            speaker.hear(stamp)
+            sender.record(stamp)
         moment, least = stamp, 0
         for other in known.values():
-            if other is speaker:
+            if other is sender:
                 continue
             other.silence[key] += 1
-            if speaker.takes_turns_with(other, other.silence[key]):
+            if sender.waits_for(other, other.silence[key]):
                 least = max(least, 1)
                 if other.stamp < moment:
-                    moment, least = other.stamp, round(FRESH * speaker.interval)
+                    moment, least = other.stamp, round(MIN_STATE_STEP * sender.interval)
         return moment, least
 
     def spread(self) -> float:
@@ -127,7 +127,8 @@ class Turns:
         stamps = [
             publisher.stamp
             for publisher in self._publishers.values()
-            if publisher.count == REGULAR and max(publisher.silence.values(), default=0) <= PATIENCE
+            if publisher.count == MIN_MESSAGES
+            and max(publisher.silence.values(), default=0) <= MAX_MISSED
         ]
         return (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
 

@@ -28,25 +28,25 @@ Stamps = NDArray[np.int64]
 PERIOD = 100_000_000
 """Time between two samples, after which the observer's output is independent [ns]."""
 
-LONGEST = 2.0
+MAX_WEIGHT = 2.0
 """Maximum weight of a sample after a pause, in periods."""
 
-DRY = 3.0
+FULL_FRICTION = 3.0
 """Multiple of ``friction_velocity`` above which dry friction has its full magnitude."""
 
-EACH_WAY = 0.05
+MIN_WEIGHT = 0.05
 """Minimum share of the memory for each direction of motion."""
 
-TOGETHER = 1.0
+CORRELATION_TIME = 1.0
 """Correlation time of the residuals of a model [s]."""
 
-AS_SHARE = 0.5
+DEFAULT_SHARE = 0.5
 """Default bound as a share of the dry friction of the model."""
 
 ADAPTING, AT_BOUND = 'adapting', 'at its bound'
 CONTACT = 'waiting: a contact, or one a moment ago'
 SLOW, ONE_WAY = 'waiting: too slow', 'waiting: has turned one way only'
-UNBOUND = 'off: no dry friction is known, and no adaptation.bound is given'
+UNBOUND = 'off: dry friction is unknown, and adaptation.bound is not set'
 NEW = 'waiting: no motion yet'
 
 
@@ -89,13 +89,13 @@ class FrictionAdaptation:
         """
         nv, self._apply = len(coulomb), apply
         self._coulomb, self._friction_velocity = coulomb, friction_velocity
-        self.bound = AS_SHARE * coulomb if bound is None else bound
-        self.change, self.deviation = _unchanging(np.zeros(nv)), np.zeros(nv)
+        self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
+        self.change, self.deviation = _read_only(np.zeros(nv)), np.zeros(nv)
         # Neither dry friction nor breakaway friction may become negative.
         least = np.minimum(coulomb, coulomb + stribeck)
         self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
         self._half = 0.5 * time_constant
-        self._speed = max(speed, DRY * friction_velocity)
+        self._speed = max(speed, FULL_FRICTION * friction_velocity)
         self._margin = round(margin * 1e9)
         self.reasons = [NEW] * nv
         self.restart()
@@ -116,7 +116,7 @@ class FrictionAdaptation:
 
     def undo(self) -> None:
         """Sets the changes to zero and clears the stored residuals."""
-        self._put_in_force(0.0 * self.change)
+        self._set_change(0.0 * self.change)
         self.deviation = 0.0 * self.deviation
         self.restart()
 
@@ -127,11 +127,11 @@ class FrictionAdaptation:
         """
         if not np.array_equal(self._coulomb, other._coulomb):
             return
-        self._put_in_force(other.change)
+        self._set_change(other.change)
         self.deviation = other.deviation
         self.restart()
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many samples ``add`` can process in one call, at least one."""
         if int(stamps[0]) < self._last:
             return 1
@@ -149,7 +149,7 @@ class FrictionAdaptation:
         suspected: NDArray[np.bool_],
         usable: bool = True,
     ) -> None:
-        """Processes a sample, or at most as many as ``alike`` returns.
+        """Processes a sample, or at most as many as ``batch_size`` returns.
 
         Args:
             stamps: ns, number or (n).
@@ -168,54 +168,56 @@ class FrictionAdaptation:
         if not usable or self._last <= stamp < self.next:
             return
         v, external = np.atleast_2d(v)[-1], np.atleast_2d(external)[-1]
-        weight = min((stamp - self._last) / PERIOD, LONGEST) if stamp > self._last else 1.0
+        weight = min((stamp - self._last) / PERIOD, MAX_WEIGHT) if stamp > self._last else 1.0
         forward = np.where(np.abs(v) >= self._speed, np.sign(v), 0.0)
         # After a reversal the observer's filter still contains the other direction.
-        going = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
-        going &= np.isfinite(external)
+        continuing = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
+        continuing &= np.isfinite(external)
         self._last, self.next, self._direction = stamp, stamp + PERIOD, forward
         if stamp - self._suspected < self._margin:
             self.reasons = [CONTACT if bound > 0.0 else UNBOUND for bound in self.bound]
             return
-        if going.any():
-            felt = np.where(going, external - self.change * self._signs(v), 0.0)
-            self._learn(going, forward, felt, weight)
-        self._follow(going, weight)
+        if continuing.any():
+            residual = np.where(continuing, external - self.change * self._signs(v), 0.0)
+            self._learn(continuing, forward, residual, weight)
+        self._adapt(continuing, weight)
 
     def _learn(
-        self, going: NDArray[np.bool_], forward: Vector, felt: Vector, weight: float
+        self, continuing: NDArray[np.bool_], forward: Vector, residual: Vector, weight: float
     ) -> None:
         """Stores external torques (nv) of moving joints, with the applied changes removed."""
-        keep = np.where(going, np.exp(-weight * PERIOD * 1e-9 / self._half), 1.0)
+        keep = np.where(continuing, np.exp(-weight * PERIOD * 1e-9 / self._half), 1.0)
         self._memory *= keep
-        news = (1.0 - keep) * np.stack([forward < 0.0, forward > 0.0])
-        self._memory += news * np.stack([np.ones_like(felt), felt, felt**2])[:, np.newaxis]
+        added = (1.0 - keep) * np.stack([forward < 0.0, forward > 0.0])
+        self._memory += (
+            added * np.stack([np.ones_like(residual), residual, residual**2])[:, np.newaxis]
+        )
 
-    def _follow(self, going: NDArray[np.bool_], weight: float) -> None:
+    def _adapt(self, continuing: NDArray[np.bool_], weight: float) -> None:
         """Moves the applied changes of moving joints towards the values that the memory implies."""
         weights, sums, squares = self._memory
-        both = weights.min(axis=0) >= EACH_WAY
-        moving = going & both
+        both = weights.min(axis=0) >= MIN_WEIGHT
+        moving = continuing & both
         self.reasons = np.select(
-            [self.bound <= 0.0, ~going, ~both], [UNBOUND, SLOW, ONE_WAY], ADAPTING
+            [self.bound <= 0.0, ~continuing, ~both], [UNBOUND, SLOW, ONE_WAY], ADAPTING
         ).tolist()
         if not moving.any():
             return
         share = np.where(moving, -np.expm1(-weight * PERIOD * 1e-9 / self._half), 0.0)
-        some = np.maximum(weights, EACH_WAY)
-        back, forth = means = sums / some
-        wanted = 0.5 * (back - forth)
-        self._put_in_force(self.change + share * (wanted - self.change))
-        scatter = np.maximum(squares / some - means**2, 0.0)
-        count = np.maximum(some * self._half / TOGETHER, 1.0)
+        floored = np.maximum(weights, MIN_WEIGHT)
+        mean_backward, mean_forward = means = sums / floored
+        target = 0.5 * (mean_backward - mean_forward)
+        self._set_change(self.change + share * (target - self.change))
+        scatter = np.maximum(squares / floored - means**2, 0.0)
+        count = np.maximum(floored * self._half / CORRELATION_TIME, 1.0)
         deviation = 0.5 * np.sqrt((scatter / count).sum(axis=0))
         self.deviation = np.where(moving, deviation, self.deviation)
         held = moving & ((self.change >= self.bound) | (self.change <= self._lowest))
         for i in np.flatnonzero(held):
             self.reasons[i] = AT_BOUND
 
-    def _put_in_force(self, change: Vector) -> None:
-        self.change = _unchanging(np.clip(change, self._lowest, self.bound))
+    def _set_change(self, change: Vector) -> None:
+        self.change = _read_only(np.clip(change, self._lowest, self.bound))
         if self._apply is not None:
             self._apply(self.coulomb)
 
@@ -223,6 +225,6 @@ class FrictionAdaptation:
         return np.array([smooth_sign(float(x), self._friction_velocity) for x in v])
 
 
-def _unchanging(vector: Vector) -> Vector:
+def _read_only(vector: Vector) -> Vector:
     vector.flags.writeable = False
     return vector

@@ -22,7 +22,7 @@ from dynamics_ros.multibody.arguments import per_entry
 
 Vector = NDArray[np.float64]
 
-NEGLECTED = 1e-6
+TRUNCATION = 1e-6
 """Ratio to the first value at which an impulse response is truncated."""
 
 MAX_SAMPLES = 100_000
@@ -72,8 +72,8 @@ def noise_gains(
         differenced: number or (nv), share of the momentum noise variance due to differenced
             positions.
     """
-    told = np.stack([gain, np.broadcast_to(differenced, gain.shape)])
-    distinct, where = np.unique(told, axis=1, return_inverse=True)
+    parameters = np.stack([gain, np.broadcast_to(differenced, gain.shape)])
+    distinct, where = np.unique(parameters, axis=1, return_inverse=True)
     found = np.array(
         [
             gains_of_response(_response(kind, float(K) * interval), sampling, interval, float(x))
@@ -109,7 +109,8 @@ def _response(kind: str, step: float) -> Vector:
     second = kind == 'momentum_second_order'
     rate = 2.0 * step if second else step
     decay = np.exp(-rate)
-    count = int(min(MAX_SAMPLES, np.ceil(-np.log(NEGLECTED) / rate * (2.0 if second else 1.0)) + 2))
+    filters = 2.0 if second else 1.0
+    count = int(min(MAX_SAMPLES, np.ceil(-np.log(TRUNCATION) / rate * filters) + 2))
     powers = decay ** np.arange(count)
     if not second:
         return np.asarray((1.0 - decay) * powers)

@@ -23,26 +23,26 @@ Stamps = NDArray[np.int64]
 PERIOD = 100_000_000
 """Time between two samples [ns]."""
 
-WINDOW, LEAST = 200, 100
+WINDOW, MIN_SAMPLES = 200, 100
 """Stored samples of each joint in motion, and the number needed for a check: 20 s and 10 s."""
 
-JUDGED_EVERY = 10
+CHECK_EVERY = 10
 """Samples between two checks."""
 
-FAR, NEAR = 3.0, 2.0
+WRONG, RIGHT = 3.0, 2.0
 """Multiples of the stated deviation: above the first a deviation counts as wrong, below the second
 as right again."""
 
-GAUSSIAN = 1.4826
+GAUSSIAN_RATIO = 1.4826
 """Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
-NAMED = 7
+MAX_NAMED = 7
 """Maximum number of joints named in the advice, the worst first."""
 
 NEVER = 2**62
 """Stamp after all others [ns]."""
 
-SAME = 0.2
+IGNORED_CHANGE = 0.2
 """Relative change of a deviation that is ignored."""
 
 
@@ -54,7 +54,7 @@ class ResidualWatch:
             right; replaced by another array if it changes [Nm or N].
         advice: advice to the user; empty if deviations are as stated.
         next: stamp from which on a sample is used [ns].
-        fresh: samples since the last check; a check needs ``JUDGED_EVERY``.
+        fresh: samples since the last check; a check needs ``CHECK_EVERY``.
     """
 
     def __init__(self, robot: Robot, *, max_velocity: float = 0.02) -> None:
@@ -79,7 +79,7 @@ class ResidualWatch:
         """Whether a sample with this stamp [ns] is used."""
         return self._judges and (stamp >= self.next or stamp < self._last)
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many samples can be added before a check is due, at least one."""
         first = int(stamps[0])
         if not self._judges or len(stamps) == 1:
@@ -87,7 +87,7 @@ class ResidualWatch:
         if first < self._last:
             return 1
         # Worst case: joints move at every sample, and one sample per period is used.
-        count, begin = JUDGED_EVERY - self.fresh, max(first, self.next)
+        count, begin = CHECK_EVERY - self.fresh, max(first, self.next)
         place = int(stamps.searchsorted(begin))
         for _ in range(count - 1):
             if place >= len(stamps):
@@ -114,30 +114,30 @@ class ResidualWatch:
             stated: (nv) standard deviation of the external torque without contact; inf for an
                 unused joint.
         """
-        if self.fresh < JUDGED_EVERY:
+        if self.fresh < CHECK_EVERY:
             return False
         self.fresh = 0
         measured, before = np.zeros(len(stated)), self.excess
-        for i in np.flatnonzero(self._counts >= LEAST):
-            felt = self._samples[: self._counts[i], i]
-            measured[i] = GAUSSIAN * np.median(np.abs(felt - offset[i]))
-        far = measured > np.where(before > 0.0, NEAR, FAR) * stated
+        for i in np.flatnonzero(self._counts >= MIN_SAMPLES):
+            residuals = self._samples[: self._counts[i], i]
+            measured[i] = GAUSSIAN_RATIO * np.median(np.abs(residuals - offset[i]))
+        wrong = measured > np.where(before > 0.0, RIGHT, WRONG) * stated
         excess = np.zeros(len(stated))
-        excess[far] = np.sqrt(np.square(measured[far]) - np.square(stated[far]))
-        if np.all(np.abs(excess - before) <= SAME * before):
+        excess[wrong] = np.sqrt(np.square(measured[wrong]) - np.square(stated[wrong]))
+        if np.all(np.abs(excess - before) <= IGNORED_CHANGE * before):
             return False
         self.excess = excess
-        told = [
+        lines = [
             f'{self._names.get(int(i), "a joint")} {measured[i]:.2g} instead of {stated[i]:.2g}'
-            for i in sorted(np.flatnonzero(far), key=lambda i: stated[i] / measured[i])
+            for i in sorted(np.flatnonzero(wrong), key=lambda i: stated[i] / measured[i])
         ]
-        if len(told) > NAMED:
-            told[NAMED:] = [f'{len(told) - NAMED} more joints']
+        if len(lines) > MAX_NAMED:
+            lines[MAX_NAMED:] = [f'{len(lines) - MAX_NAMED} more joints']
         self.advice = ''
-        if told:
+        if lines:
             self.advice = (
                 'external torques in motion deviate by far more than is stated '
-                f'(in Nm or N: {", ".join(told)}): friction or masses are not as described, or '
+                f'(in Nm or N: {", ".join(lines)}): friction or masses are not as described, or '
                 'a contact lasts; tare, or set friction, payload or effort.model_error'
             )
         return True

@@ -52,7 +52,7 @@ class UnexplainedTorque:
 
     Attributes:
         deviation: (nv) at the last state [Nm or N].
-        more: (nv) increase of the thresholds at the last state [Nm or N].
+        increase: (nv) increase of the thresholds at the last state [Nm or N].
     """
 
     def __init__(self, robot: Robot, model: Unexplained) -> None:
@@ -62,7 +62,7 @@ class UnexplainedTorque:
         self._memory = np.zeros((MEMORY, robot.nv))
         self._stamp: int | None = None
         self.deviation = self._rows[0]
-        self.more = np.zeros(robot.nv)
+        self.increase = np.zeros(robot.nv)
 
     def excess(self, deviation: Vector | None = None) -> Vector:
         """Returns the part (nv) of a deviation, by default the last, that exceeds that at rest."""
@@ -82,13 +82,13 @@ class UnexplainedTorque:
         self._rows[0] = np.where(np.isfinite(scatter), scatter, 0.0)
         self._sigmas = sigmas
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many consecutive states ``update`` can process in one call, at least one."""
-        apart = np.diff(stamps) >= LONGEST
+        apart = np.diff(stamps) >= MAX_INTERVAL
         return int(apart.argmax()) + 1 if apart.any() else len(stamps)
 
     def update(self, stamp: int | Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
-        """Processes a state, or with a leading axis at most as many as ``alike`` returns.
+        """Processes a state, or with a leading axis at most as many as ``batch_size`` returns.
 
         Args:
             stamp: ns.
@@ -96,43 +96,43 @@ class UnexplainedTorque:
             load: (nv) torque carried by the joints.
 
         Returns:
-            ``deviation`` and ``more`` at this state, or at each of them.
+            ``deviation`` and ``increase`` at this state, or at each of them.
         """
         if not isinstance(stamp, int):
             return self._update_all(stamp, v, load)
         if stamp != self._stamp:
             before = self._before(stamp, v)
             self._stamp = stamp
-            self.deviation, self.more, self._memory = self._in_turn.kernel.call(
+            self.deviation, self.increase, self._memory = self._in_turn.kernel.call(
                 v, load, self._memory, (stamp - before) * 1e-9, self._rows, self._sigmas
             )
-        return self.deviation, self.more
+        return self.deviation, self.increase
 
     def keep(self, count: int) -> None:
         """Restores the state after the first ``count`` states of the last batch, at least one."""
-        stamps, deviation, more, memories = self._taken
+        stamps, deviation, increase, memories = self._last_batch
         last = count - 1
         self._stamp, self._memory = int(stamps[last]), memories[last]
-        self.deviation, self.more = deviation[last], more[last]
+        self.deviation, self.increase = deviation[last], increase[last]
 
     def _update_all(self, stamps: Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
         intervals = np.diff(stamps, prepend=self._before(int(stamps[0]), v[0])) * 1e-9
-        deviation, more, memories = self._in_turn(
+        deviation, increase, memories = self._in_turn(
             v, load, self._memory, intervals, self._rows, self._sigmas
         )
-        self._taken = stamps, deviation, more, memories
+        self._last_batch = stamps, deviation, increase, memories
         self.keep(len(stamps))
-        return deviation, more
+        return deviation, increase
 
     def _before(self, stamp: int, v: Vector) -> int:
         """Returns the previous stamp, or ``stamp`` itself if the time between is unknown."""
         before = self._stamp
-        if before is not None and 0 < stamp - before < LONGEST:
+        if before is not None and 0 < stamp - before < MAX_INTERVAL:
             return before
         # The joints may just have reversed: assume the deviation of a reversal.
         self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v)])
         return stamp
 
 
-LONGEST = 1_000_000_000
+MAX_INTERVAL = 1_000_000_000
 """Interval after which the motion between two states counts as unknown [ns]."""

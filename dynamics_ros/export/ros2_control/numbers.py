@@ -21,7 +21,7 @@ from dynamics_ros.estimation.wrench import (
     LENGTH_SCALE,
     SINGULAR_THRESHOLD,
     WRENCH_PRIOR,
-    FeltNoise,
+    JointNoise,
 )
 from dynamics_ros.robot import Robot
 
@@ -94,7 +94,7 @@ def observer_text(robot: Robot, tool: str) -> str:
     """C initializer of the structure of the observer's settings."""
     observer = MomentumObserver(robot)
     momentum = observer.noise_gains(1e-3).momentum
-    noise, _ = FeltNoise(robot, [tool], EFFORT_NOISE, momentum, VELOCITY_NOISE).all_joints
+    noise, _ = JointNoise(robot, [tool], EFFORT_NOISE, momentum, VELOCITY_NOISE).all_joints
     return initializer(
         {
             'joints': observer.settings,

@@ -281,7 +281,7 @@ class Contact(Component):
     def _update_wrench_estimator(self) -> None:
         """Update the wrench estimator with the stale joints and added noise of the state."""
         pipeline, state, _, _ = self._latest_estimates()
-        pipeline.reckon_with(state)
+        pipeline.prepare_wrenches(state)
 
     def _contact_variant(self) -> Hashable:
         """Return the content of a contact state that requires a new message when it changes."""

@@ -100,7 +100,7 @@ class JointStateInput:
         else:
             self._pass_on(message, True)
         self._last_end = time.monotonic()
-        self.backlog.answered(self._last_end - start)
+        self.backlog.record(self._last_end - start)
 
     def _pass_on_with_queue(self, message: bytes, start: float, was_waiting: bool) -> float:
         """Pass on a message and those that wait behind it.
@@ -117,7 +117,7 @@ class JointStateInput:
         if queued:
             return self._pass_on_queue([message, *queued], start)
         if not was_waiting:
-            self.backlog.found_nothing(start)
+            self.backlog.restore(start)
         self._pass_on(message, True)
         return start
 
@@ -128,14 +128,14 @@ class JointStateInput:
             Time at which the processing of the newest of them began [s].
         """
         *older, newest = messages
-        deadline = self.backlog.until(len(older) + 1, start)
+        deadline = self.backlog.deadline(len(older) + 1, start)
         for left, message in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < deadline
             self.superseded += not answer
             if answer or left <= MAX_MERGED:
                 self._pass_on(message, answer)
         now = time.monotonic()
-        self.backlog.worked_off(start, now)
+        self.backlog.spend(start, now)
         self._pass_on(newest, True)
         return now
 

@@ -11,8 +11,8 @@ from math import isfinite
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
-from dynamics_ros.estimation.samples.backlog import CATCH_UP, MOMENT
-from dynamics_ros.estimation.samples.doubts import JointStateDoubts, unknown_joints
+from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
+from dynamics_ros.estimation.samples.doubts import JointStateCheck, unknown_joints
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -77,7 +77,7 @@ class RobotInputs:
         self.rate = 0.0
         self.received_any = False
         self.without_robot = 0
-        self.doubts = JointStateDoubts(node.get_logger().warning)
+        self.doubts = JointStateCheck(node.get_logger().warning)
         self.publishers = Publishers(node)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
@@ -105,7 +105,7 @@ class RobotInputs:
         self._root_link = built.root_link
         # Poses of the base wait in another queue. With a large backlog, many old joint states would
         # all be combined with the same pose.
-        self.incoming.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
+        self.incoming.backlog.maximum = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
         self.buffer, self.state = buffer, buffer.state()
 
     def _on_joint_state(self, message: JointValues, answer: bool) -> None:
