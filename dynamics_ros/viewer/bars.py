@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torques of joints as bars beside their limits, as HTML of a page."""
+"""Joint torques as HTML bars relative to their limits."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ GRAVITY_COLOR, EXTERNAL_COLOR, OVER_COLOR = '#3b82c4', '#e08a1e', '#d03a3a'
 
 
 class Bar(NamedTuple):
-    """A torque of a joint and the magnitude that it is to stay below [Nm, N if prismatic]."""
+    """Torque of a joint, and the limit of its magnitude [Nm, N if prismatic]."""
 
     value: float
     limit: float
 
 
 def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[str, Bar]) -> str:
-    """A table of the joints, in which each bar ends at its limit.
+    """HTML table of joint torques, in which the length of a bar is the torque over its limit.
 
     Args:
-        joints: names, in the order of the lines.
-        gravity: what holds each joint at rest, beside its effort limit.
-        external: what the environment exerts, beside the threshold of a contact.
+        joints: joint names, in the order of the rows.
+        gravity: gravity torque of each joint, with its effort limit.
+        external: external torque of each joint, with its contact threshold.
     """
     lines = [
         f'<tr><td style="padding-right:6px;overflow:hidden;text-overflow:ellipsis;max-width:7.5em">'

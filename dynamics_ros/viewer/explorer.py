@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a person does with a robot on the page: pose it, look at frames, drag a target, see torques.
+"""Controls of the page for a robot: joint sliders, frames, a draggable IK target, joint torques.
 
-Knows nothing of ROS. All methods are called from one thread, as those of ``Scene.answer`` are.
+Independent of ROS. Call all methods from one thread, the one that calls ``Scene.answer``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .posed import PosedRobot, Slider
 from .scene import Array, Pose, Scene
 
 TEXT_PERIOD = 0.2
-"""s between two changes of texts, bars and sliders; links move with every picture."""
+"""Time between two updates of texts, bars and sliders [s]; links move with every picture."""
 
 SEARCH_TIME = 0.1
-"""s for the solutions of a target; pictures wait for them."""
+"""Timeout of the search for the solutions of a target [s]; pictures wait for it."""
 
 MOST_SOLUTIONS = 8
 
@@ -36,16 +36,16 @@ NO_SOLUTION = 'none'
 
 
 class Explorer:
-    """The robot with its controls; there may be no robot yet.
+    """The displayed robot with its controls; there may be no robot yet.
 
     Attributes:
-        posed: the robot as it is drawn, or None.
-        tabs: of the page; others may add their own.
-        frame: the one that is chosen; '' without a robot.
+        posed: the displayed robot, or None.
+        tabs: tab group of the page; other classes may add their own tabs.
+        frame: name of the selected frame; '' without a robot.
     """
 
     def __init__(self, scene: Scene) -> None:
-        """Make the controls that need no robot."""
+        """Create the controls that need no robot."""
         self._scene = scene
         self.posed: PosedRobot | None = None
         gui = scene.gui
@@ -74,17 +74,17 @@ class Explorer:
         self._due = 0.0
 
     def say(self, markdown: str) -> None:
-        """Show lines above all else."""
+        """Show lines of Markdown above all controls."""
         if self._text.content != markdown:
             self._text.content = markdown
 
     def show(self, robot: Robot, visuals: Sequence[Visual], tool: str) -> None:
-        """Show another robot.
+        """Display another robot in place of the current one.
 
         Args:
-            robot: it.
-            visuals: its shapes.
-            tool: the frame that is shown at first, and dragged.
+            robot: the robot.
+            visuals: its visual shapes.
+            tool: name of the frame that is selected at first.
         """
         for handle in self._made:
             handle.remove()
@@ -103,11 +103,11 @@ class Explorer:
         self._due = 0.0
 
     def follow(self, positions: Mapping[str, float], stamp: float) -> None:
-        """Show it as a joint state has it; sliders only show from then on.
+        """Show the robot at the positions of a joint state, and disable the sliders.
 
         Args:
             positions: joint name to position [rad or m].
-            stamp: of them [s].
+            stamp: stamp of the positions [s].
         """
         if self.posed is not None:
             self.posed.take(positions, stamp)
@@ -117,7 +117,7 @@ class Explorer:
                 self.posed.look_at()
 
     def pose(self, q: Array) -> None:
-        """Show it and its sliders in a configuration (nq), where no joint state tells another."""
+        """Show the robot and its sliders in a configuration (nq), if no joint states arrive."""
         posed = self.posed
         if posed is None or self._live:
             return
@@ -129,7 +129,7 @@ class Explorer:
         self._due = 0.0
 
     def release(self) -> None:
-        """Nobody tells where the robot is: sliders move it."""
+        """Enable the sliders, because joint states no longer arrive."""
         if self._live:
             self._set_live(live=False)
 
@@ -141,12 +141,12 @@ class Explorer:
     def set_torques(
         self, gravity: Mapping[str, float] | None, external: Mapping[str, Bar] | None
     ) -> None:
-        """Show torques of joints; None leaves what was told before.
+        """Set the displayed joint torques; None keeps the previous ones.
 
         Args:
-            gravity: what holds each at rest [Nm, N if prismatic]; as long as nobody tells it is
-                that of the description.
-            external: of the environment, beside their thresholds.
+            gravity: gravity torque of each joint [Nm, N if prismatic]; until the first call with
+                torques, those of the description are shown.
+            external: external torques, with their contact thresholds.
         """
         if gravity is not None and self.posed is not None:
             self._gravity = self._beside_limits(self.posed.robot, gravity)
@@ -154,7 +154,7 @@ class Explorer:
             self._external = dict(external)
 
     def update(self) -> None:
-        """Do what people have asked for, and bring texts, bars and sliders up to date."""
+        """Handle the input of the page, and update texts, bars and sliders."""
         self._scene.answer()
         if self.posed is not None and self._moved:
             self._moved = False
@@ -193,7 +193,7 @@ class Explorer:
         )  # fmt: skip
 
         def moved(event: Any) -> None:
-            if event.client is not None:  # a person, not a joint state
+            if event.client is not None:  # input of a person, not an update by a joint state
                 self._scene.later(lambda: self._pose_by_hand({of.joint: float(slider.value)}))
 
         slider.on_update(moved)
@@ -254,7 +254,7 @@ class Explorer:
         return [wanted, self._reach_text, self._choice]
 
     def _want(self, wanted: bool) -> None:
-        """Show the target where the chosen frame is, or take it away."""
+        """Show the draggable target at the selected frame, or remove it."""
         posed = self.posed
         if posed is None:
             return
@@ -267,7 +267,7 @@ class Explorer:
         self._aim(pose)
 
     def _aim(self, pose: Pose) -> None:
-        """Show all solutions that bring the chosen frame to a pose."""
+        """Show all solutions that bring the selected frame to a pose."""
         posed = self.posed
         if posed is None:
             return
@@ -297,7 +297,7 @@ class Explorer:
         self._scene.show_ghosts([posed.poses_at(one.q) for one in self._solutions])
 
     def _take(self, told: str) -> None:
-        """Pose the robot as a solution has it, where no joint state does."""
+        """Pose the robot as in the selected solution, if no joint states arrive."""
         number = told.partition(':')[0]
         if not number.isdecimal() or self.posed is None or self._live:
             return
@@ -317,7 +317,7 @@ def _told(index: int, solution: InverseKinematicsResult) -> str:
 
 
 def _matrix(pose: Pose) -> Array:
-    """(4, 4)."""
+    """Homogeneous matrix (4, 4) of a pose."""
     (w, x, y, z), X = pose[1], np.eye(4)
     X[:3, :3] = quaternion_to_matrix((x, y, z, w)).array()
     X[:3, 3] = pose[0]

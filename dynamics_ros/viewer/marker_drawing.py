@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Draws visualization_msgs/Marker in the frames of a robot."""
+"""Draws visualization_msgs/Marker messages in the frames of a robot."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .scene import Array, Color, Scene
 
 
 class MarkerDrawing:
-    """Draws the newest marker of each name, in step with the robot.
+    """Draws the latest marker of each name in the frames of the robot.
 
-    A marker in the root frame is carried on by the frame that it lay at when it was stamped, so
-    that an arrow stays on a moving tool until the next one comes.
+    A marker in the root frame moves along with the frame that was nearest to it at its stamp, so an
+    arrow stays at a moving tool until the next message.
     """
 
     def __init__(self, scene: Scene, frame_prefix: str, log: RcutilsLogger) -> None:
-        """Draw nothing yet.
+        """Create a drawing without markers.
 
         Args:
-            scene: where.
-            frame_prefix: before the names of frames in markers.
-            log: where markers are named that cannot be drawn.
+            scene: the scene to draw in.
+            frame_prefix: prefix of frame names in markers.
+            log: logger for markers that cannot be drawn.
         """
         self._scene, self._frame_prefix, self._log = scene, frame_prefix, log
         self._refused: set[str] = set()
@@ -36,7 +36,7 @@ class MarkerDrawing:
         self._waiting: dict[str, Marker] = {}
 
     def keep(self, topic: str, message: MarkerArray) -> None:
-        """Draw these at the next picture."""
+        """Store the markers of a message for the next picture."""
         for marker in message.markers:
             space = f'{topic}/{marker.ns}/'
             if marker.action == Marker.DELETEALL:
@@ -48,7 +48,7 @@ class MarkerDrawing:
                 self._waiting[f'{space}{marker.id}'] = marker
 
     def draw(self, posed: PosedRobot | None) -> None:
-        """Draw what has come since the last picture."""
+        """Draw the markers that have arrived since the last call."""
         waiting, self._waiting = self._waiting, {}
         for name, marker in waiting.items():
             try:
@@ -57,7 +57,7 @@ class MarkerDrawing:
                 self._refuse(name, error)
 
     def _refuse(self, name: str, error: DynamicsRosError) -> None:
-        """Leave a marker out; said once, as markers come again and again."""
+        """Remove an invalid marker, and log this once per name, because markers are repeated."""
         self._scene.remove(name)
         if name not in self._refused:
             self._refused.add(name)

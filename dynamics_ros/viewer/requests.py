@@ -19,16 +19,16 @@ from dynamics_ros_msgs.srv import ApplyWrench
 from .scene import Scene
 
 MOST_FORCE = 100.0
-"""N; of the slider."""
+"""Largest force of the sliders [N]."""
 
 PUSH_SECONDS = 2
 
 
 class Requests:
-    """A tab of buttons; each says below them how its call ended.
+    """Tab with buttons that call services, and the result of the last call.
 
     Attributes:
-        tab: of the page.
+        tab: the tab of the page.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Requests:
         """Add the tab.
 
         Args:
-            node: what calls.
-            scene: with the page.
-            tabs: of the page.
+            node: node that calls the services.
+            scene: scene of the page.
+            tabs: tab group of the page.
             nodes: names of contact_node and of robot_simulator.
-            frame: the frame that is pushed.
+            frame: returns the name of the frame to push.
         """
         contact, simulator = nodes
         self._node, self._frame = node, frame

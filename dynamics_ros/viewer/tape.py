@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records what the page is told into a rosbag2, and shows it again."""
+"""Records the messages that the page receives as a rosbag2, and replays them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWrit
 from .scene import Scene
 
 MOST_SECONDS = 600.0
-"""Of a recording; it ends by itself then."""
+"""Largest duration of a recording [s], after which it ends."""
 
 NOTHING = 'none yet'
 STORAGE = 'sqlite3'
 
 
 class Tape:
-    """A tab that records and plays. What is played is shown on the page and published nowhere.
+    """Tab that records and replays messages; a replay is shown on the page but not published.
 
     Attributes:
-        tab: of the page.
+        tab: the tab of the page.
     """
 
     def __init__(self, scene: Scene, tabs: Any, folder: Path, kinds: Mapping[str, type]) -> None:
         """Add the tab.
 
         Args:
-            scene: with the page.
-            tabs: of the page.
-            folder: where recordings are.
-            kinds: class of the messages of each topic that is shown; others are passed over.
+            scene: scene of the page.
+            tabs: tab group of the page.
+            folder: folder of the recordings.
+            kinds: message class of each displayed topic; other topics of a recording are ignored.
         """
         self._folder, self._kinds = folder, kinds
         self._writer: RecordingWriter | None = None
@@ -56,11 +56,11 @@ class Tape:
 
     @property
     def playing(self) -> bool:
-        """Whether the page shows a recording in place of what comes."""
+        """Whether the page shows a recording instead of live messages."""
         return self._reading is not None
 
     def keep(self, topic: str, message: Any) -> None:
-        """Record a message, if it is to be recorded."""
+        """Write a message to the current recording, if there is one."""
         if self._writer is None:
             return
         if time.monotonic() > self._began + MOST_SECONDS:
@@ -69,7 +69,7 @@ class Tape:
         self._writer.write(topic, type(message), time.time_ns(), message)
 
     def due(self) -> Iterator[tuple[str, Any]]:
-        """Topic and message of what is to be shown by now of the recording that is played."""
+        """Topics and messages of the replayed recording that are due by now."""
         try:
             while self._next is not None:
                 topic, recorded, data = self._next
@@ -84,14 +84,14 @@ class Tape:
             self._end_playing()
 
     def close(self) -> None:
-        """Finish what is being recorded."""
+        """Finish the current recording."""
         if self._writer is not None:
             self._record_or_stop()
 
     def _message(self, topic: str, data: bytes) -> Any:
         try:
             return deserialize_message(data, self._kinds[topic])
-        except Exception as error:  # whatever the middleware stumbles over
+        except Exception as error:  # deserialisation raises errors of any type
             raise RecordingError(
                 f'{self._choice.value}: {topic} has bytes that are no message'
             ) from error
