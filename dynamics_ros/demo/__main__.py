@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What ``scripts/demo`` runs: ``python -m dynamics_ros.demo``."""
+"""Command line of ``scripts/demo``: ``python -m dynamics_ros.demo``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .known_robots import LEGGED, legged_description
 from .processes import ChildError, Children
 
 SHORTEST = 5.0
-"""s that a round needs at least."""
+"""Least duration of a round [s]."""
 
 VIEWER_START = 2.0
-"""s after which a browser is sent to the page."""
+"""Time from the start of the viewer to opening the page in a browser [s]."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demonstration; the exit code of the process, 0 when all of it worked."""
+    """Run the demonstration, and return the exit code: 0 if there was no failure."""
     began = time.monotonic()
     options = _parse(arguments)
     try:
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _demonstrate(
     urdf: str, running: Children, options: argparse.Namespace, domain_id: int, began: float
 ) -> int:
-    # Imported here: it takes as long as the start of the other processes, and so runs beside it.
+    # The import takes as long as the start of the other processes, so it runs in parallel with it.
     from .subject import Subject
 
     subject = Subject.of(urdf)
@@ -95,7 +95,7 @@ def _demonstrate_legged(running: Children, options: argparse.Namespace) -> int:
 
 
 def _show(running: Children) -> None:
-    """Serve a page with the robot, and open it where there is a browser."""
+    """Start the viewer, and open its page in a browser if there is one."""
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The course of a demonstration: start, watch, push, ask, and see whether all of it was right."""
+"""Course of a demonstration: start the nodes, watch, push, call services, check the results."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ from .subject import Subject
 
 Answer = TypeVar('Answer')
 
-_SLOW_START = 20.0  # s after which the machine is called slow
+_SLOW_START = 20.0  # s, after which the machine is reported to be slow
 _START_TIMEOUT = 120.0  # s
-_ROUND = 12.0  # s, of one round when there is time for several
-_QUIET = 0.1  # share of a round before the push, in which nothing must be felt
+_ROUND = 12.0  # s, duration of a round, if there are several
+_QUIET = 0.1  # share of a round before the push, in which no contact may be reported
 _PUSH = 0.35  # share of a round that the push lasts
 _LONGEST_PUSH = 4.0  # s
-_PAUSE = 0.3  # s between the push and the services
-_HANGING = 60.0  # s without anything new after which a process is not slow, but hangs
+_PAUSE = 0.3  # s, between the push and the service calls
+_HANGING = 60.0  # s without a new message, after which a process is considered to hang
 _SLOW_SERVICE = 10.0  # s
-_IN_TIME = 0.8  # of the states that are simulated in real time, answered by a node that keeps up
-_LOOK = 0.02  # s between two looks at what has come
+_IN_TIME = 0.8  # share of joint states processed in real time, above which a node keeps up
+_LOOK = 0.02  # s, period of checks for new messages
 
 
 class Demonstration:
-    """Runs the nodes on a simulated robot, round by round, each with its report.
+    """Runs the nodes on a simulated robot in rounds, each with a report.
 
     Attributes:
-        report: of the last round that was completed; before, what is known so far.
-        complete: whether a round has been completed.
+        report: report of the last complete round; before that, of the current one.
+        complete: whether a round is complete.
     """
 
     def __init__(self, subject: Subject, running: Children, domain_id: int, began: float) -> None:
-        """Make ready.
+        """Prepare a demonstration.
 
         Args:
             subject: the robot.
-            running: the processes, the simulator among them.
-            domain_id: ROS domain that the environment names.
-            began: when the program was started [s, monotonic].
+            running: the child processes, which include the simulator.
+            domain_id: ROS domain ID.
+            began: start time of the program [s, monotonic].
         """
         self.report = Report.of(subject, domain_id)
         self.report.require(not subject.robot.massless_bodies, subject.robot.model.doubt)
@@ -68,10 +68,10 @@ class Demonstration:
         self._display: Display | None = None
 
     def run(self, duration: float) -> None:
-        """Rounds for so many seconds from the first output on, without end when infinite.
+        """Run rounds for a duration [s] from the first outputs on; infinite: until interrupted.
 
         Raises:
-            ChildError: a process has ended by itself, or is silent.
+            ChildError: a process has ended or sends no messages.
         """
         rounds = 0 if math.isinf(duration) else max(1, round(duration / _ROUND))
         with spun(lambda: Client(self._subject, self._tick)) as client:
@@ -84,7 +84,7 @@ class Demonstration:
                 self._round(client, display, duration / rounds if rounds else _ROUND)
 
     def _tick(self) -> None:
-        """What goes on whatever is waited for or computed: called every few milliseconds."""
+        """Check the processes and update the display; called every few milliseconds."""
         self._running.check()
         if self._display is not None:
             self._display.update()
@@ -138,10 +138,10 @@ class Demonstration:
         self.report, self.complete = report, True
 
     def _catch_up(self, client: Client, stamp: int) -> None:
-        """Wait until it has been simulated up to a stamp, and the estimates are there.
+        """Wait until simulation and estimates have reached a stamp [ns].
 
         Raises:
-            ChildError: something has stopped coming.
+            ChildError: a topic has no new messages.
         """
         before, since = client.received(), time.monotonic()
         while min(client.true_wrench.newest, client.wrench.newest) < stamp:
@@ -164,7 +164,7 @@ class Demonstration:
     def _ask(
         self, client: Client, report: Report, figure: str, question: Callable[[], Answer]
     ) -> Answer | None:
-        """The answer of a service; None when there is none, which the report tells."""
+        """Response of a service; None if it failed, which is added to the report."""
         began, outputs = time.monotonic(), client.wrench.count
         try:
             answer = question()
@@ -229,8 +229,8 @@ Spun = TypeVar('Spun', bound=_HasNode)
 
 @contextmanager
 def spun(make: Callable[[], Spun]) -> Iterator[Spun]:
-    """A client, whose node is spun by a thread of its own."""
-    # Signals are for the main thread, which ends the children before anything else.
+    """Context with a client whose node is spun in its own thread."""
+    # Signals are for the main thread, which ends the child processes first.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     client = make()
     executor = make_executor()

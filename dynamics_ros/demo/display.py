@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees: a block that is painted over in a terminal, plain lines elsewhere."""
+"""Output of the demonstration: a repainted block in a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _MOST_JOINTS = 8
 
 
 class Display:
-    """Shows the latest of everything, and events as they come.
+    """Shows the latest messages, and events as they occur.
 
     Args:
         subject: the robot.
-        client: what is received.
+        client: source of the messages.
     """
 
     def __init__(self, subject: Subject, client: Client) -> None:
@@ -46,12 +46,12 @@ class Display:
         self._due = 0.0
         self._events: list[str] = []
         self._began = time.monotonic()
-        # What came before is no measure of how much comes in a second.
+        # Earlier messages do not count for the rate.
         self._count = (self._began, client.joint_states.count)
         self._rate: float | None = None
 
     def event(self, text: str) -> None:
-        """Something happened."""
+        """Add a line of text to the events."""
         line = f'{time.monotonic() - self._began:6.1f} s  {text}'
         self._events = [*self._events, line][-_EVENTS:]
         if self._terminal:
@@ -60,12 +60,12 @@ class Display:
             print(line, flush=True)
 
     def update(self) -> None:
-        """Show what is new, if it is time to."""
+        """Update the output if its period has passed."""
         now = time.monotonic()
         if now < self._due or not self._client.joint_states.newest:
             return
         period = _REPAINT if self._terminal else _LINE
-        # Steady, but never twice for a repaint that is long overdue.
+        # Keep a steady rate, but do not repeat an overdue update.
         self._due += period if now - self._due < period else now - self._due + period
         then, count = self._count
         if now - then >= 0.5:
@@ -77,12 +77,12 @@ class Display:
             print(f'{now - self._began:6.1f} s  {self._status()}', flush=True)
 
     def _paint(self, lines: list[tuple[str, str]]) -> None:
-        """Put lines over the last ones; each is a style and a text."""
+        """Replace the previous lines by others, each with a style and a text."""
         width = shutil.get_terminal_size().columns - 1
         text = f'\033[{self._painted}F' if self._painted else ''
-        # A line that is cut does not wrap, and so the next block finds the first one again.
+        # Cut lines, because a wrapped line would change the height of the block.
         text += ''.join(f'{style}{line[:width]}{_PLAIN}\033[K\n' for style, line in lines)
-        # Past Python's buffer in one go: Ctrl-C must not leave half a block.
+        # Write without Python's buffer, so that Ctrl-C does not leave half a block.
         os.write(sys.stdout.fileno(), text.encode())
         self._painted = len(lines)
 
@@ -171,10 +171,10 @@ class Display:
 
 
 def listed(values: Array) -> str:
-    """Numbers of one kind for a person: the largest with three digits or more, not too many."""
+    """Values of one kind as text: at least three digits of the largest, a limited number."""
     largest = float(np.max(np.abs(values), initial=0.0))
     decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
-    # Without the sign of what is rounded to zero.
+    # Adding 0.0 removes the sign of a negative zero.
     shown = [f'{value:.{decimals}f}' for value in np.round(values[:_MOST_JOINTS], decimals) + 0.0]
     if len(values) > _MOST_JOINTS:
         shown.append(f'and {len(values) - _MOST_JOINTS} more')
@@ -182,7 +182,7 @@ def listed(values: Array) -> str:
 
 
 def summary(report: Report) -> str:
-    """The figures of a report for a person."""
+    """Text of a report with its figures."""
     color = sys.stdout.isatty()
     shades = (_GREEN, _YELLOW, _RED, _PLAIN) if color else ('', '', '', '')
     good, doubtful, bad, plain = shades

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration of a robot on legs: it stands, is pushed, and its feet are felt."""
+"""Demonstration of a legged robot: it stands and is pushed, and its foot forces are estimated."""
 
 from __future__ import annotations
 
@@ -31,35 +31,36 @@ from .tracks import Track
 Array = NDArray[np.float64]
 
 FORCE_TOLERANCE = 5.0
-"""Percent of an even share of the weight, RMS, while it stands or is pushed slowly."""
+"""Largest RMS error of a vertical foot force, in percent of an even share of the weight."""
 
 RIGHT = 99.0
-"""Percent of samples in which contact_node must be right about which feet stand."""
+"""Least percentage of samples in which contact_node is right about the feet in contact."""
 
 _ROUND = 12.0  # s
-_SETTLING = 2.5  # s until it stands and the filters have forgotten the touch-down
+_SETTLING = 2.5  # s, until the robot stands and the filters have settled after touch-down
 _PUSH = 2.0  # s
-_EDGE = 300_000_000  # ns after a push begins or ends, in which an observer is late by nature
-_SHARE = 0.15  # of the weight, of the push
+_EDGE = 300_000_000  # ns after a push begins or ends, in which the delay of the observer dominates
+_SHARE = 0.15  # share of the weight that the push has
 _PATIENCE = 120.0  # s
-_LINE = 1.0  # s between two lines
+_LINE = 1.0  # s, between two lines of output
 
 
 @dataclass
 class LeggedReport:
-    """What was found; forces are vertical, errors over an even share of the weight.
+    """Results; forces are vertical, and errors relative to an even share of the weight.
 
     Attributes:
-        robot, joints, feet: which robot.
-        weight_n: its weight.
-        samples: states that were compared.
-        true_n, felt_n: sums over the feet while it stands.
-        pushed_n: how much more the feet carried during the push, by constraints, which unlike the
-            observer do not share a push at the base among the feet.
-        push_n: downward part of the push.
-        observer_error_percent, constraint_error_percent: RMS of the two estimates.
-        contact_right_percent: of the samples and feet.
-        failures: what was wrong.
+        robot, joints, feet: name, number of joints, frames of the feet.
+        weight_n: weight of the robot.
+        samples: number of compared states.
+        true_n, felt_n: true and estimated sum over the feet before the push.
+        pushed_n: increase of the sum during the push, by constraint forces; the forces of the
+            observer
+            do not contain a push at the base.
+        push_n: downward component of the push.
+        observer_error_percent, constraint_error_percent: RMS errors of the two estimates.
+        contact_right_percent: share of samples and feet with the right contact state.
+        failures: failed checks.
     """
 
     robot: str
@@ -77,7 +78,7 @@ class LeggedReport:
     failures: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """The fields as JSON values."""
         return asdict(self)
 
     def summary(self) -> str:
@@ -140,16 +141,16 @@ class LeggedClient:
 
 
 def demonstrate_legged(name: str, running: Children, duration: float) -> LeggedReport:
-    """Start the nodes for a robot of `LEGGED` and watch its feet.
+    """Start the nodes for a robot of `LEGGED`, and check the estimates of its feet.
 
     Args:
-        name: of the robot.
-        running: where processes are started.
-        duration: s; infinite: until somebody ends it.
+        name: name of the robot.
+        running: starts the processes.
+        duration: duration [s]; infinite: until interrupted.
 
     Raises:
-        ModelError: what it takes is not installed.
-        ChildError: a process has ended, or is silent.
+        ModelError: a required package is not installed.
+        ChildError: a process has ended or sends no messages.
     """
     known, urdf = LEGGED[name], legged_description(name)
     robot = Robot(build_model(read_urdf(urdf), 'floating'))
@@ -228,7 +229,7 @@ class _Course:
         print(f'{time.monotonic() - self._began:6.1f} s  {text}', flush=True)
 
     def _measure(self, first: int, pushed: int) -> None:
-        """Fill the report from messages after a stamp; a push began at another one."""
+        """Fill the report from messages after a stamp; ``pushed`` is the stamp of the push [ns]."""
         report = self._report
         rows: list[tuple[int, Array]] = []
         for stamp, felt, truth in self._client.felt.matched(self._client.truth, first):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a round from what the nodes said and what is true, a step at a time."""
+"""Computes the figures of a round from node outputs and ground truth, in small steps."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .tracks import Track, pose_error
 Array = NDArray[np.float64]
 Item = TypeVar('Item')
 
-_BEFORE = 400_000_000  # ns before the push in which there must be no contact
-_SETTLED = 0.4  # share of the push after which it counts as steady
-_EDGE = 50_000_000  # ns left out at the end of the push
+_BEFORE = 400_000_000  # ns before the push in which no contact may be reported
+_SETTLED = 0.4  # share of the push after which it is in steady state
+_EDGE = 50_000_000  # ns excluded at the end of the push
 _LEAST_SAMPLES = 10
 _MOST_POSES = 1000
-_MOST_SAMPLES = 50  # of those whose truth takes a millisecond or more to compute
+_MOST_SAMPLES = 50  # largest number of samples whose true value takes a millisecond or more
 
 
 class Measures:
-    """Fills a report.
+    """Fills a report with figures.
 
     Args:
-        report: that is filled.
-        client: what was received.
+        report: the report.
+        client: the received messages.
         subject: the robot.
-        tick: called after each small step, so that the display goes on meanwhile.
-        first: stamp from which messages belong to the round [ns].
+        tick: called after each small step, so that the display continues meanwhile.
+        first: first stamp of the round [ns].
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Measures:
         self._tick, self._first = tick, first
 
     def rate(self, messages: int, seconds: float) -> None:
-        """Joint states per second, of so many in so long."""
+        """Rate of joint states, from their number and a time [s]."""
         rate = messages / seconds if seconds > 0.0 else 0.0
         self._report.joint_state_rate_hz = rate
         if rate < LEAST_RATE:
             self._report.came_late('joint states', f'only {rate:.0f} a second')
 
     def poses(self) -> None:
-        """Published poses against the simulator's."""
+        """Error of the published poses, relative to those of the simulator."""
         report, client = self._report, self._client
         matched = client.pose.matched(client.true_pose, self._first, most=_MOST_POSES)
         errors = [pose_error(A, B) for _, A, B in self._paced(matched)]
@@ -71,7 +71,7 @@ class Measures:
         )
 
     def gravity(self) -> None:
-        """Published gravity torques against the slope of the potential energy."""
+        """Error of the published gravity torques, by the gradient of the potential energy."""
         report, client = self._report, self._client
         matched = client.gravity.matched(client.joint_states, self._first, most=_MOST_SAMPLES)
         truth, errors = [], []
@@ -86,7 +86,7 @@ class Measures:
         report.require_torque('gravity torques', report.gravity_torque_error_nm, np.array(truth))
 
     def push(self, quiet: int, duration: float) -> None:
-        """The push that began after the stamp ``quiet`` [ns] and lasted so many seconds."""
+        """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
         report, client = self._report, self._client
         pushes = self._paced(client.true_wrench.items(quiet))
         began = next((t for t, wrench in pushes if np.any(wrench.values)), None)
@@ -99,7 +99,7 @@ class Measures:
             return
         end = began + round(duration * 1e9)
         steady = began + round(_SETTLED * duration * 1e9)
-        # What follows from one state is published in one go: one output stands for all.
+        # All outputs of one state are published together: one topic represents them.
         continuity = Continuity(client.wrench.stamps(quiet - 2 * _BEFORE, end))
         self._force(continuity, steady, end - _EDGE)
         self._detection(continuity, quiet, began, end)
@@ -156,7 +156,7 @@ class Measures:
         if subject.observable:
             true, found = true[:, :3], found[:, :3]
         else:
-            # Several wrenches leave the same torques: these are what can be right or wrong.
+            # Several wrenches have the same joint torques, so the torques are compared.
             report.push_compared = 'joint torques'
             J = [subject.reference.jacobian(states[t].q, subject.tool) for t in self._paced(times)]
             true, found = (np.einsum('tij,ti->tj', J, wrenches) for wrenches in (true, found))
@@ -188,7 +188,7 @@ class Measures:
         first: int | None = None,
         last: int | None = None,
     ) -> bool:
-        """Whether there are samples to compare; too few are the machine's fault or an error's."""
+        """Whether there are enough samples; otherwise note a failure, or a slow machine."""
         if samples >= _LEAST_SAMPLES:
             return True
         first = self._first if first is None else first
@@ -200,25 +200,25 @@ class Measures:
         return False
 
     def _in_time(self, track: Track[Any], first: int, last: int | None = None) -> bool:
-        """Whether messages came as often as something can be shown of."""
+        """Whether messages of a topic arrived at ``LEAST_RATE`` or more."""
         stamps = track.stamps(first, last)
         states = self._client.joint_states.stamps(first, last)
         seconds = (states[-1] - states[0]) * 1e-9 if states else 0.0
         return len(stamps) > _LEAST_SAMPLES and len(stamps) >= LEAST_RATE * seconds
 
     def _paced(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, with a tick after each."""
+        """Iterate over items, with a tick after each."""
         for item in items:
             yield item
             self._tick()
 
 
 def wrench_in_root(wrench: Wrench, tool: Array, subject: Subject) -> Array:
-    """(6) a wrench about the tool's origin in root axes, whichever of both it is expressed in.
+    """Wrench (6) about the tool's origin in root axes.
 
     Args:
-        wrench: expressed in the tool or in the root frame.
-        tool: (4, 4) pose of the tool in the root frame.
+        wrench: wrench in the axes of the tool or of the root frame.
+        tool: pose (4, 4) of the tool in the root frame.
         subject: the robot.
     """
     if wrench.frame_id != subject.tool:
