@@ -158,7 +158,7 @@ class Client:
         return state
 
     def push(self, force: Array, duration: float) -> float:
-        """Push the tool with a force (3) in root axes for a duration [s]; returns its call time [s].
+        """Push the tool with a force (3) in root axes for a duration [s]; return the call time [s].
 
         Raises:
             ServiceError: the push was rejected.
