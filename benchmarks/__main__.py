@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks: speed, inverse kinematics and accuracy beside named peers in the same run."""
+"""Measure speed, inverse kinematics, estimation, control and accuracy, and compare with peers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SuiteFunction = Callable[[argparse.Namespace], Iterator[Record]]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run suites; 1 when a result is wrong. A goal of speed that is not met is no error."""
+    """Run suites, and return 1 if a result is wrong; a missed goal of speed is not an error."""
     parser = _parser()
     options = parser.parse_args(arguments)
     unknown = set(options.suites) - set(SUITES)
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
         for record in suite(options):
             found.append(record)
             if name == 'accuracy':
-                continue  # thousands of figures: it prints a summary of its own
+                continue  # thousands of figures: the suite prints its own summary
             if len(found) == 1:
                 print_header()
             print_record(record)
@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _prepare_plots(parser: argparse.ArgumentParser, folder: Path) -> None:
-    """Refuse before hours of measurement what cannot be drawn."""
+    """Check that plots can be drawn, before hours of measurement."""
     if not plottable():
         parser.error('--plots needs matplotlib: pip install matplotlib')
     try:
@@ -192,6 +192,6 @@ def _peers(text: str) -> tuple[str, ...]:
 
 
 if __name__ == '__main__':
-    # What robots are warned of is for their users, not for a table.
+    # Warnings about robots are for their users, not for a table.
     logging.getLogger('dynamics_ros').setLevel(logging.ERROR)
     sys.exit(main())
