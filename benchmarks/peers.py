@@ -30,7 +30,7 @@ def requirement(name: str) -> str:
 
 
 def peer_folder(name: str) -> Path | None:
-    """Folder of an installed library; None, after a line with the reason, without it."""
+    """Folder of an installed library; None, after a line with the reason, if missing."""
     folder = FOLDER / _tag(name)
     if not folder.exists():
         # Rename at the end, so that the folder exists complete or not at all.
@@ -42,8 +42,7 @@ def peer_folder(name: str) -> Path | None:
 
 
 def import_peer(name: str) -> bool:
-    """Make a library importable in this process; False, after a line with the reason, on
-    failure."""
+    """Make a library importable; False, after a line with the reason, on failure."""
     folder = peer_folder(name)
     if folder is None:
         return False
@@ -58,8 +57,7 @@ def import_peer(name: str) -> bool:
 
 
 def peer_python(name: str) -> Path | None:
-    """Interpreter of the environment of a library; None, after a line with the reason, without
-    it."""
+    """Interpreter of a library's environment; None, after a line with the reason, if missing."""
     folder = FOLDER / _tag(name)
     python = folder / 'bin' / 'python'
     ready = folder / '.ready'
