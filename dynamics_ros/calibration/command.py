@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""calibrate_robot: masses, friction, rotors and effort scales of a robot from its recordings."""
+"""calibrate_robot: identifies masses, friction, rotors and effort scales from recordings."""
 
 from __future__ import annotations
 
@@ -159,7 +159,8 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
 
 def _plan(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
-        prog=f'{NAME} plan', description='A motion within limits that tells the most of a robot.'
+        prog=f'{NAME} plan',
+        description='Plans an exciting trajectory for an identification, within the limits.',
     )
     add_robot_options(parser)
     parser.add_argument(
@@ -167,12 +168,26 @@ def _plan(arguments: list[str]) -> None:
         type=Path,
         required=True,
         metavar='TRAJECTORY',
-        help='.yaml or .csv; both are written',
+        help='name of the .yaml or .csv file; both are written',
     )
-    parser.add_argument('--duration', type=float, default=20.0, help='[s]')
-    parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
-    parser.add_argument('--seed', type=int, default=0, help='of the random starts')
-    parser.add_argument('--iterations', type=int, default=400, help='of the improvement')
+    parser.add_argument(
+        '--duration', type=float, default=20.0, help='duration [s] (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--floor',
+        type=float,
+        metavar='HEIGHT',
+        help='least height of links in the root frame [m] (default: not checked)',
+    )
+    parser.add_argument(
+        '--seed', type=int, default=0, help='seed of the random starts (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--iterations',
+        type=int,
+        default=400,
+        help='number of iterations of the optimization (default: %(default)s)',
+    )
     options = parser.parse_args(arguments)
     print(plan(options, dict(positions(options.lock))))
 
@@ -297,7 +312,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,
-        epilog=f'{NAME} plan --help: an exciting trajectory; {NAME} run --help: on a robot',
+        epilog=f'{NAME} plan --help: plan a trajectory; {NAME} run --help: run it on a robot',
     )
     parser.add_argument(
         'recordings',
@@ -308,56 +323,71 @@ def parser() -> argparse.ArgumentParser:
     )
     add_robot_options(parser)
     parser.add_argument(
-        '--test', type=Path, nargs='+', default=[], metavar='RECORDING', help='only compared'
+        '--test',
+        type=Path,
+        nargs='+',
+        default=[],
+        metavar='RECORDING',
+        help='recordings on which the result is tested',
     )
     parser.add_argument(
-        '--split', type=_share, metavar='SHARE', help='use this first part, test on the rest'
+        '--split',
+        type=_share,
+        metavar='SHARE',
+        help='first share of each recording for the identification; the rest is the test',
     )
-    parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
-    parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
-    parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
+    parser.add_argument(
+        '--output', type=Path, metavar='URDF', help='file for the identified description'
+    )
+    parser.add_argument(
+        '--parameters', type=Path, metavar='YAML', help='file for parameters of contact_node'
+    )
+    parser.add_argument('--report', type=Path, metavar='HTML', help='file for a report with plots')
     runs = parser.add_mutually_exclusive_group()
     runs.add_argument(
         '--load',
         metavar='FRAME',
-        help='the last recording is with a payload fixed to this frame, those before without',
+        help='identify a payload at this frame: only the last recording is with the payload',
     )
     runs.add_argument(
         '--drive-gains',
         nargs=5,
         metavar=('FRAME', 'MASS', 'X', 'Y', 'Z'),
-        help='the last recording is with this load, mass [kg] and centre in the frame [m]: '
-        'how many Nm a unit of effort is',
+        help='identify Nm per unit of effort: only the last recording is with this known load, '
+        'by frame, mass [kg] and centre of mass in the frame [m]',
     )
-    parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
+    parser.add_argument(
+        '--json', action='store_true', help='print one JSON object as the last line'
+    )
     parser.add_argument(
         '--units',
         choices=('rad', 'degrees'),
         default='rad',
-        help='of recorded angles and, per second, of their velocities; efforts are Nm either way',
+        help='unit of recorded angles and angular velocities; efforts are not converted '
+        '(default: %(default)s)',
     )
-    parser.add_argument('--topic', help='of the joint states, where a bag has several')
+    parser.add_argument('--topic', help='topic of the joint states (default: the only one)')
     parser.add_argument(
         '--joints',
         type=_pair,
         nargs='+',
         default=[],
         metavar='RECORDED=NAME',
-        help='names of the robot for recorded ones',
+        help='joint names of the robot for recorded names (default: matched automatically)',
     )
     return parser
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
     """Options that all tasks have."""
-    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
+    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
     parser.add_argument(
         '--lock',
         type=_pair,
         nargs='+',
         default=[],
         metavar='NAME=POSITION',
-        help='joints that do not move [rad or m]',
+        help='joints that are fixed at positions [rad or m]',
     )
     parser.add_argument(
         '--gravity',
@@ -365,7 +395,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
         nargs=3,
         default=DEFAULT_GRAVITY,
         metavar=('X', 'Y', 'Z'),
-        help='in the root frame, for a robot that hangs or leans [m/s^2]',
+        help='gravity in the root frame [m/s^2]; for a tilted robot (default: 0 0 -9.81)',
     )
 
 

@@ -117,25 +117,31 @@ def _fail(failure: str, options: argparse.Namespace) -> int:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog='scripts/demo',
-        description='A simulated robot, the real nodes on it, and a check of what they say. '
-        'Ends with 0 unless something is wrong; a machine that is too slow is told, and no fault.',
+        description='Runs the nodes with a simulated robot and checks their outputs. The exit code '
+        'is 0 unless an output is wrong; figures that the machine is too slow for are reported.',
     )
     parser.add_argument(
         '--duration',
         type=_duration,
         default=math.inf,
         metavar='S',
-        help=f'seconds from the first output on, at least {SHORTEST:g}; without it until Ctrl-C',
+        help=f'duration from the first output [s], at least {SHORTEST:g} (default: until Ctrl-C)',
     )
     parser.add_argument(
         '--robot',
         metavar='FILE',
-        help='another robot, URDF or xacro; or by name, on legs in MuJoCo: ' + ', '.join(LEGGED),
+        help='URDF or xacro file, or the name of a legged robot, simulated in MuJoCo: '
+        + ', '.join(LEGGED)
+        + ' (default: the seven-joint arm)',
     )
     parser.add_argument(
-        '--viewer', action='store_true', help='a page that shows it; needs the Python package viser'
+        '--viewer',
+        action='store_true',
+        help='show the robot on a local web page; needs the Python package viser',
     )
-    parser.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    parser.add_argument(
+        '--json', action='store_true', help='print one JSON object as the last line'
+    )
     return parser.parse_args(arguments)
 
 
