@@ -22,7 +22,7 @@ from .domain import DomainError, choose_domain
 from .known_robots import LEGGED, legged_description
 from .processes import ChildError, Children
 
-SHORTEST = 5.0
+MIN_DURATION = 5.0
 """Least duration of a round [s]."""
 
 VIEWER_START = 2.0
@@ -125,7 +125,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         type=_duration,
         default=math.inf,
         metavar='S',
-        help=f'duration from the first output [s], at least {SHORTEST:g} (default: until Ctrl-C)',
+        help=f'duration [s], at least {MIN_DURATION:g} (default: until Ctrl-C)',
     )
     parser.add_argument(
         '--robot',
@@ -147,8 +147,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def _duration(text: str) -> float:
     value = float(text)
-    if not SHORTEST <= value < math.inf:
-        raise argparse.ArgumentTypeError(f'{text} is not at least {SHORTEST:g}')
+    if not MIN_DURATION <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is not at least {MIN_DURATION:g}')
     return value
 
 

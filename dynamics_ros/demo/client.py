@@ -110,16 +110,16 @@ class Client:
 
         tool = topic_names([subject.tool])[subject.tool]
         truth = f'{_SIMULATOR}/ground_truth'
-        self.joint_states = self._follow('/joint_states', JointState, self._state)
-        self.pose = self._follow(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
-        self.gravity = self._follow('/dynamics_node/gravity_torques', JointState, self._efforts)
-        self.external_torques = self._follow(
+        self.joint_states = self._subscribe('/joint_states', JointState, self._state)
+        self.pose = self._subscribe(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
+        self.gravity = self._subscribe('/dynamics_node/gravity_torques', JointState, self._efforts)
+        self.external_torques = self._subscribe(
             '/contact_node/external_torques', JointState, self._efforts
         )
-        self.wrench = self._follow(f'/contact_node/{tool}/wrench', WrenchStamped, _wrench)
-        self.contact = self._follow('/contact_node/contact_state', ContactState, _contact)
-        self.true_pose = self._follow(f'{truth}/pose', PoseStamped, _matrix)
-        self.true_wrench = self._follow(f'{truth}/wrench', WrenchStamped, _wrench)
+        self.wrench = self._subscribe(f'/contact_node/{tool}/wrench', WrenchStamped, _wrench)
+        self.contact = self._subscribe('/contact_node/contact_state', ContactState, _contact)
+        self.true_pose = self._subscribe(f'{truth}/pose', PoseStamped, _matrix)
+        self.true_wrench = self._subscribe(f'{truth}/wrench', WrenchStamped, _wrench)
 
         self._push = self.node.create_client(ApplyWrench, f'{_SIMULATOR}/apply_wrench')
         self._solve = self.node.create_client(
@@ -201,7 +201,7 @@ class Client:
         response, took = self._call(self._inverse_dynamics, request)
         return self._in_order(response.torques.name, response.torques.effort), took
 
-    def _follow(self, topic: str, kind: Any, value: Callable[[Any], Value]) -> Track[Value]:
+    def _subscribe(self, topic: str, kind: Any, value: Callable[[Any], Value]) -> Track[Value]:
         """Subscribe to a topic as bytes; ``value`` converts a message when it is requested."""
         track = Track(lambda data: value(deserialize_message(data, kind)))
 

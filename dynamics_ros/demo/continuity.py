@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-MOST_GAP = 20_000_000
+MAX_GAP = 20_000_000
 """Largest interval between two outputs that is no gap [ns]; a tenth of that is usual."""
 
 SETTLING = 300_000_000
@@ -30,7 +30,7 @@ class Continuity:
     def __init__(self, stamps: Sequence[int]) -> None:
         self._stamps = sorted(stamps)
         # Begins of intervals without a gap: the first stamp, and each stamp after a gap.
-        after_gaps = [b for a, b in pairwise(self._stamps) if b - a > MOST_GAP]
+        after_gaps = [b for a, b in pairwise(self._stamps) if b - a > MAX_GAP]
         self._begins = self._stamps[:1] + after_gaps
 
     def settled(self, stamp: int) -> bool:
@@ -39,5 +39,5 @@ class Continuity:
         if not number:
             return False
         after = bisect_left(self._stamps, stamp)
-        current = after < len(self._stamps) and self._stamps[after] - stamp <= MOST_GAP
+        current = after < len(self._stamps) and self._stamps[after] - stamp <= MAX_GAP
         return current and stamp - self._begins[number - 1] >= SETTLING

@@ -34,10 +34,10 @@ _QUIET = 0.1  # share of a round before the push, in which no contact may be rep
 _PUSH = 0.35  # share of a round that the push lasts
 _LONGEST_PUSH = 4.0  # s
 _PAUSE = 0.3  # s, between the push and the service calls
-_HANGING = 60.0  # s without a new message, after which a process is considered to hang
+_HANG_TIMEOUT = 60.0  # s without a new message, after which a process is considered to hang
 _SLOW_SERVICE = 10.0  # s
-_IN_TIME = 0.8  # share of joint states processed in real time, above which a node keeps up
-_LOOK = 0.02  # s, period of checks for new messages
+_MIN_SHARE = 0.8  # share of joint states processed in real time, above which a node keeps up
+_POLL_PERIOD = 0.02  # s, period of checks for new messages
 
 
 class Demonstration:
@@ -100,13 +100,13 @@ class Demonstration:
             if waited > _SLOW_START and not told:
                 print(f'this machine is slow: nothing {text}', flush=True)
                 told = True
-            time.sleep(_LOOK)
+            time.sleep(_POLL_PERIOD)
 
     def _watch(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._tick()
-            time.sleep(_LOOK)
+            time.sleep(_POLL_PERIOD)
 
     def _round(self, client: Client, display: Display, duration: float) -> None:
         report = self.report.next() if self.complete else self.report
@@ -122,7 +122,7 @@ class Demonstration:
         self._watch(push + _PAUSE)
         self._catch_up(client, quiet + round((push + _PAUSE) * 1e9))
         measures.push(quiet, push)
-        self._tell_push(display, report)
+        self._report_push(display, report)
         self._solve(client, display, report)
         self._watch(_PAUSE)
         self._compute_torques(client, display, report)
@@ -149,19 +149,19 @@ class Demonstration:
             now, received = time.monotonic(), client.received()
             if all(received[name] > count for name, count in before.items()):
                 before, since = received, now
-            elif now - since > _HANGING:
+            elif now - since > _HANG_TIMEOUT:
                 silent = [name for name, count in before.items() if received[name] == count]
-                raise ChildError(f'nothing in {_HANGING:g} s on {", ".join(silent)}')
-            time.sleep(_LOOK)
+                raise ChildError(f'nothing in {_HANG_TIMEOUT:g} s on {", ".join(silent)}')
+            time.sleep(_POLL_PERIOD)
 
     def _push(self, client: Client, display: Display, report: Report, duration: float) -> None:
         force = self._subject.force
         size = float(np.linalg.norm(force))
         text = ', '.join(f'{component:.2f}' for component in force)
         display.event(f'push at {self._subject.tool}: ({text}) N, {size:.2f} N, {duration:.1f} s')
-        self._ask(client, report, 'push', lambda: client.push(force, duration))
+        self._call_service(client, report, 'push', lambda: client.push(force, duration))
 
-    def _ask(
+    def _call_service(
         self, client: Client, report: Report, figure: str, question: Callable[[], Answer]
     ) -> Answer | None:
         """Response of a service; None if it failed, which is added to the report."""
@@ -172,7 +172,7 @@ class Demonstration:
             report.came_late(figure, str(error))
         except UnansweredError as error:
             waited = time.monotonic() - began
-            if client.wrench.count - outputs < _IN_TIME * waited * client.rate():
+            if client.wrench.count - outputs < _MIN_SHARE * waited * client.rate():
                 report.came_late(figure, str(error))
             else:
                 report.require(False, str(error))
@@ -185,7 +185,7 @@ class Demonstration:
             return answer
         return None
 
-    def _tell_push(self, display: Display, report: Report) -> None:
+    def _report_push(self, display: Display, report: Report) -> None:
         if report.push_detected_after_ms is not None:
             link = f'at link {report.contact_link}' if report.contact_link else 'at no known link'
             display.event(f'detected after {report.push_detected_after_ms:.0f} ms, {link}')
@@ -197,7 +197,7 @@ class Demonstration:
 
     def _solve(self, client: Client, display: Display, report: Report) -> None:
         target = self._subject.reference.pose(self._subject.target(), self._subject.tool)
-        answer = self._ask(
+        answer = self._call_service(
             client, report, 'inverse kinematics', lambda: client.inverse_kinematics(target)
         )
         if answer is None:
@@ -209,7 +209,7 @@ class Demonstration:
     def _compute_torques(self, client: Client, display: Display, report: Report) -> None:
         state = client.newest_state()
         a = self._rng.uniform(-1.0, 1.0, size=self._subject.robot.nv)
-        answer = self._ask(
+        answer = self._call_service(
             client, report, 'inverse dynamics', lambda: client.inverse_dynamics(state, a)
         )
         if answer is None:

@@ -27,7 +27,7 @@ _BOLD, _DIM, _GREEN, _RED, _YELLOW, _PLAIN = (
 _REPAINT = 0.1  # s
 _LINE = 1.0  # s between two plain lines
 _EVENTS = 6
-_MOST_JOINTS = 8
+_MAX_JOINTS = 8
 
 
 class Display:
@@ -43,7 +43,7 @@ class Display:
         self._client = client
         self._terminal = sys.stdout.isatty()
         self._painted = 0
-        self._due = 0.0
+        self._next_update = 0.0
         self._events: list[str] = []
         self._began = time.monotonic()
         # Earlier messages do not count for the rate.
@@ -55,18 +55,20 @@ class Display:
         line = f'{time.monotonic() - self._began:6.1f} s  {text}'
         self._events = [*self._events, line][-_EVENTS:]
         if self._terminal:
-            self._due = 0.0
+            self._next_update = 0.0
         else:
             print(line, flush=True)
 
     def update(self) -> None:
         """Update the output if its period has passed."""
         now = time.monotonic()
-        if now < self._due or not self._client.joint_states.newest:
+        if now < self._next_update or not self._client.joint_states.newest:
             return
         period = _REPAINT if self._terminal else _LINE
         # Keep a steady rate, but do not repeat an overdue update.
-        self._due += period if now - self._due < period else now - self._due + period
+        self._next_update += (
+            period if now - self._next_update < period else now - self._next_update + period
+        )
         then, count = self._count
         if now - then >= 0.5:
             received = self._client.joint_states.count
@@ -102,10 +104,10 @@ class Display:
                 f'{"joint":24}{"position":>10}{"velocity":>10}{"gravity":>10}{"external":>10}',
             ),
         ]
-        for name, columns in zip(names[:_MOST_JOINTS], self._joint_columns(), strict=False):
+        for name, columns in zip(names[:_MAX_JOINTS], self._joint_columns(), strict=False):
             lines.append(('', f'{name[:23]:24}{columns}'))
-        if len(names) > _MOST_JOINTS:
-            lines.append((_DIM, f'and {len(names) - _MOST_JOINTS} more'))
+        if len(names) > _MAX_JOINTS:
+            lines.append((_DIM, f'and {len(names) - _MAX_JOINTS} more'))
         shown = ['', self._pose_line(), *self._push_lines(), '']
         lines += [('', line) for line in shown]
         lines += [(_DIM, line) for line in self._events]
@@ -175,9 +177,9 @@ def listed(values: Array) -> str:
     largest = float(np.max(np.abs(values), initial=0.0))
     decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
     # Adding 0.0 removes the sign of a negative zero.
-    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_MOST_JOINTS], decimals) + 0.0]
-    if len(values) > _MOST_JOINTS:
-        shown.append(f'and {len(values) - _MOST_JOINTS} more')
+    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_MAX_JOINTS], decimals) + 0.0]
+    if len(values) > _MAX_JOINTS:
+        shown.append(f'and {len(values) - _MAX_JOINTS} more')
     return ' '.join(shown)
 
 

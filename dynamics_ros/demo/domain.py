@@ -15,7 +15,7 @@ DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
 """Overrides the choice of the domain. ROS_DOMAIN_ID is ignored: a real robot may use that one."""
 
 _DOMAINS = range(20, 100)
-_MOST_DOMAIN = 232  # the ports of higher domains exceed 65535
+_MAX_DOMAIN = 232  # the ports of higher domains exceed 65535
 _PARTICIPANTS = 8  # checked participant numbers of a domain; a participant takes the first free one
 _SHARED_MEMORY = Path('/dev/shm')
 
@@ -62,8 +62,8 @@ def choose_domain() -> Domain:
 
 
 def _named(text: str) -> Domain:
-    if not text.isdecimal() or int(text) > _MOST_DOMAIN:
-        raise DomainError(f'{DOMAIN_VARIABLE}={text!r} is not a number from 0 to {_MOST_DOMAIN}')
+    if not text.isdecimal() or int(text) > _MAX_DOMAIN:
+        raise DomainError(f'{DOMAIN_VARIABLE}={text!r} is not a number from 0 to {_MAX_DOMAIN}')
     lock = _locked(int(text))
     if lock is None:
         raise DomainError(f'another demonstration runs in domain {int(text)} ({DOMAIN_VARIABLE})')

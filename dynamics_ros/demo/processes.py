@@ -18,7 +18,7 @@ import yaml
 from ament_index_python.packages import get_package_prefix
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_PATIENCE = 3.0  # s, from the request to end a child until it is killed
+_TIMEOUT = 3.0  # s, from the request to end a child until it is killed
 _ERRORS = ('[ERROR]', '[FATAL]')
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _libc = ctypes.CDLL(None)  # loaded before forks: a child must not wait for a lock of a thread
@@ -134,7 +134,7 @@ class Children:
             signal.signal(number, signal.SIG_IGN)
         for child in self._running:
             child.ask_to_end()
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         for child in self._running:
             child.end(deadline - time.monotonic())
         self._folder.cleanup()

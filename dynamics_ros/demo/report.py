@@ -28,13 +28,13 @@ PUSH_TOLERANCE = 5.0
 SOLUTION_TOLERANCE = 1e-3
 """Tolerance of inverse kinematics [m and rad]; its own tolerance is 1e-5."""
 
-LEAST_RATE = 50.0
+MIN_RATE = 50.0
 """Rate below which the machine is too slow for a comparison [messages per second]."""
 
-SLOWEST_DETECTION = 500.0
+MAX_DETECTION_TIME = 500.0
 """Largest time from the beginning of a push to its detection [ms]."""
 
-_MOST_FAILURES = 20
+_MAX_FAILURES = 20
 """Largest number of stored failures, because an endless demonstration may fail in each round."""
 
 
@@ -118,7 +118,7 @@ class Report:
 
     def require(self, condition: bool, failure: str) -> None:
         """Add a failure, unless the condition holds or the failure is listed already."""
-        full = failure in self.failures or len(self.failures) >= _MOST_FAILURES
+        full = failure in self.failures or len(self.failures) >= _MAX_FAILURES
         if not condition and not full:
             self.failures.append(failure)
 

@@ -28,9 +28,9 @@ from dynamics_ros.simulation import (
 Array = NDArray[np.float64]
 
 _LENGTH = 0.3  # m, lever arm of the wrench estimate: parameter wrench.length_scale
-_USUAL_THRESHOLD = 0.02  # Nm per N, default of wrench.singular_threshold
+_DEFAULT_THRESHOLD = 0.02  # Nm per N, default of wrench.singular_threshold
 _SHARE_OF_LEVER = 0.05  # largest ratio of the threshold to the shortest lever
-_LEAST_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
+_MIN_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
 _SHARE_OF_PUSH = 0.3  # ratio of the contact threshold of a joint to its torque by the push
 _SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque of a joint
 
@@ -72,7 +72,7 @@ class Subject:
         actuators = Actuators.for_robot(robot, posture, tool)
         force = gentle_push(robot, actuators, posture, tool)
         J = robot.jacobian(posture, tool)
-        if not np.abs(J[:3].T @ force).max() > _LEAST_TORQUE:
+        if not np.abs(J[:3].T @ force).max() > _MIN_TORQUE:
             reason = 'no joint feels a force at its origin: a link farther from the axes would do'
             raise ModelError(f'link {tool!r}', reason)
         observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
@@ -97,7 +97,7 @@ class Subject:
         contact = {
             'frames': [self.tool],
             'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
-            'wrench': {'singular_threshold': min(_USUAL_THRESHOLD, _SHARE_OF_LEVER * shortest)},
+            'wrench': {'singular_threshold': min(_DEFAULT_THRESHOLD, _SHARE_OF_LEVER * shortest)},
             'effort': {'noise': [max(min(0.1, 0.01 * largest), 1e-6)]},
         }
         return {'kinematics_node': {'frames': [self.tool]}, 'contact_node': contact}

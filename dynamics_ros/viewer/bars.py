@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-GRAVITY_COLOR, EXTERNAL_COLOR, OVER_COLOR = '#3b82c4', '#e08a1e', '#d03a3a'
+GRAVITY_COLOR, EXTERNAL_COLOR, EXCEEDED_COLOR = '#3b82c4', '#e08a1e', '#d03a3a'
 
 
 class Bar(NamedTuple):
@@ -45,7 +45,7 @@ def _cell(bar: Bar | None, color: str) -> str:
         return '<td>-</td>'
     limited = math.isfinite(bar.limit) and bar.limit > 0.0
     share = min(abs(bar.value) / bar.limit, 1.0) if limited else 0.0
-    color = OVER_COLOR if limited and abs(bar.value) > bar.limit else color
+    color = EXCEEDED_COLOR if limited and abs(bar.value) > bar.limit else color
     side = 'left' if bar.value >= 0.0 else 'right'
     text = f'{round(bar.value, 3) + 0.0:.3g}' + (f' / {bar.limit:.3g}' if limited else '')
     return (

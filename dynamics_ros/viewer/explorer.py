@@ -30,7 +30,7 @@ TEXT_PERIOD = 0.2
 SEARCH_TIME = 0.1
 """Timeout of the search for the solutions of a target [s]; pictures wait for it."""
 
-MOST_SOLUTIONS = 8
+MAX_SOLUTIONS = 8
 
 NO_SOLUTION = 'none'
 
@@ -58,10 +58,10 @@ class Explorer:
         self._reach_tab = self.tabs.add_tab('Reach')
         look.on_click(lambda _: scene.later(self._look_at))
         dark.on_update(lambda _: scene.later(lambda: scene.set_dark(dark.value)))
-        self._made: list[Any] = []
+        self._robot_controls: list[Any] = []
         self._ranges: Sequence[Slider] = ()
         self._sliders: dict[str, Any] = {}
-        self._live = self._moved = False
+        self._live = self._pose_changed = False
         self.frame = ''
         self._pose_text: Any = None
         self._bars: Any = None
@@ -71,7 +71,7 @@ class Explorer:
         self._reach_text: Any = None
         self._choice: Any = None
         self._solutions: Sequence[InverseKinematicsResult] = ()
-        self._due = 0.0
+        self._next_update = 0.0
 
     def say(self, markdown: str) -> None:
         """Show lines of Markdown above all controls."""
@@ -86,21 +86,21 @@ class Explorer:
             visuals: its visual shapes.
             tool: name of the frame that is selected at first.
         """
-        for handle in self._made:
+        for handle in self._robot_controls:
             handle.remove()
-        self._scene.show_target(None, 0.0, self._aim)
+        self._scene.show_target(None, 0.0, self._solve_for)
         self._target, self._solutions = None, ()
         self._gravity, self._external = None, {}
         self.posed = PosedRobot(self._scene, robot, visuals, self._choose_frame)
-        self._made = [*self._frame_controls(robot, tool), *self._reach_controls()]
+        self._robot_controls = [*self._frame_controls(robot, tool), *self._reach_controls()]
         self._ranges = self.posed.sliders()
         with self._joints_tab:
             self._sliders = {one.joint: self._slider(one) for one in self._ranges}
-        self._made += self._sliders.values()
+        self._robot_controls += self._sliders.values()
         self._choose_frame(tool)
         self.posed.move({one.joint: one.inside(0.0) for one in self._ranges})
         self.posed.look_at()
-        self._due = 0.0
+        self._next_update = 0.0
 
     def follow(self, positions: Mapping[str, float], stamp: float) -> None:
         """Show the robot at the positions of a joint state, and disable the sliders.
@@ -111,7 +111,7 @@ class Explorer:
         """
         if self.posed is not None:
             self.posed.take(positions, stamp)
-            self._moved = True
+            self._pose_changed = True
             if not self._live:
                 self._set_live(live=True)
                 self.posed.look_at()
@@ -126,7 +126,7 @@ class Explorer:
         for one in self._ranges:
             position = float(q[posed.robot.joint_q_indices[one.joint]])
             self._sliders[one.joint].value = one.inside(position)
-        self._due = 0.0
+        self._next_update = 0.0
 
     def release(self) -> None:
         """Enable the sliders, because joint states no longer arrive."""
@@ -149,23 +149,23 @@ class Explorer:
             external: external torques, with their contact thresholds.
         """
         if gravity is not None and self.posed is not None:
-            self._gravity = self._beside_limits(self.posed.robot, gravity)
+            self._gravity = self._with_effort_limits(self.posed.robot, gravity)
         if external is not None:
             self._external = dict(external)
 
     def update(self) -> None:
         """Handle the input of the page, and update texts, bars and sliders."""
         self._scene.answer()
-        if self.posed is not None and self._moved:
-            self._moved = False
+        if self.posed is not None and self._pose_changed:
+            self._pose_changed = False
             self.posed.place()
         now = time.monotonic()
-        if self.posed is None or now < self._due:
+        if self.posed is None or now < self._next_update:
             return
-        self._due = now + TEXT_PERIOD
+        self._next_update = now + TEXT_PERIOD
         posed = self.posed
         self._pose_text.content = self._pose(posed)
-        gravity = self._gravity or self._own_gravity(posed)
+        gravity = self._gravity or self._described_gravity(posed)
         shown = bars(list(posed.robot.joint_v_indices), gravity, self._external)
         if self._bars.content != shown:
             self._bars.content = shown
@@ -208,7 +208,7 @@ class Explorer:
         if self._chosen.value != frame:
             self._chosen.value = frame
         self._scene.show_axes(frame)
-        self._due = 0.0
+        self._next_update = 0.0
 
     def _look_at(self) -> None:
         if self.posed is not None:
@@ -222,12 +222,12 @@ class Explorer:
         turned = ', '.join(f'{value:.4f}' for value in pose_numbers(X)[3:])
         return f'in `{posed.robot.root_frame}`: x y z **{place}** m\n\nquaternion x y z w {turned}'
 
-    def _own_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
+    def _described_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
         torques = posed.robot.gravity(posed.q)
         indices = posed.robot.joint_v_indices
-        return self._beside_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
+        return self._with_effort_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
 
-    def _beside_limits(self, robot: Robot, torques: Mapping[str, float]) -> dict[str, Bar]:
+    def _with_effort_limits(self, robot: Robot, torques: Mapping[str, float]) -> dict[str, Bar]:
         joints = {joint.name: joint for joint in robot.model.actuated}
         return {
             name: Bar(float(value), float(joints[name].limits.effort))
@@ -243,46 +243,46 @@ class Explorer:
             wanted = gui.add_checkbox('target to drag', initial_value=False)
             self._reach_text = gui.add_markdown('Its frame is the one chosen under Robot.')
             self._choice = gui.add_dropdown('solution', (NO_SOLUTION,))
-        wanted.on_update(lambda _: self._scene.later(lambda: self._want(wanted.value)))
+        wanted.on_update(lambda _: self._scene.later(lambda: self._toggle_target(wanted.value)))
 
         def chosen(event: Any) -> None:
             if event.client is not None:
-                self._scene.later(lambda: self._take(event.target.value))
+                self._scene.later(lambda: self._apply_solution(event.target.value))
 
         self._choice.on_update(chosen)
 
         return [wanted, self._reach_text, self._choice]
 
-    def _want(self, wanted: bool) -> None:
+    def _toggle_target(self, wanted: bool) -> None:
         """Show the draggable target at the selected frame, or remove it."""
         posed = self.posed
         if posed is None:
             return
         if not wanted:
-            self._scene.show_target(None, 0.0, self._aim)
+            self._scene.show_target(None, 0.0, self._solve_for)
             self._scene.show_ghosts([])
             return
         pose = posed.poses_at(posed.q)[self.frame]
-        self._scene.show_target(pose, 0.25, self._aim)
-        self._aim(pose)
+        self._scene.show_target(pose, 0.25, self._solve_for)
+        self._solve_for(pose)
 
-    def _aim(self, pose: Pose) -> None:
+    def _solve_for(self, pose: Pose) -> None:
         """Show all solutions that bring the selected frame to a pose."""
         posed = self.posed
         if posed is None:
             return
         try:
             self._solutions = posed.robot.all_inverse_kinematics(
-                _matrix(pose),
+                _pose_matrix(pose),
                 self.frame,
                 posed.q,
                 timeout=SEARCH_TIME,
-                max_solutions=MOST_SOLUTIONS,
+                max_solutions=MAX_SOLUTIONS,
             )
             told = f'**{len(self._solutions)} solutions** for `{self.frame}`'
             if not self._solutions:
                 best = posed.robot.inverse_kinematics(
-                    _matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
+                    _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
                 )
                 told = (
                     f'**no solution** for `{self.frame}`: {best.reason}, '
@@ -291,12 +291,12 @@ class Explorer:
         except DynamicsRosError as error:
             self._solutions, told = (), f'**no solution**: {error}'
         self._reach_text.content = told
-        self._choice.options = tuple(map(_told, range(len(self._solutions)), self._solutions)) or (
-            NO_SOLUTION,
-        )
+        self._choice.options = tuple(
+            map(_solution_text, range(len(self._solutions)), self._solutions)
+        ) or (NO_SOLUTION,)
         self._scene.show_ghosts([posed.poses_at(one.q) for one in self._solutions])
 
-    def _take(self, told: str) -> None:
+    def _apply_solution(self, told: str) -> None:
         """Pose the robot as in the selected solution, if no joint states arrive."""
         number = told.partition(':')[0]
         if not number.isdecimal() or self.posed is None or self._live:
@@ -309,14 +309,14 @@ class Explorer:
                 self._sliders[name].value = position
 
 
-def _told(index: int, solution: InverseKinematicsResult) -> str:
+def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
     return (
         f'{index + 1}: {solution.limit_margin:.2f} to a limit, '
         f'manipulability {solution.manipulability:.3f}'
     )
 
 
-def _matrix(pose: Pose) -> Array:
+def _pose_matrix(pose: Pose) -> Array:
     """Homogeneous matrix (4, 4) of a pose."""
     (w, x, y, z), X = pose[1], np.eye(4)
     X[:3, :3] = quaternion_to_matrix((x, y, z, w)).array()

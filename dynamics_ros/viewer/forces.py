@@ -62,8 +62,8 @@ class Forces:
         self._wrenches: dict[str, ExternalWrench] = {}
         self._forces: deque[tuple[float, ...]] = deque()
         self._torques: deque[tuple[float, ...]] = deque()
-        self._began = time.monotonic()
-        self._due = 0.0
+        self._start_time = time.monotonic()
+        self._next_plot = 0.0
         self._plots: dict[str, tuple[tuple[str, ...], Any]] = {}
         with tabs.add_tab('Plots') as self._tab:
             scene.gui.add_markdown('Force at the first contact frame and external torques.')
@@ -140,10 +140,10 @@ class Forces:
 
     def _plot(self) -> None:
         now = time.monotonic()
-        if now < self._due:
+        if now < self._next_plot:
             return
-        self._due = now + PLOT_PERIOD
-        at = now - self._began
+        self._next_plot = now + PLOT_PERIOD
+        at = now - self._start_time
         if self._wrenches:
             force = next(iter(self._wrenches.values())).wrench.force
             self._add(self._forces, (at, force.x, force.y, force.z))

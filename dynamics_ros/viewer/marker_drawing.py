@@ -31,9 +31,9 @@ class MarkerDrawing:
             log: logger for markers that cannot be drawn.
         """
         self._scene, self._frame_prefix, self._log = scene, frame_prefix, log
-        self._refused: set[str] = set()
+        self._rejected: set[str] = set()
         self._drawn: set[str] = set()
-        self._waiting: dict[str, Marker] = {}
+        self._pending: dict[str, Marker] = {}
 
     def keep(self, topic: str, message: MarkerArray) -> None:
         """Store the markers of a message for the next picture."""
@@ -41,26 +41,26 @@ class MarkerDrawing:
             space = f'{topic}/{marker.ns}/'
             if marker.action == Marker.DELETEALL:
                 gone = space if marker.ns else f'{topic}/'
-                for name in self._drawn | set(self._waiting):
+                for name in self._drawn | set(self._pending):
                     if name.startswith(gone):
-                        self._waiting[name] = marker
+                        self._pending[name] = marker
             else:
-                self._waiting[f'{space}{marker.id}'] = marker
+                self._pending[f'{space}{marker.id}'] = marker
 
     def draw(self, posed: PosedRobot | None) -> None:
         """Draw the markers that have arrived since the last call."""
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._pending = self._pending, {}
         for name, marker in waiting.items():
             try:
                 self._draw(name, marker, posed)
             except DynamicsRosError as error:
-                self._refuse(name, error)
+                self._reject(name, error)
 
-    def _refuse(self, name: str, error: DynamicsRosError) -> None:
+    def _reject(self, name: str, error: DynamicsRosError) -> None:
         """Remove an invalid marker, and log this once per name, because markers are repeated."""
         self._scene.remove(name)
-        if name not in self._refused:
-            self._refused.add(name)
+        if name not in self._rejected:
+            self._rejected.add(name)
             self._log.warning(f'not shown: marker {name}: {error}')
 
     def _draw(self, name: str, marker: Marker, posed: PosedRobot | None) -> None:

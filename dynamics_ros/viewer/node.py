@@ -50,7 +50,7 @@ LEVELS = {
 }
 
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
-LOOK_PERIOD = 1.0
+SEARCH_PERIOD = 1.0
 """Time between two searches for topics of wrench estimates [s]."""
 
 SILENT_SECONDS = 2.0
@@ -148,8 +148,8 @@ class Viewer:
         self._estimates = f'{contact}/'
         self._levels: dict[str, tuple[bytes, str]] = {}
         self._problem = ''
-        self._heard = -math.inf
-        self._looked = 0.0
+        self._last_joint_state = -math.inf
+        self._last_search = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         if values.robot_description:
             self._show(values.robot_description)
@@ -158,11 +158,11 @@ class Viewer:
                 String, 'robot_description', lambda message: self.show(message.data), latched
             )
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
-        self._take(JointState, 'joint_states', self._on_joint_state, newest)
+        self._subscribe(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
-            self._take(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        self._take(ContactState, values.contact_topic, self._forces.keep_contact, 10)
-        self._take(JointState, values.gravity_topic, self._on_gravity, newest)
+            self._subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
+        self._subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
+        self._subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -203,13 +203,13 @@ class Viewer:
     def draw(self) -> None:
         """Update the page."""
         now = time.monotonic()
-        if now > self._looked + LOOK_PERIOD:
-            self._looked = now
+        if now > self._last_search + SEARCH_PERIOD:
+            self._last_search = now
             self._find_estimates()
         for topic, message in self._tape.due():
             self._handlers[topic](message)
         with self.scene.together():
-            if now > self._heard + SILENT_SECONDS:
+            if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
             self._markers.draw(self.explorer.posed)
             if self.explorer.posed is not None:
@@ -217,7 +217,7 @@ class Viewer:
             self.explorer.update()
         self.explorer.say(self._summary())
 
-    def _take(self, kind: type, topic: str, handler: Callable[[Any], None], qos: Any) -> None:
+    def _subscribe(self, kind: type, topic: str, handler: Callable[[Any], None], qos: Any) -> None:
         """Subscribe to a topic that is shown, recorded and replayed."""
         name = self.node.resolve_topic_name(topic)
         self._kinds[name], self._handlers[name] = kind, handler
@@ -234,7 +234,7 @@ class Viewer:
         for topic, kinds in self.node.get_topic_names_and_types():
             ours = topic.startswith(self._estimates) and ESTIMATE in kinds
             if ours and topic not in self._handlers:
-                self._take(ExternalWrench, topic, self._forces.keep_wrench, 10)
+                self._subscribe(ExternalWrench, topic, self._forces.keep_wrench, 10)
 
     def _summary(self) -> str:
         """Summary in Markdown: robot, contact, nodes without problems in one line, and problems."""
@@ -261,7 +261,7 @@ class Viewer:
                 if known
             }
             stamp = message.header.stamp
-            self._heard = time.monotonic()
+            self._last_joint_state = time.monotonic()
             self.explorer.follow(moved, stamp.sec + 1e-9 * stamp.nanosec)
 
     def _on_gravity(self, message: JointState) -> None:

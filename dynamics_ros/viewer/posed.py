@@ -17,7 +17,7 @@ from dynamics_ros.robot import Robot
 
 from .scene import Array, Pose, Scene
 
-REMEMBERED = 2000
+MAX_CONFIGURATIONS = 2000
 """Number of stored configurations: those of two seconds at 1 kHz."""
 
 
@@ -58,7 +58,7 @@ class PosedRobot:
         """
         self.robot, self.q = robot, robot.neutral()
         self._scene, self._visuals = scene, visuals
-        self._past: deque[tuple[float, Array]] = deque(maxlen=REMEMBERED)
+        self._recent: deque[tuple[float, Array]] = deque(maxlen=MAX_CONFIGURATIONS)
         scene.show_robot(robot.frame_names, visuals, on_click)
         self.place()
         self.look_at()
@@ -80,7 +80,7 @@ class PosedRobot:
             if index is not None:
                 self.q[index] = position
         if stamp is not None:
-            self._past.append((stamp, self.q.copy()))
+            self._recent.append((stamp, self.q.copy()))
 
     def place(self) -> None:
         """Draw the robot in its current configuration."""
@@ -89,7 +89,7 @@ class PosedRobot:
 
     def at(self, time: float) -> Array:
         """Stored configuration (nq) nearest to a time [s]; the current one if none is stored."""
-        nearest = min(self._past, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
+        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
         return nearest[1]
 
     def look_at(self) -> None:

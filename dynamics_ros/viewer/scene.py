@@ -27,7 +27,7 @@ ROBOT = '/robot'
 GHOSTS = '/solutions'
 TARGET = '/target'
 
-FROM = np.array([0.62, -0.66, 0.42])
+CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
 """Unit vector from the robot to the camera."""
 
 GHOST_COLOR = (90, 160, 255)
@@ -66,22 +66,22 @@ class Scene:
             '/ground', width=4.0, height=4.0, cell_size=0.25, section_size=1.0
         )
         self.set_dark(False)
-        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
         self._visuals: Sequence[Visual] = ()
         self._ghosts: list[tuple[str, Any]] = []
-        self._shown: dict[str, tuple[str, str, Any]] = {}
+        self._objects: dict[str, tuple[str, str, Any]] = {}
         self._target: Any = None
 
     def later(self, call: Callable[[], None]) -> None:
         """Queue a call for the next ``answer``; thread-safe."""
-        self._asked.put(call)
+        self._queued_calls.put(call)
 
     def answer(self) -> None:
         """Run the queued calls for the input of the page."""
-        for _ in range(self._asked.qsize()):
-            self._asked.get()()
+        for _ in range(self._queued_calls.qsize()):
+            self._queued_calls.get()()
 
     def set_dark(self, dark: bool) -> None:
         """Set a dark or light theme for all visitors of the page."""
@@ -104,7 +104,7 @@ class Scene:
             on_click: called by ``answer`` with the name of the link whose shape is clicked.
         """
         with self.together():
-            for name in list(self._shown):
+            for name in list(self._objects):
                 self.remove(name)
             self.show_ghosts([])
             self._server.scene.remove_by_name(ROBOT)
@@ -136,7 +136,7 @@ class Scene:
         radius = max(0.5 * float(np.linalg.norm(highest - lowest)), 0.05)
         camera = self._server.initial_camera
         # Leave room for the panel, which covers part of the page.
-        position = center + FROM * 1.15 * radius / math.sin(0.5 * float(camera.fov))
+        position = center + CAMERA_DIRECTION * 1.15 * radius / math.sin(0.5 * float(camera.fov))
         for one in (camera, *(client.camera for client in self._server.get_clients().values())):
             one.position, one.look_at = position, center
 
@@ -208,7 +208,7 @@ class Scene:
 
     def remove(self, name: str) -> None:
         """Remove the object of a name."""
-        shown = self._shown.pop(name, None)
+        shown = self._objects.pop(name, None)
         if shown is not None:
             shown[2].remove()
 
@@ -295,14 +295,14 @@ class Scene:
 
     def _show(self, name: str, frame: str, add: Callable[..., Any], **properties: Any) -> None:
         """Update the object of a name, or create it if its frame or kind is new."""
-        shown = self._shown.get(name)
+        shown = self._objects.get(name)
         if shown is not None and shown[:2] == (frame, add.__name__):
             for key, value in properties.items():
                 setattr(shown[2], key, value)
         else:
             self.remove(name)
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
-            self._shown[name] = frame, add.__name__, handle
+            self._objects[name] = frame, add.__name__, handle
 
 
 def _path(frame: str) -> str:
