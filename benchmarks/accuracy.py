@@ -4,9 +4,8 @@
 
 Each URDF of example-robot-data is compared with a fixed and with a floating base, at random states.
 Errors are relative to the largest entry of a quantity. A robot that cannot be compared is listed
-with
-the reason. With ``--backend llvm`` the machine code of every used kernel is also compared with its
-plain trace.
+with the reason. With ``--backend llvm`` the machine code of every used kernel is also compared with
+its plain trace.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """Growth of cost with the number of joints, on serial chains without special geometry.
 
 RNEA is linear in the number of joints. Its derivatives depend on all pairs of joints, with a
-million
-operations for 100 joints.
+million operations for 100 joints.
 """
 
 from __future__ import annotations

@@ -196,9 +196,8 @@ def _unloading(plant: Plant) -> Array:
     """Torques (nv) that remove the tool from the wall as fast as rates and limits allow.
 
     Each torque changes at its largest rate in the direction that accelerates the tool upwards. Tool
-    and
-    wall are a mass on a spring, whose response to a force is a motion along the force for half a
-    period. No other torques within these rates have a lower peak, as long as inertia and Jacobian
+    and wall are a mass on a spring, whose response to a force is a motion along the force for half
+    a period. No other torques within these rates have a lower peak, as long as inertia and Jacobian
     are constant during the impact.
     """
     robot = plant.robot

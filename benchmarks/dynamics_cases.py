@@ -3,8 +3,8 @@
 """Cases of the suite `dynamics`: the statements that are timed.
 
 In each statement, ``robot`` is our robot at the state q, v, a; ``pin``, ``model`` and ``data`` are
-Pinocchio's with its own q_p, v_p, a_p; ``dyn`` is dynibo's robot with its arguments ``base``
-(left out for a fixed root), q_d, v_d, a_d; ``mj`` is MuJoCo's with q_m, v_m, a_m.
+Pinocchio's with its own q_p, v_p, a_p; ``dyn`` is dynibo's robot with its arguments ``base`` (left
+out for a fixed root), q_d, v_d, a_d; ``mj`` is MuJoCo's with q_m, v_m, a_m.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ random surface point that can be reached from outside, inclined to the normal by
 
 Whether a push is observable follows from the model and the push only: three joints or more have to
 move the link, and the last of them must have a torque above its contact threshold. Otherwise a push
-on an adjacent link has the same torques. A point counts if the estimate states a deviation below
-3 cm; other rows give the share of such points, and the median error of all points.
+on an adjacent link has the same torques. A point counts if the estimate states a deviation below 3
+cm; other rows give the share of such points, and the median error of all points.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
 
 The circle has a thousand poses of constant orientation. It begins at a configuration from which
 integrated velocities, by the pseudo-inverse of the Jacobian, complete the circle within position
-and
-velocity limits. A pose is lost if it is not solved; a jump is a joint velocity above the limit.
+and velocity limits. A pose is lost if it is not solved; a jump is a joint velocity above the limit.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """A kernel within a compiled JAX program, compared with the same kernel as a Python callback.
 
 A program calls inverse dynamics repeatedly, each time with the previous torques, so that no call
-can
-be optimized away. Its overhead of some 10 us is divided among all calls.
+can be optimized away. Its overhead of some 10 us is divided among all calls.
 """
 
 from __future__ import annotations

@@ -157,10 +157,8 @@ class PinocchioPeer:
         """Inverse (nv, nv) of Pinocchio's mass matrix, by NumPy.
 
         Pinocchio's own recursion, computeMinverse, loses digits if the matrix is badly conditioned:
-        its
-        relative error is 1.4e-9 on iCub, that of NumPy's inverse of the same matrix 4e-12 (compared
-        with
-        a computation in 40 digits).
+        its relative error is 1.4e-9 on iCub, that of NumPy's inverse of the same matrix 4e-12
+        (compared with a computation in 40 digits).
         """
         return np.asarray(np.linalg.inv(self.mass_matrix(q)), np.float64)
 

@@ -4,8 +4,7 @@
 
 Three processes run at once, each in its own namespace, and are measured in turn: *ours*, all three
 nodes composed with every output on; an *echo* without computation; a *reference* with Pinocchio.
-Another
-process subscribes to the outputs and reads the last of them.
+Another process subscribes to the outputs and reads the last of them.
 """
 
 from __future__ import annotations

@@ -130,8 +130,7 @@ class Bench:
         """Measure a process with states at a rate, of a robot at rest without or with a push.
 
         With ``stamps``, a file for the stamps, the last numbers of the answers are stored too, one
-        per
-        joint.
+        per joint.
         """
         from benchmarks.ros_source import LAG
 

@@ -3,8 +3,7 @@
 """Calls inverse dynamics and an empty service alternately.
 
 Run as a program: `python -m benchmarks.ros_caller STATE COUNT`, where STATE is a file with the
-bytes
-of a joint state. Prints the medians of both round trips [us] as one JSON object.
+bytes of a joint state. Prints the medians of both round trips [us] as one JSON object.
 """
 
 from __future__ import annotations

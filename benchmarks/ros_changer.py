@@ -4,8 +4,7 @@
 
 Run as a program: `python -m benchmarks.ros_changer FRAME COUNT` in the namespace of the nodes,
 while joint states of a robot at rest arrive. Prints one JSON object with the times from each
-request
-to the first gravity torques that differ from the previous ones [ms].
+request to the first gravity torques that differ from the previous ones [ms].
 """
 
 from __future__ import annotations

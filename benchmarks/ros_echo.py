@@ -3,11 +3,9 @@
 """Lower bound of rclpy: the messages of our nodes without computation.
 
 Run as a program: `python -m benchmarks.ros_echo FOLDER`, where FOLDER contains a captured message
-of
-each topic, and the messages that ``ros_source`` publishes. Every state is answered with all
-messages
-after the last publisher has sent its part, and with messages of slow topics as rarely as our nodes
-publish them. One message gets the first stamp of the state, so that it can be timed.
+of each topic, and the messages that ``ros_source`` publishes. Every state is answered with all
+messages after the last publisher has sent its part, and with messages of slow topics as rarely as
+our nodes publish them. One message gets the first stamp of the state, so that it can be timed.
 """
 
 from __future__ import annotations

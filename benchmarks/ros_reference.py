@@ -3,10 +3,8 @@
 """Reference implementation of the outputs: rclpy.spin, message objects, Pinocchio.
 
 Run as a program: `python -m benchmarks.ros_reference FILE.urdf FRAME`. It is a careful
-implementation
-without a library of kernels: each quantity is computed once per message, names are resolved once,
-and
-messages are created with their constructors.
+implementation without a library of kernels: each quantity is computed once per message, names are
+resolved once, and messages are created with their constructors.
 """
 
 from __future__ import annotations

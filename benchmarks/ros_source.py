@@ -4,14 +4,11 @@
 
 Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`, where FOLDER
 contains the output of ``write_turn``, the messages of one state by publishers, and optionally that
-of
-``write_counters``, if two joints encode the number of each state. Publishers send one after
-another,
-each ``LAG`` of the period later. A stamp is the monotonic clock [ns] at sending. The file STAMPS
-gets
-the first stamp of each state, eight bytes each, including the warm-up. After one second of
-warm-up, the program prints `begin`, and at the end `end` with the number of states and their first
-and last stamps.
+of ``write_counters``, if two joints encode the number of each state. Publishers send one after
+another, each ``LAG`` of the period later. A stamp is the monotonic clock [ns] at sending. The file
+STAMPS gets the first stamp of each state, eight bytes each, including the warm-up. After one second
+of warm-up, the program prints `begin`, and at the end `end` with the number of states and their
+first and last stamps.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def main(extent: str, file: str, root: str, frame: str) -> None:
     """Measure this process and print the figures.
 
     The time to the first result includes importing the package and reading the robot. Memory is the
-    peak
-    after the kernels of the nodes, in a process that has imported the nodes and the middleware.
+    peak after the kernels of the nodes, in a process that has imported the nodes and the
+    middleware.
     """
     start = time.perf_counter()
     import numpy as np

@@ -3,8 +3,7 @@
 """Analytic recursions compared with automatic derivatives of traces: operations and time.
 
 The package uses the better one. A sweep differentiates the simplest function that has the quantity
-as
-its derivative, in the mode with the fewest operations.
+as its derivative, in the mode with the fewest operations.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ class Effort:
     Attributes:
         repeats: number of slices per statement, whose median is the result.
         slice_seconds: duration of a slice [s]; shorter than the time slice of an operating system,
-            so
-            that most slices are not interrupted.
+            so that most slices are not interrupted.
     """
 
     repeats: int = 101
@@ -61,10 +60,8 @@ def interleaved(
     """Seconds for one run of each statement: the median over interleaved slices.
 
     The order is reversed in every other repeat, so that no statement always follows the same one.
-    The
-    statements are compiled into the loop of `timeit`, without an additional call. Each statement
-    runs
-    once beforehand, and the compilations that it starts are awaited.
+    The statements are compiled into the loop of `timeit`, without an additional call. Each
+    statement runs once beforehand, and the compilations that it starts are awaited.
 
     Args:
         statements: Python source by name.

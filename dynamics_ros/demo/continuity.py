@@ -3,8 +3,7 @@
 """Intervals of outputs without a gap, in which an estimate can be judged.
 
 On an overloaded machine, joint states are lost or processed late. An observer that missed some
-needs
-time to settle again, and its estimates in the meantime are neither right nor wrong.
+needs time to settle again, and its estimates in the meantime are neither right nor wrong.
 """
 
 from __future__ import annotations

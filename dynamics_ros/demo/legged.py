@@ -55,8 +55,7 @@ class LeggedReport:
         samples: number of compared states.
         true_n, felt_n: true and estimated sum over the feet before the push.
         pushed_n: increase of the sum during the push, by constraint forces; the forces of the
-            observer
-            do not contain a push at the base.
+            observer do not contain a push at the base.
         push_n: downward component of the push.
         observer_error_percent, constraint_error_percent: RMS errors of the two estimates.
         contact_right_percent: share of samples and feet with the right contact state.

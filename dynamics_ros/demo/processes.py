@@ -86,8 +86,7 @@ class Children:
     """Context that ends all its child processes on exit, including exits by signals.
 
     Within the context, SIGINT and SIGTERM do not raise KeyboardInterrupt, which could be lost
-    inside the
-    middleware's code. ``check`` raises it instead.
+    inside the middleware's code. ``check`` raises it instead.
     """
 
     def __init__(self) -> None:

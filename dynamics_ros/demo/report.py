@@ -49,8 +49,7 @@ class Report:
         duration_s: duration of the round.
         joint_state_rate_hz: received joint states per second.
         pose_error_m, pose_error_rad: largest error of the published pose of the tool, relative to
-            the
-            pose of the simulator at the same stamp.
+            the pose of the simulator at the same stamp.
         gravity_torque_error_nm: largest error of the published gravity torques, relative to the
             gradient of the potential energy.
         push_true_n, push_estimated_n: magnitudes of the mean forces in steady state.

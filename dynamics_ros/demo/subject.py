@@ -83,9 +83,8 @@ class Subject:
         """Parameters of each node; the description reaches the nodes by its topic.
 
         Contact thresholds are relative to the push. Threshold and noise of the wrench estimate are
-        relative
-        to the size of the robot: a small arm has short levers, and its simulated sensors have no
-        noise.
+        relative to the size of the robot: a small arm has short levers, and its simulated sensors
+        have no noise.
         """
         J = self.robot.jacobian(self.posture, self.tool)
         torques = np.abs(J[:3].T @ self.force)

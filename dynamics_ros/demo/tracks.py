@@ -24,8 +24,7 @@ class Track(Generic[Value]):
     """The latest messages of a topic by stamp [ns], written by one thread and read by another.
 
     The writer may drop the oldest message during reading: methods that return several values work
-    on a
-    copy, and ``get`` of an earlier stamp may return None.
+    on a copy, and ``get`` of an earlier stamp may return None.
 
     Args:
         read: converts a received message to its value. It is called when a value is requested,
@@ -112,8 +111,7 @@ def pose_error(A: Array, B: Array) -> tuple[float, float]:
     """Distance [m] and angle [rad] between two poses (4, 4).
 
     The angle follows from |A - B| = 2 sqrt(2) sin(angle / 2); the arc cosine of the trace would
-    resolve
-    it to 1e-8 only.
+    resolve it to 1e-8 only.
     """
     chord = float(np.linalg.norm(A[:3, :3] - B[:3, :3])) / (2.0 * math.sqrt(2.0))
     return float(np.linalg.norm(A[:3, 3] - B[:3, 3])), 2.0 * math.asin(min(chord, 1.0))

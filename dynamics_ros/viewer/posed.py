@@ -119,8 +119,7 @@ class PosedRobot:
         """Name and pose (4, 4) of the frame whose origin was nearest to a point at a time.
 
         A message in the root frame about a moving robot, such as an arrow at its tool, is drawn in
-        this
-        frame, so it moves along with the robot until the next message.
+        this frame, so it moves along with the robot until the next message.
 
         Args:
             point: point (3) in the root frame [m].

@@ -41,8 +41,7 @@ class Scene:
     """A web page with a 3D scene.
 
     viser handles the input of the page in its own threads. ``later`` queues a call, and ``answer``
-    runs
-    the queued calls in the thread of the caller, so only one thread changes the scene.
+    runs the queued calls in the thread of the caller, so only one thread changes the scene.
 
     Attributes:
         port: port of the page.
