@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements against named peers: accuracy and speed, each peer run beside ours."""
+"""Benchmarks of accuracy and speed, with peer libraries in the same run."""

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks: speed, inverse kinematics and accuracy beside named peers in the same run."""
+"""Measure speed, inverse kinematics, estimation, control and accuracy, and compare with peers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from benchmarks.records import (
 )
 
 SUITES = {
-    'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
-    'ik': 'inverse kinematics: success, time, all branches, targets out of reach, tracking',
-    'estimation': 'contact forces beside the truth of a simulator; cost of a step',
-    'control': 'laws of control: cost in C and Python; stiffness, energy, collisions in MuJoCo',
+    'dynamics': 'time of kinematics and dynamics calls; start-up, memory, growth with joints',
+    'ik': 'inverse kinematics: success, time, all branches, unreachable targets, tracking',
+    'estimation': 'contact forces compared with the truth of a simulator; cost of a step',
+    'control': 'control laws: cost in C and Python; stiffness, energy, collisions in MuJoCo',
     'ros': 'the nodes on the middleware: cost, round trips, rates, services, start',
     'identification': 'masses and friction from recordings, real and simulated; planned motions',
     'recordings': 'recordings of a simulated fleet: speed, memory, workers, worn robots',
@@ -73,7 +73,7 @@ SuiteFunction = Callable[[argparse.Namespace], Iterator[Record]]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run suites; 1 when a result is wrong. A goal of speed that is not met is no error."""
+    """Run suites, and return 1 if a result is wrong; a missed goal of speed is not an error."""
     parser = _parser()
     options = parser.parse_args(arguments)
     unknown = set(options.suites) - set(SUITES)
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
         for record in suite(options):
             found.append(record)
             if name == 'accuracy':
-                continue  # thousands of figures: it prints a summary of its own
+                continue  # thousands of figures: the suite prints its own summary
             if len(found) == 1:
                 print_header()
             print_record(record)
@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _prepare_plots(parser: argparse.ArgumentParser, folder: Path) -> None:
-    """Refuse before hours of measurement what cannot be drawn."""
+    """Check that plots can be drawn, before hours of measurement."""
     if not plottable():
         parser.error('--plots needs matplotlib: pip install matplotlib')
     try:
@@ -123,47 +123,55 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f'suites:\n{suites}',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument('suites', nargs='*', metavar='suite', help='which to run; all by default')
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to this file')
+    parser.add_argument('suites', nargs='*', metavar='suite', help='suites to run (default: all)')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='file for the records as JSON')
     parser.add_argument(
-        '--markdown', type=Path, metavar='FILE', help='write the ratios as tables to this file'
+        '--markdown', type=Path, metavar='FILE', help='file for the ratios as Markdown tables'
     )
     parser.add_argument(
         '--plots',
         type=Path,
         metavar='FOLDER',
-        help='write a plot (PNG) of each suite there: ratios and goals',
+        help='folder for a plot (PNG) of the ratios and goals of each suite',
     )
-    parser.add_argument('--robot', default='', help='only robots whose name contains this')
-    parser.add_argument('--quick', action='store_true', help='a look, not a measurement')
+    parser.add_argument('--robot', default='', help='only robots whose name contains this text')
+    parser.add_argument('--quick', action='store_true', help='quick check instead of a measurement')
     parser.add_argument(
         '--peers',
         type=_peers,
         default=PEERS,
         metavar='NAMES',
-        help=f'comma-separated, or "none"; installed where they are missing: {", ".join(PEERS)}',
+        help='comma-separated peer libraries, or "none"; missing ones are installed '
+        f'(default: {",".join(PEERS)})',
     )
     parser.add_argument(
         '--part',
         action='append',
         choices=PARTS,
         metavar='NAME',
-        help=f'only this part of a suite; may be given again: {", ".join(PARTS)}',
+        help=f'only this part of a suite; repeatable: {", ".join(PARTS)}',
     )
     group = parser.add_argument_group('ik')
     group.add_argument(
-        '--targets', type=int, default=1000, help='of each robot; 10000 is the full protocol'
+        '--targets',
+        type=int,
+        default=1000,
+        help='targets of each robot; 10000 is the full protocol (default: %(default)s)',
     )
     group = parser.add_argument_group('ros')
     group.add_argument(
-        '--soak', type=float, default=2.0, metavar='MINUTES', help='of joint states at 1 kHz'
+        '--soak',
+        type=float,
+        default=2.0,
+        metavar='MINUTES',
+        help='duration of the soak test at 1 kHz [min] (default: %(default)s)',
     )
     group.add_argument(
         '--swap',
         type=float,
         default=0.0,
         metavar='SECONDS',
-        help='only a soak, in which the robot is replaced every so many seconds',
+        help='only a soak test in which the robot is replaced with this period [s]',
     )
     group = parser.add_argument_group('identification')
     group.add_argument(
@@ -171,15 +179,31 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=RECORDINGS,
         metavar='FOLDER',
-        help='of real arms; beside the repository by default (%(default)s)',
+        help='folder with recordings of real arms (default: %(default)s)',
     )
     group = parser.add_argument_group('recordings')
-    group.add_argument('--robots', type=int, default=20, help='of the simulated fleet')
-    group.add_argument('--bags', type=int, default=200, help='of all robots together')
-    group.add_argument('--seconds', type=float, default=20.0, help='of each bag')
+    group.add_argument(
+        '--robots',
+        type=int,
+        default=20,
+        help='robots of the simulated fleet (default: %(default)s)',
+    )
+    group.add_argument(
+        '--bags', type=int, default=200, help='bags of all robots together (default: %(default)s)'
+    )
+    group.add_argument(
+        '--seconds', type=float, default=20.0, help='duration of a bag [s] (default: %(default)s)'
+    )
     group = parser.add_argument_group('accuracy')
-    group.add_argument('--backend', default='python', choices=('python', 'llvm'))
-    group.add_argument('--states', type=int, default=2, help='random states of each robot')
+    group.add_argument(
+        '--backend',
+        default='python',
+        choices=('python', 'llvm'),
+        help='backend of the kernels (default: %(default)s)',
+    )
+    group.add_argument(
+        '--states', type=int, default=2, help='random states of each robot (default: %(default)s)'
+    )
     return parser
 
 
@@ -192,6 +216,6 @@ def _peers(text: str) -> tuple[str, ...]:
 
 
 if __name__ == '__main__':
-    # What robots are warned of is for their users, not for a table.
+    # Warnings about robots are for their users, not for a table.
     logging.getLogger('dynamics_ros').setLevel(logging.ERROR)
     sys.exit(main())

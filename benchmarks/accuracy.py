@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `accuracy`: the error of every quantity on every robot against Pinocchio.
+"""Suite `accuracy`: error of every quantity on every robot, relative to Pinocchio.
 
-Each URDF of example-robot-data, with a fixed and with a floating base, at random states. An error
-is relative to the largest entry of the quantity. A robot that cannot be compared is listed with
-the reason. With ``--backend llvm`` the machine code of every kernel that this takes is compared
-with its plain trace as well.
+Each URDF of example-robot-data is compared with a fixed and with a floating base, at random states.
+Errors are relative to the largest entry of a quantity. A robot that cannot be compared is listed
+with the reason. With ``--backend llvm`` the machine code of every used kernel is also compared with
+its plain trace.
 """
 
 from __future__ import annotations
@@ -27,25 +27,27 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, SingularError
 
 LIMIT = 1e-9
-"""Two double-precision algorithms agree to rounding; 1e-9 leaves room for ill conditioning."""
+"""Tolerance of double-precision algorithms, with a margin for ill-conditioned robots."""
 
 DERIVATIVE_LIMIT = 1e-7
-"""Derivatives of forward dynamics multiply by M^-1 twice: rounding grows with its condition."""
+"""Tolerance of derivatives of forward dynamics, which multiply by M^-1 twice."""
 
 MACHINE_CODE_LIMIT = 1e-12
-"""The same operations in the same order, but a*b + c may be rounded once instead of twice."""
+"""Tolerance of machine code: the same operations, but a*b + c may be rounded once instead of
+twice."""
 
 FRAMES = 8
-"""Frames of a robot whose Jacobians are compared, spread over the list; poses are all compared."""
+"""Number of frames of a robot whose Jacobians are compared; the poses of all frames are
+compared."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found on one robot.
+    """Result for one robot.
 
     Attributes:
-        records: the worst error of each quantity.
-        problem: why there is none; a refusal that says why is no failure.
+        records: largest error of each quantity.
+        problem: reason for missing records, which is not a failure.
     """
 
     records: list[Record]
@@ -53,7 +55,7 @@ class Outcome:
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Compare everything; a line for each robot, then a table of quantities."""
+    """Compare all robots; print a line for each, then a table of quantities."""
     states = 1 if options.quick else options.states
     records: list[Record] = []
     for path in all_urdfs():
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def compare(robot: Robot, peer: PinocchioPeer, seed: int) -> Iterator[tuple[str, float, float]]:
-    """Quantity, error and limit at one random state."""
+    """Quantity, error and tolerance at one random state."""
     rng = np.random.default_rng(seed)
     q = robot.random_configuration(rng)
     v, a, tau = rng.normal(size=(3, robot.nv))
@@ -127,7 +129,7 @@ def compare(robot: Robot, peer: PinocchioPeer, seed: int) -> Iterator[tuple[str,
 
 
 def compare_machine_code(robot: Robot, seed: int) -> Iterator[tuple[str, float, float]]:
-    """Quantity, error against the plain trace, and limit, of all kernels that have been used."""
+    """Quantity, error relative to the plain trace, and tolerance of all used kernels."""
     rng = np.random.default_rng(seed)
     for key in robot.kernels:
         name, options = key[:-1].split('(', 1)
@@ -144,7 +146,7 @@ def compare_machine_code(robot: Robot, seed: int) -> Iterator[tuple[str, float, 
         elements = [value for x in arguments for value in np.ravel(x).tolist()]
         wanted = np.array(kernel.trace.interpret(elements))
         if wanted.size:
-            # Relative to the largest entry, however small that is.
+            # Relative to the largest entry, even if it is small.
             scale = float(np.abs(wanted).max()) or 1.0
             error = float(np.abs(flat - wanted).max()) / scale
             yield f'{name.replace("_", " ")}, machine code', error, MACHINE_CODE_LIMIT
@@ -166,7 +168,7 @@ def _relative(ours: Array, theirs: Array) -> float:
 
 
 def measure(path: Path, root: str, backend: str, states: int) -> Outcome:
-    """All records of one file."""
+    """Compare one file."""
     text = path.read_text()
     try:
         robot = Robot.from_urdf(text, root, backend=backend)

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How cost grows with the number of joints, on chains without any special geometry.
+"""Growth of cost with the number of joints, on serial chains without special geometry.
 
-RNEA is linear in the joints; its derivatives are a matter of all pairs, a million operations
-for 100 joints.
+RNEA is linear in the number of joints. Its derivatives depend on all pairs of joints, with a
+million operations for 100 joints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST_DERIVATIVES = Goal(5.0, of='value')
 
 
 def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
-    """Time of RNEA and of its compilation per joint, and the exponents of their growth."""
+    """Time of RNEA and of its compilation per joint, and growth exponents."""
     lengths = LENGTHS[:3] if quick else LENGTHS
     ours, theirs, compiling = [], [], []
     for n in lengths:
@@ -68,7 +68,7 @@ def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
 
 
 def _derivatives(n: int, effort: Effort) -> Iterator[Record]:
-    """Time of the derivatives of RNEA, and the processor's from the call to the first of them."""
+    """Time of the derivatives of RNEA, and processor time until their first result."""
     text, name = generic_chain(n), f'chain of {n}'
     robot = Robot.from_urdf(text, backend='llvm')
     rng = np.random.default_rng(n)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics in contact and derivatives from Python, beside Pinocchio's ``constraintDynamics``."""
+"""Dynamics in contact and its derivatives, compared with Pinocchio's ``constraintDynamics``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from dynamics_ros.constraints import Contact, support_projector
 SUITE = 'dynamics'
 GOAL = Goal(1.0)
 AGREEMENT = 1e-7
-"""Relative: derivatives of a humanoid lose digits to the condition of its mass matrix."""
+"""Relative tolerance: derivatives of a humanoid lose digits to the condition of its mass matrix."""
 
 FEET = {
     'anymal': ('point', ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')),
     'talos_reduced': ('surface', ('left_sole_link', 'right_sole_link')),
 }
-"""Of each robot how its feet touch the ground."""
+"""Kind of contact and feet of each robot."""
 
 PIN = 'pin.constraintDynamics(model, data, q_p, v_p, tau_p, models, workspace)'
 
@@ -42,11 +42,11 @@ CASES = {
         None,
     ),
 }
-"""By case our statement and Pinocchio's; hybrid dynamics it does not have."""
+"""Our statement and Pinocchio's of each case; Pinocchio has no hybrid dynamics."""
 
 
 def run(subjects: Iterable[Subject], effort: Effort) -> Iterator[Record]:
-    """Time the robots that have feet."""
+    """Time the robots of `FEET`."""
     for subject in subjects:
         if subject.name in FEET:
             yield from _timed(subject, effort)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `control`: what a step of a controller costs and does to a robot; how fast the node is."""
+"""Suite `control`: cost of controllers, effect on a simulated arm, latency of the node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """The parts that are asked for, one after the other."""
+    """Run the selected parts."""
     for name, part in PARTS.items():
         if not options.part or name in options.part:
             yield from part(options)

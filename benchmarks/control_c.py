@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An exported kernel on its own: a C program that calls it a million times and counts."""
+"""Time of an exported kernel in a C program that calls it a million times."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ int main(void)
 
 
 class Timed(NamedTuple):
-    """What was counted.
+    """Measurements of the calls.
 
     Attributes:
-        mean: of all calls [s].
-        median: of means of a hundred calls, which says what a quiet core does [s].
-        worst: of all calls [s].
-        allocations: in all calls.
-        first: the first number of the first output.
+        mean: mean time of all calls [s].
+        median: median of means of a hundred calls, which approximates an idle core [s].
+        worst: longest call [s].
+        allocations: number of memory allocations in all calls.
+        first: first number of the first output.
     """
 
     mean: float
@@ -104,12 +104,12 @@ def timed(
 
     Args:
         robot, kernel: as for ``export_kernels``.
-        inputs: what it is called with.
-        outputs: how many numbers each output has.
-        calls: how often, a multiple of 100.
+        inputs: arguments of the calls.
+        outputs: size of each output.
+        calls: number of calls, a multiple of 100.
 
     Returns:
-        None where there is no C compiler.
+        The measurements; None without a C compiler.
     """
     if COMPILER is None:
         return None

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Time of a step of each law, in C and from Python, beside the same with Pinocchio and NumPy."""
+"""Time of a step of each control law, in C and from Python, compared with Pinocchio and NumPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dynamics_ros.demo.known_robots import LEGGED
 Array = NDArray[np.float64]
 
 SHARE = 0.3
-"""Of the time that the same takes with Pinocchio from Python."""
+"""Goal of the ratio to the time of Pinocchio from Python."""
 
 FEET = {
     'talos_reduced': (('left_sole_link', 'right_sole_link'), 'surface'),
@@ -41,11 +41,11 @@ FEET = {
 }
 
 AGREEMENT = 1e-6
-"""Relative; that of one of two ways to bound the task inertia included."""
+"""Relative tolerance, also for different methods to bound the task inertia."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Arms, then robots on their feet."""
+    """Measure the arms, then the legged robots."""
     for subject in SUBJECTS:
         if options.robot not in subject.name:
             continue
@@ -140,7 +140,7 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     contacts = [Contact(foot, kind) for foot in feet]
     rng = np.random.default_rng(0)
     q = robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv))
-    # Feet that do not slide: Pinocchio holds spatial accelerations, ours are those of points.
+    # Feet at rest: Pinocchio constrains spatial accelerations, ours are those of points.
     v = support_projector(robot, q, contacts) @ rng.normal(size=robot.nv)
     tau = rng.normal(size=robot.nv)
     a, _ = robot.constrained_forward_dynamics(q, v, tau, contacts)
@@ -179,7 +179,7 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
 def _whole_body(
     robot: Robot, feet: tuple[str, ...], options: argparse.Namespace
 ) -> Iterator[Record]:
-    """A robot on point feet: states around a stance, all feet down and a trot's pairs."""
+    """Times of a robot with point feet, for states around a stance on four and on two feet."""
     q = robot.neutral()
     q[7:] = [LEGGED['anymal'].stance.get(name, 0.0) for name in robot.joint_names]
     standing = StandingRobot(robot, feet)
@@ -208,14 +208,14 @@ def _whole_body(
 
 
 def _compiled(robot: Robot, *key: str) -> Any:
-    """The function of a kernel once it is machine code."""
+    """The function of a kernel after its compilation."""
     kernel = robot.kernel(*key)
     kernel.wait()
     return kernel.call
 
 
 def _agree(ours: Array, theirs: Array) -> None:
-    """Refuse to time what is not the same."""
+    """Raise an error if both results differ."""
     scale = max(1.0, float(np.abs(theirs).max()))
     if np.abs(ours - theirs).max() > AGREEMENT * scale:
         raise AssertionError(f'{ours} and {theirs} differ')

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From joint states at 1 kHz to the torques of impedance_controller_node, in separate processes.
+"""Latency from joint states at 1 kHz to torques of impedance_controller_node, between processes.
 
-A command says which state it answers: two pendulums beside the arm, which do not move its tool,
-swing as the states are counted, and the torques that carry them are in proportion to their angles.
+Two pendulums beside the arm, which do not move its tool, swing with the count of the states. The
+torques that carry them are proportional to their angles, so a command identifies its state.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ TOPIC = f'/{NODE}/joint_commands'
 KIND = 'std_msgs/Float64MultiArray'
 
 RATE = 1000.0
-"""Joint states a second."""
+"""Rate of the joint states [Hz]."""
 
 PATIENCE = 60.0
-"""s until a process that does nothing is given up."""
+"""Timeout for a process that does nothing [s]."""
 
 DRAWN = 10
-"""Last states, whose answers may be on their way when the joint states end."""
+"""Number of last states that are excluded, because their answers may arrive too late."""
 
 COUNTERS = 'counter_cosine', 'counter_sine'
-"""Joints that count states."""
+"""Names of the pendulum joints that count states."""
 
 READY = 100
-"""Commands after which the node is taken for ready."""
+"""Number of commands after which the node counts as ready."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Round trips of an arm that is held, and states without an answer."""
+    """Round trips of an arm that is held, and number of states without an answer."""
     try:
         import rclpy  # noqa: F401
     except ImportError:
@@ -77,16 +77,16 @@ def _record(case: str, value: Any, unit: str, goal: Goal | None = None) -> Recor
 def answers(
     sent: Sequence[int], came: Sequence[tuple[int, int]], cycle: int
 ) -> tuple[NDArray[np.float64], int]:
-    """Round trips of states, and how many are not answered.
+    """Round trips of states, and number of states without an answer.
 
     Args:
         sent: times of states [ns], ascending.
         came: times of commands [ns], and the number in its cycle of the state that each answers.
-            The first of several counts; the node sends more where joint states come late.
-        cycle: states after which numbers begin anew. None is answered later than that.
+            The first of several commands counts; the node sends more if joint states are late.
+        cycle: number of states in a cycle; answers have to arrive within a cycle.
 
     Returns:
-        (n) from each state to its answer [ns]; NaN of the states without one.
+        (n) time from each state to its answer [ns], NaN without an answer; number of such states.
     """
     trips = np.full(len(sent), np.nan)
     for at, number in came:
@@ -98,7 +98,7 @@ def answers(
 
 
 def with_counters(urdf: str, root: str) -> str:
-    """A description with two pendulums at its root link."""
+    """A description with two additional pendulums at its root link."""
     parts = [
         f'''<joint name="{name}" type="continuous"><parent link="{root}"/><child link="{name}_rod"/>
         <axis xyz="1 0 0"/><limit effort="10" velocity="1e6"/></joint>
@@ -114,7 +114,7 @@ def with_counters(urdf: str, root: str) -> str:
 def _measured(
     subject: Subject, folder: Path, seconds: float
 ) -> tuple[NDArray[np.float64], int, dict[str, NDArray[np.float64]]]:
-    """Round trips [us] of the states of so many seconds, how many were not answered, wake-ups."""
+    """Round trips [us], number of states without an answer, and lateness of sleeps."""
     import rclpy
     from rclpy.node import Node
     from rclpy.qos import QoSProfile
@@ -143,7 +143,7 @@ def _measured(
     )
     try:
         with _controller(subject, joints, folder):
-            # First until the node answers, which has to read a description and to compile.
+            # Wait for the first answers, because the node reads a description and compiles first.
             source = start('ros_source', str(folder), str(RATE), str(PATIENCE), str(stamps))
             while len(came) < READY and source.poll() is None:
                 _spin(executor, 0.05)
@@ -151,7 +151,7 @@ def _measured(
             source.kill()
             source.wait()
             came.clear()
-            # A collection of this process would count as a round trip.
+            # A garbage collection of this process would appear in round trips.
             gc.collect()
             gc.freeze()
             arguments = (str(folder), str(RATE), str(seconds), str(stamps))
@@ -167,7 +167,7 @@ def _measured(
         executor.shutdown()
         rclpy.shutdown()
     sent = np.fromfile(stamps, dtype=np.int64)
-    # The counters are the last joints, and torques the last that is in a message.
+    # The counters are the last joints, and torques are at the end of the message.
     told = [(at, number_of(*np.frombuffer(data[-16:], dtype=np.float64))) for at, data in came]
     trips, _ = answers(sent.tolist(), told, CYCLE)
     measured = trips[-round(seconds * RATE) : -DRAWN]
@@ -184,7 +184,7 @@ def _spin(executor: Any, seconds: float) -> None:
 def _controller(
     subject: Subject, joints: list[str], folder: Path
 ) -> Iterator[subprocess.Popen[str]]:
-    """The node, which holds the tool where it is."""
+    """Context with the node, which holds the tool at its pose."""
     import yaml
     from ament_index_python.packages import get_package_prefix
 
@@ -195,7 +195,7 @@ def _controller(
         'robot_description': with_counters(subject.urdf, subject.model.root_frame),
         'command_joints': joints,
         'frame': subject.frames[0],
-        # Counters are carried alone, without springs.
+        # The pendulums have no springs.
         'posture': {'stiffness': [5.0] * (len(joints) - len(COUNTERS)) + [0.0] * len(COUNTERS)},
         'autostart': True,
     }

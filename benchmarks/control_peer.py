@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of control as one would write them with Pinocchio and NumPy."""
+"""Control laws written with Pinocchio and NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class PinocchioController:
-    """An arm without mimic joints: Pinocchio's coordinates are ours."""
+    """Controllers of an arm without mimic joints, so that Pinocchio's coordinates are ours."""
 
     def __init__(self, urdf: str, frame: str) -> None:
         self.model = pin.buildModelFromXML(urdf)
@@ -28,7 +28,7 @@ class PinocchioController:
         self.efforts = self.model.upperEffortLimit
 
     def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
-        """M, C v + g, J and J-dot v, from one pass where that is possible."""
+        """M, C v + g, J and J-dot v, from one pass where possible."""
         model, data = self.model, self.data
         pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
         pin.updateFramePlacement(model, data, self.frame)
@@ -39,7 +39,7 @@ class PinocchioController:
         return np.triu(M) + np.triu(M, 1).T, h, J, bias
 
     def motion_torques(self, q: Array, v: Array, acceleration: Array) -> Array:
-        """J^T (Lambda w-dot + mu + p)."""
+        """Operational-space torques J^T (Lambda w-dot + mu + p)."""
         M, h, J, bias = self.dynamics(q, v)
         solved = np.linalg.solve(M, np.column_stack([J.T, h]))
         force = np.linalg.solve(J @ solved[:, :6], acceleration - bias + J @ solved[:, 6])
@@ -48,7 +48,7 @@ class PinocchioController:
     def impedance_law(
         self, q: Array, v: Array, target: ImpedanceTarget, gains: ImpedanceGains
     ) -> Array:
-        """What many controllers are: J^T (K e - D w) + C v + g, without null space and limits."""
+        """Bare impedance law J^T (K e - D w) + C v + g, without null space and limits."""
         pin.computeJointJacobians(self.model, self.data, q)
         pin.updateFramePlacement(self.model, self.data, self.frame)
         J = pin.getFrameJacobian(self.model, self.data, self.frame, ALIGNED)
@@ -68,11 +68,15 @@ class PinocchioController:
         memory: tuple[Array, Array, Array, float],
         interval: float,
     ) -> tuple[Array, tuple[Array, Array, Array, float]]:
-        """The whole step of ours, but for closed-loop force and what it does with bad numbers.
+        """A complete step of our controller, without force control and handling of invalid numbers.
 
         Args:
             q, v, target, gains, interval: as for ``ImpedanceController.step``.
-            memory: configuration, torques and working torques of the step before, and the tank.
+            memory: configuration, torques and working torques of the previous step, and tank
+                energy.
+
+        Returns:
+            Torques (nv), and the memory for the next step.
         """
         model, data = self.model, self.data
         joints = dict(zip(JOINT_GAINS, gains.joints, strict=True))
@@ -137,7 +141,7 @@ def _share(energy: float, horizon: float, working: Array, v: Array, a: Array) ->
 
 
 class PinocchioContacts:
-    """A robot whose feet are held, by Pinocchio's proximal solver of constrained dynamics."""
+    """A robot with constrained feet, by Pinocchio's proximal solver of constrained dynamics."""
 
     def __init__(self, urdf: str, feet: tuple[str, ...], kind: str) -> None:
         self.model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
@@ -158,7 +162,7 @@ class PinocchioContacts:
         pin.initConstraintDynamics(self.model, self.data, self.constraints, self.states)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Accelerations, in Pinocchio's coordinates."""
+        """Forward dynamics: accelerations in Pinocchio's coordinates."""
         return np.asarray(
             pin.constraintDynamics(
                 self.model, self.data, q, v, tau, self.constraints, self.states, self.solver

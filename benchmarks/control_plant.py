@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an impedance controller does to an arm in MuJoCo: stiffness, freedom, rates, energy, faults.
+"""Impedance control of an arm in MuJoCo: stiffness, null space, torque rates, energy, faults.
 
-Without MuJoCo this part is left out.
+This part is skipped without MuJoCo.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Array = NDArray[np.float64]
 PERIOD, SUBSTEPS = 1e-3, 4
 
 STIFFNESS = np.array([1500.0, 1000.0, 2000.0, 20.0, 15.0, 10.0])
-"""Without rotors a wrist has 1e-4 kg m^2: at 1 kHz it bears no stiffer springs against turning."""
+"""Stiffness of the tool [N/m, Nm/rad]: without rotors a wrist has 1e-4 kg m^2, which limits its
+rotational stiffness at 1 kHz."""
 
 POSTURE = {
     'panda': (0.1, -0.5, 0.2, -2.0, 0.3, 1.8, 0.4),
@@ -50,22 +51,22 @@ POSTURE = {
 }
 
 RATE = 1000.0
-"""Nm/s."""
+"""Largest torque rate [Nm/s]."""
 
 TANK = 2.0
-"""J."""
+"""Capacity of the energy tank [J]."""
 
 LEADING = 0.5
-"""s in which a posture is led to another one."""
+"""Duration of a smooth posture change [s]."""
 
 IDENTIFIED = 0.95
-"""Of the friction of the joints, what calibrate_robot is assumed to have found."""
+"""Share of the joint friction that is compensated, as after calibrate_robot."""
 
 SETS_OFF = 5e-3
-"""m that the tool has moved when it is said to move."""
+"""Displacement from which the tool counts as moving [m]."""
 
 GUIDED, HAND = 0.1, 500.0
-"""m/s at which a hand leads the tool, and Ns/m with which it keeps to that speed."""
+"""Speed at which a hand moves the tool [m/s], and damping with which it keeps that speed [Ns/m]."""
 
 Push = Callable[['Plant', float], Array]
 
@@ -74,12 +75,12 @@ class Plant:
     """An arm in MuJoCo, moved by torques that are held for a millisecond.
 
     Attributes:
-        robot: ours.
-        q, v: state.
-        given: work of the torques beside those of gravity [J].
+        robot: our model.
+        q, v: positions and velocities (nv).
+        given: work of the torques without gravity torques [J].
         steepest: largest torque rate [Nm/s].
         acting: flags that were set since the last reset of this set.
-        largest: largest torque over its limit.
+        largest: largest ratio of a torque to its limit.
     """
 
     def __init__(self, subject: Subject, energy: float = np.inf) -> None:
@@ -100,7 +101,7 @@ class Plant:
         self.place(self.home, energy)
 
     def place(self, q: Array, energy: float = np.inf) -> None:
-        """Rest at a configuration, held by gravity torques."""
+        """Place the arm at rest at a configuration (nq), held by gravity torques."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos = q[self._order]
         self.q, self.v = q.copy(), np.zeros(self.robot.nv)
@@ -117,7 +118,14 @@ class Plant:
         push: Array | Push | None = None,
         seen: Callable[[Array], Array] | None = None,
     ) -> Iterator[Plant]:
-        """Step by step; ``push`` is a wrench (6) on the tool, ``seen`` what is told of q and v."""
+        """Run the controller step by step.
+
+        Args:
+            target, gains: as for ``ImpedanceController.step``.
+            seconds: duration [s].
+            push: wrench (6) on the tool, or a function of the plant and the time [s].
+            seen: changes q and v before the controller gets them.
+        """
         for k in range(round(seconds / PERIOD)):
             wrench = push(self, k * PERIOD) if callable(push) else push
             q, v = (self.q, self.v) if seen is None else (seen(self.q), seen(self.v))
@@ -128,7 +136,7 @@ class Plant:
             yield self
 
     def advance(self, tau: Array, wrench: Array | None = None) -> None:
-        """One period under torques (nv) of a controller and a wrench (6) on the tool."""
+        """Advance by one period with controller torques (nv) and a wrench (6) on the tool."""
         robot = self.robot
         self.steepest = max(self.steepest, float(np.abs(tau - self.tau).max()) / PERIOD)
         self.largest = max(self.largest, float((np.abs(tau) / robot.effort_limits).max()))
@@ -139,7 +147,7 @@ class Plant:
         self.given += float((tau - carried) @ (self.q - before))
 
     def move(self, tau: Array) -> None:
-        """One period under torques (nv)."""
+        """Advance by one period with torques (nv)."""
         self.data.qfrc_applied[:] = tau[self._order]
         for _ in range(SUBSTEPS):
             mujoco.mj_step(self.model, self.data)
@@ -147,12 +155,12 @@ class Plant:
         self.q[self._order], self.v[self._order] = self.data.qpos, self.data.qvel
 
     def rub(self, coulomb: Array, viscous: Array) -> None:
-        """Give the joints friction (nv) [Nm, Nms/rad]."""
+        """Set the joint friction (nv) [Nm, Nms/rad]."""
         self.model.dof_frictionloss[:] = coulomb[self._order]
         self.model.dof_damping[:] = viscous[self._order]
 
     def settle(self, *arguments: Any, **options: Any) -> None:
-        """Run to the end."""
+        """Run to the end; arguments as for ``run``."""
         for _ in self.run(*arguments, **options):
             pass
 
@@ -168,7 +176,7 @@ class Plant:
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All measures on each arm with a posture."""
+    """Measure each arm of `POSTURE`."""
     if mujoco is None:
         print('plant is left out: MuJoCo is not installed')
         return
@@ -201,14 +209,14 @@ def _measures(plant: Plant, quick: bool) -> Iterator[Measure]:
 
 
 def stiffness_measures(plant: Plant) -> Iterator[Measure]:
-    """Displacements under a push along each axis: the compliance, column by column."""
+    """Stiffness error and cross-coupling, from displacements by a push along each axis."""
     gains, target = _gains(plant), plant.controller.target_at(plant.home)
     forces = np.repeat([5.0, 0.2], 3)
     compliance = np.empty((6, 6))
     for i in range(6):
         plant.place(plant.home)
         wrench = forces[i] * np.eye(6)[i]
-        # A step of torque on a wrist without rotor is more than rate limits let it answer.
+        # The rate limits could not follow a torque step on a wrist without rotor.
         plant.settle(target, gains, 4.0, lambda _, t, wrench=wrench: min(1.0, 2.0 * t) * wrench)
         moved = plant.pose[:3, 3] - target.pose[:3, 3]
         turn = plant.pose[:3, :3] @ target.pose[:3, :3].T
@@ -224,7 +232,7 @@ def stiffness_measures(plant: Plant) -> Iterator[Measure]:
 
 
 def freedom_measures(plant: Plant) -> Iterator[Measure]:
-    """The elbow goes to another posture, which jumps or is led there; the tool stays."""
+    """Motion of the tool while the posture changes in the null space, by a jump or smoothly."""
     target = plant.controller.target_at(plant.home)
     free = np.linalg.svd(plant.robot.jacobian(plant.home, plant.frame))[2][-1]
     plant.place(plant.home)
@@ -250,7 +258,7 @@ def _rates(plant: Plant) -> Iterator[Measure]:
     plant.settle(target, gains, 0.5)
     moved = float(np.linalg.norm(plant.pose[:3, 3] - target.pose[:3, 3]))
     yield 'activation at rest moves the tool', 1e3 * moved, 'mm', Goal(0.1, of='value')
-    # Rounding of a difference of two torques is all that may be above the limit.
+    # Tolerance for rounding of the difference of two torques.
     most = Goal(1.0 + 1e-9, of='value')
     yield 'torque rate over limit: activation', plant.steepest / RATE, '', most
     plant.settle(target, gains, 0.5, np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]))
@@ -266,7 +274,7 @@ def _rates(plant: Plant) -> Iterator[Measure]:
 
 
 def _energy(plant: Plant, seconds: float) -> Iterator[Measure]:
-    """Walls that come and go and gains that change at the worst moments, with and without tank."""
+    """Energy that walls and changing gains extract, with and without the energy tank."""
     goal = Goal(1.0, of='value')
     yield 'energy taken out over tank', energy_taken(plant, TANK, seconds) / TANK, '', goal
     without = energy_taken(plant, np.inf, seconds) / TANK
@@ -274,7 +282,7 @@ def _energy(plant: Plant, seconds: float) -> Iterator[Measure]:
 
 
 def energy_taken(plant: Plant, tank: float, seconds: float) -> float:
-    """The most that the torques have given by then, but those of gravity [J]; a full tank."""
+    """Largest energy from the torques without gravity torques, with a full tank [J]."""
     rng = np.random.default_rng(0)
     target = plant.controller.target_at(plant.home)
     options = {'energy_capacity': tank, 'joints': {'max_torque_rate': 5.0 * RATE}}
@@ -284,7 +292,7 @@ def energy_taken(plant: Plant, tank: float, seconds: float) -> float:
     wall, normal = 0.0, np.eye(3)[0]
 
     def push(now: Plant, _: float) -> Array:
-        """A wall of 5 kN/m, honey everywhere else, and a hand."""
+        """Wrench of a wall of 5 kN/m, a viscous field and a hand."""
         depth = wall - float(normal @ (now.pose[:3, 3] - target.pose[:3, 3]))
         speed = now.twist[:3]
         force = -8.0 * speed + hand
@@ -307,7 +315,7 @@ def energy_taken(plant: Plant, tank: float, seconds: float) -> float:
 
 
 def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
-    """A hand that leads the tool, friction compensated as it was identified."""
+    """Drift and forces of hand guiding, with compensation of the identified friction."""
     n = plant.robot.nv
     coulomb, viscous = np.where(np.arange(n) < 4, 0.5, 0.2), np.where(np.arange(n) < 4, 0.4, 0.1)
     plant.rub(coulomb, viscous)
@@ -324,7 +332,7 @@ def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
     arm = CompliantArm(plant.controller, settings)
 
     def led(duration: float, hand: Callable[[float], Array]) -> Iterator[tuple[float, Array]]:
-        """Time and force of a hand (3), step by step from rest."""
+        """Time [s] and hand force (3) [N], step by step from rest."""
         plant.place(plant.home)
         arm.forget()
         arm.start(plant.q, plant.v)
@@ -348,7 +356,7 @@ def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
                 break
         else:
             begin.append(np.inf)
-        # A hand that goes on at its speed, and asks whatever force that takes.
+        # A hand that keeps its speed with the required force.
         pulls = [
             float(force @ direction)
             for t, force in led(
@@ -364,7 +372,7 @@ def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
 
 
 def _faults(plant: Plant) -> Iterator[Measure]:
-    """Each fault while the arm moves: the flag that tells, and the largest torque of its limit."""
+    """Faults during motion: whether the flag is set, and the largest torque over its limit."""
     home = plant.controller.target_at(plant.home)
     away = home.pose.copy()
     away[:3, 3] += [0.1, 0.1, -0.1]

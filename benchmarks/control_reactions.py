@@ -1,9 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm that runs into a stiff wall in MuJoCo at 0.5 m/s, with and without a reaction.
+"""Collisions of an arm with a stiff wall at 0.5 m/s in MuJoCo, with and without a reaction.
 
-Contacts are detected as contact_node does it, from the torques of the motors. Without MuJoCo this
-part is left out.
+Contacts are detected from motor torques, as in contact_node. This part is skipped without MuJoCo.
 """
 
 from __future__ import annotations
@@ -37,29 +36,31 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 Array = NDArray[np.float64]
 
 SPEED, WAY = 0.5, 0.2
-"""m/s, and m to the wall: below the tool."""
+"""Speed [m/s]; distance of the wall below the tool [m]."""
 
 WALL, WALL_DAMPING = 2e4, 20.0
-"""N/m, Ns/m."""
+"""Stiffness [N/m] and damping [Ns/m] of the wall."""
 
 STIFFNESS, LEAD, RATE, THRESHOLD = 1000.0, 0.1, 2000.0, 5.0
-"""N/m and m of the springs that go on pushing, Nm/s, Nm of a collision."""
+"""Stiffness [N/m] and largest lead [m] of the springs that push on, largest torque rate [Nm/s],
+collision threshold [Nm]."""
 
 SECONDS, IMPACT = 1.5, 20
-"""s, and ms for which the first impact counts."""
+"""Duration [s]; duration of the first impact [ms]."""
 
 
 @dataclass
 class Collision:
-    """What came of one.
+    """Result of a collision.
 
     Attributes:
-        peak: largest force [N]; lasting: the same without the first impact.
-        after: force at the end [N].
-        touched, detected: in which cycle; NaN for never.
-        exact: when it would be detected by two messages if external torques were known exactly.
-        torques: (cycles, nv).
-        steepest: torque rate [Nm/s].
+        peak: largest force [N].
+        lasting: largest force after the first impact [N].
+        after: final force [N].
+        touched, detected: cycle of the touch and of the detection; NaN for never.
+        exact: cycle of the detection if external torques were known exactly.
+        torques: (cycles, nv) commanded torques [Nm].
+        steepest: largest torque rate [Nm/s].
     """
 
     peak: float
@@ -73,7 +74,7 @@ class Collision:
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Each strategy on each arm with a posture."""
+    """Measure each strategy on each arm of `POSTURE`."""
     if mujoco is None:
         print('reactions is left out: MuJoCo is not installed')
         return
@@ -109,7 +110,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             lasting = 100.0 * (1.0 - found.lasting / without.lasting)
             yield record(f'{strategy}: after the first 20 ms lower by', lasting, '%')
             goal = Goal(2.0, of='value')
-            # The runs are the same until then.
+            # Both runs are equal until the reaction.
             others = np.abs(found.torques - without.torques).max(axis=1) > 1e-9
             cycles = float(np.flatnonzero(others)[0]) - found.detected + 1.0
             yield record(f'{strategy}: other torques after detection', cycles, 'cycles', goal)
@@ -121,14 +122,14 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 def _collide(
     plant: Plant, strategy: str, unloads: float = math.inf, unbound: bool = False
 ) -> Collision:
-    """Run into the wall.
+    """Simulate a collision with the wall.
 
     Args:
         plant: the arm.
-        strategy: of the reaction; '' for none.
-        unloads: cycles after the touch from which torques are those of ``_unloading`` instead,
-            until the tool leaves the wall, which ends the run.
-        unbound: whether the arm goes on however fast it is.
+        strategy: strategy of the reaction; '' for none.
+        unloads: number of cycles after the touch from which ``_unloading`` gives the torques, until
+            the tool leaves the wall, which ends the run.
+        unbound: whether the speed of the arm is not limited.
     """
     robot, frame, home = plant.robot, plant.frame, plant.home
     plant.place(home)
@@ -192,12 +193,12 @@ def _collide(
 
 
 def _unloading(plant: Plant) -> Array:
-    """The torques (nv) that take the tool off the wall as fast as their rates and limits allow.
+    """Torques (nv) that remove the tool from the wall as fast as rates and limits allow.
 
-    Each joint's torque changes at its largest rate in the direction that accelerates the tool
-    upwards. Tool and wall are a mass on a spring, which answers a force in half a period from
-    then on by motion along it. So no other torques within these rates have a lower peak, as far
-    as inertia and Jacobian stay what they are during the blow.
+    Each torque changes at its largest rate in the direction that accelerates the tool upwards. Tool
+    and wall are a mass on a spring, whose response to a force is a motion along the force for half
+    a period. No other torques within these rates have a lower peak, as long as inertia and Jacobian
+    are constant during the impact.
     """
     robot = plant.robot
     lever = robot.jacobian(plant.q, plant.frame)[2]

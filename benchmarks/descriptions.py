@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""URDF text brought to a form that every peer can read and that means the same robot to all."""
+"""URDF texts that all peers can read and interpret in the same way."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ Element = ElementTree.Element
 SHAPES = ('visual', 'collision')
 
 PLACEHOLDER = 1e-5
-"""kg; links that weigh less are frames, and dynibo and MuJoCo refuse what is made up for them."""
+"""Mass [kg] below which a link is a frame with a placeholder inertia, which dynibo and MuJoCo
+reject."""
 
 
 def bare(path: Path, locked: Sequence[str] = ()) -> str:
-    """The robot without shapes, materials and extensions, with some joints fixed where they are.
+    """The robot without shapes, materials and extensions, with some joints fixed.
 
     Args:
         path: URDF file.
-        locked: joints that become fixed, at zero.
+        locked: joints to fix at zero.
     """
     root = _parsed(path)
     for joint in root.findall('joint'):
@@ -35,7 +36,7 @@ def bare(path: Path, locked: Sequence[str] = ()) -> str:
 
 
 def serial_chain(path: Path, base: str, tip: str) -> str:
-    """Only the links and joints from one link to another; joint names and limits stay."""
+    """The links and joints from one link to another, with unchanged names and limits."""
     root = _parsed(path)
     by_child = {_end(joint, 'child'): joint for joint in root.findall('joint')}
     joints: list[Element] = []
@@ -48,7 +49,7 @@ def serial_chain(path: Path, base: str, tip: str) -> str:
     chain = ElementTree.Element('robot', name=root.get('name', 'chain'))
     chain.extend(link for link in root.findall('link') if link.get('name') in links)
     for joint in joints:
-        # Soft limits are a matter of controllers; only some solvers look at them.
+        # Soft limits are for controllers, and only some solvers use them.
         for element in [*joint.findall('mimic'), *joint.findall('safety_controller')]:
             joint.remove(element)
         chain.append(joint)
@@ -56,7 +57,7 @@ def serial_chain(path: Path, base: str, tip: str) -> str:
 
 
 def generic_chain(joints: int) -> str:
-    """A serial arm of equal length but everywhere different axes, offsets and inertias."""
+    """A serial arm with equal link lengths but generic axes, offsets and inertias."""
     root = ElementTree.Element('robot', name=f'chain_{joints}')
     ElementTree.SubElement(root, 'link', name='link_0')
     for k in range(1, joints + 1):
@@ -84,7 +85,7 @@ def generic_chain(joints: int) -> str:
 
 
 def without_friction(text: str) -> str:
-    """The same robot with joints that turn without friction and damping."""
+    """The robot without friction and damping of its joints."""
     root = ElementTree.fromstring(text)
     for joint in root.findall('joint'):
         for element in joint.findall('dynamics'):
@@ -93,7 +94,7 @@ def without_friction(text: str) -> str:
 
 
 def for_mujoco(text: str) -> str:
-    """The same robot for MuJoCo, every link a body."""
+    """The robot for MuJoCo, with every link as a body."""
     root = ElementTree.fromstring(text)
     extension = ElementTree.SubElement(root, 'mujoco')
     ElementTree.SubElement(extension, 'compiler', fusestatic='false', discardvisual='true')
@@ -119,7 +120,7 @@ def _parsed(path: Path) -> Element:
 
 
 def _make_physical(inertial: Element) -> None:
-    """Repair the inertia of a frame that only has one because some parser wants it."""
+    """Set products of inertia of a placeholder inertia to zero."""
     mass, inertia = inertial.find('mass'), inertial.find('inertia')
     if mass is None or inertia is None or float(mass.get('value', '0')) > PLACEHOLDER:
         return

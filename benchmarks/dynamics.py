@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `dynamics`: time of a call from Python, NumPy in and out, beside Pinocchio and others.
+"""Suite `dynamics`: time of calls from Python with NumPy arrays, compared with other libraries.
 
-Statements of all libraries take turns in one loop; the median over the turns counts. Every library
-gets its arguments in its own conventions, made beforehand, and is asked first whether it agrees on
-the inverse dynamics of that state.
+Statements of all libraries are timed in one interleaved loop; the median counts. Arguments in the
+conventions of each library are prepared beforehand. Before timing, the inverse dynamics of all
+libraries are compared.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ SUITE = 'dynamics'
 STATES = 10_000
 BATCH_EFFORT = Effort(repeats=15, slice_seconds=0.0)
 WRITING = 'np.copyto(np.empty(shape), 1.0)'
-"""What the memory takes for an array like the result, with nothing computed: no call that gives its
-answer as an array of its own can be faster."""
+"""Lower bound of the time of a call that returns a new array: creating and filling the array."""
 AGREEMENT = 1e-9
-"""Relative; algorithms differ by rounding only, but MuJoCo normalizes and composes differently."""
+"""Relative tolerance: algorithms differ by rounding, MuJoCo also normalizes and composes
+differently."""
 
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
@@ -58,7 +58,7 @@ PARTS = (
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Measure everything that the options ask for."""
+    """Measure the selected parts."""
     subjects = [x for x in SUBJECTS if options.robot in x.name]
     effort = QUICK if options.quick else Effort()
     parts = options.part or PARTS
@@ -89,13 +89,13 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Bench:
-    """A robot with what all statements may name.
+    """A robot with the names that statements may use.
 
     Attributes:
-        subject: which robot.
-        robot: ours.
-        peers: the other libraries that can be asked.
-        names: what the statements use.
+        subject: the measured robot.
+        robot: our model.
+        peers: available peer libraries.
+        names: namespace of the statements.
     """
 
     subject: Subject
@@ -105,7 +105,7 @@ class Bench:
 
     @classmethod
     def of(cls, subject: Subject, wanted: set[str]) -> Bench:
-        """Load the robot into every library; one that refuses it is left out, saying why."""
+        """Load the robot into every library; skip a library that rejects it, with the reason."""
         text = bare(urdf_path(subject.name), subject.locked)
         robot = Robot.from_urdf(text, subject.root)
         rng = np.random.default_rng(0)
@@ -152,7 +152,7 @@ class Bench:
         return cls(subject, robot, frozenset(found), names)
 
     def calls(self, effort: Effort) -> Iterator[Record]:
-        """Every quantity of one state."""
+        """Time of every quantity of one state."""
         for case in CASES:
             statements = self._statements(case)
             seconds = interleaved(statements, self.names, effort)
@@ -184,7 +184,7 @@ class Bench:
             yield _with_peer(ours, peer, value, goals.get(peer))
 
     def batches(self, states: int) -> Iterator[Record]:
-        """Quantities of many states in one call, time of one state."""
+        """Time per state of quantities of many states in one call."""
         rng = np.random.default_rng(1)
         Q = np.array([self.robot.random_configuration(rng) for _ in range(states)])
         V, A = rng.normal(size=(2, states, self.robot.nv))
@@ -212,7 +212,7 @@ class Bench:
         yield self.single_precision(names, states)
 
     def single_precision(self, names: dict[str, Any], states: int) -> Record:
-        """Inverse dynamics of many states in float32, beside that in float64, both into arrays."""
+        """Inverse dynamics of many states in float32 and float64, both into existing arrays."""
         kernel = self.robot.kernel('inverse_dynamics')
         doubles = [names[x] for x in ('Q', 'V', 'A')]
         singles = [x.astype(np.float32) for x in doubles]
@@ -229,7 +229,7 @@ class Bench:
         return _with_peer(record, 'float64', micros['float64'], SINGLE_PRECISION)
 
     def plain_python(self, effort: Effort) -> Iterator[Record]:
-        """The trace as plain Python, as where there is no llvmlite."""
+        """Time of RNEA by the plain Python trace, as without llvmlite."""
         names = self.names | {'robot': Robot(self.robot.model, backend='python')}
         seconds = interleaved({'ours': CASES[0].ours}, names, effort)
         value = 1e6 * seconds['ours']
@@ -241,7 +241,7 @@ def _with_peer(ours: Record, peer: str, value: float, goal: Any) -> Record:
 
 
 def _agree(peer: str, subject: Subject, theirs: Array, ours: Array) -> None:
-    """Stop where a library computes another robot or another state."""
+    """End the program if a library computes another robot or another state."""
     error = float(np.abs(theirs - ours).max()) / max(1.0, float(np.abs(ours).max()))
     if not error <= AGREEMENT:
         raise SystemExit(f'{peer} disagrees on {subject.name}: relative error {error:.1e}')

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the suite `dynamics` measures, as the statements that are timed.
+"""Cases of the suite `dynamics`: the statements that are timed.
 
-In each statement ``robot`` is ours at the state q, v, a; ``pin``, ``model`` and ``data`` are
-Pinocchio's with its own q_p, v_p, a_p, and ``dyn`` is dynibo's robot with its arguments ``base``
-(left out for a fixed root), q_d, v_d, a_d; ``mj`` is MuJoCo's with q_m, v_m, a_m.
+In each statement, ``robot`` is our robot at the state q, v, a; ``pin``, ``model`` and ``data`` are
+Pinocchio's with its own q_p, v_p, a_p; ``dyn`` is dynibo's robot with its arguments ``base`` (left
+out for a fixed root), q_d, v_d, a_d; ``mj`` is MuJoCo's with q_m, v_m, a_m.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Case:
     """One quantity.
 
     Attributes:
-        name: what the table calls it.
-        goal: of the ratio to Pinocchio.
+        name: name in the tables.
+        goal: goal of the ratio to Pinocchio.
         ours: our statement.
-        pin: ways to have it from Pinocchio; the fastest one is the peer.
-        unread: the same without taking the answer out of Pinocchio's data, where that is a step of
-            its own: harder on us than what was asked for.
-        dynibo, mujoco: statements of theirs, where they have it.
+        pin: equivalent statements for Pinocchio, of which the fastest is the peer.
+        unread: statement without reading the result from Pinocchio's data, if that is a separate
+            step; a harder comparison.
+        dynibo, mujoco: statements of other libraries, if they have the quantity.
     """
 
     name: str

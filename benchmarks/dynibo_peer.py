@@ -1,8 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynibo (Rust) on the same robot: its arguments made of ours, beforehand.
+"""dynibo (Rust) as a peer: the same robot, with arguments converted beforehand.
 
-Angular before linear; base velocity and acceleration in world axes; its gravity is 9.80665.
+dynibo's 6-vectors are angular first; base velocity and acceleration are in world axes; its gravity
+is 9.80665 m/s^2.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.80665)
 
 STEP = 0.1
-"""rad; a joint is recognized by the links that it moves when it turns so far."""
+"""Joint step by which the links that a joint moves are recognized [rad]."""
 
 
 class DyniboPeer:
-    """dynibo's model at one state, for fixed and floating roots alike.
+    """dynibo's model at one state, with a fixed or floating root.
 
     Attributes:
-        robot: its Robot or FloatingRobot.
-        base: what its calls take before q: nothing, or its BaseState.
-        q, v, a: of the joints.
-        joints: for each of its joints the index of ours among the joints.
-        link: its number of the frame.
+        robot: dynibo's Robot or FloatingRobot.
+        base: arguments of its calls before q: nothing, or a BaseState.
+        q, v, a: joint positions, velocities, accelerations in its order.
+        joints: index of our joint for each of its joints.
+        link: dynibo's index of the frame.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class DyniboPeer:
         """Load the robot.
 
         Raises:
-            Exception: of dynibo's own, where it refuses the robot.
+            Exception: any exception of dynibo, if it rejects the robot.
         """
         import dynibo
 
@@ -68,7 +69,7 @@ class DyniboPeer:
         self.q, self.v, self.a = q[self.joints], v[self.joints], a[self.joints]
 
     def _matched(self, ours: Robot, q: Array) -> list[int]:
-        """It does not name its joints: they are told by the links that they move."""
+        """Match dynibo's joints, which have no names, by the links that they move."""
         frames = [i for i, frame in enumerate(ours.frame_names) if frame != 'world']
         links = [self.robot.link_id(ours.frame_names[i]) for i in frames]
 
@@ -97,7 +98,7 @@ class DyniboPeer:
         return joints
 
     def joint_torques(self) -> Array:
-        """Inverse dynamics of the joints, in our order, without the base."""
+        """Inverse dynamics at the state: torques of the joints in our order, without the base."""
         tau = self.robot.inverse_dynamics(*self.base, self.q, self.v, self.a)
         result = np.empty(len(self.joints))
         result[self.joints] = np.asarray(tau)[-len(self.joints) :]
@@ -105,7 +106,7 @@ class DyniboPeer:
 
 
 def rotation_matrix(quaternion: Array) -> Array:
-    """(3, 3) of a unit quaternion (x, y, z, w)."""
+    """Rotation matrix (3, 3) of a unit quaternion (x, y, z, w)."""
     x, y, z, w = quaternion
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + 2.0 * w * K + 2.0 * K @ K)

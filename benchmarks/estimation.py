@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `estimation`: what is felt beside what truly acts, in MuJoCo, and what a step costs.
+"""Suite `estimation`: estimates compared with true values in MuJoCo, and cost of a step.
 
-Each part is a function of the options that yields records; a new part is added to `PARTS`.
+Each part is a function of the options that yields records; `PARTS` lists the parts.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ PARTS: tuple[Callable[[argparse.Namespace], Iterator[Record]], ...] = (
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All parts, one after the other."""
+    """Run all parts."""
     for part in PARTS:
         yield from part(options)

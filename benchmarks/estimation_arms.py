@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes of known size on panda and xarm7: force, lag, noise, detection, false alarms, model error.
+"""Pushes on panda and xarm7: force, lag, noise, detection, false alarms, model errors.
 
-The estimators are those of contact_node at its default parameters, except where a row says so; they
-are told the noise that there is, since thresholds and covariance follow from it.
+The estimators are those of contact_node with default parameters unless a row says otherwise. Their
+noise parameters are the actual noise, from which thresholds and covariances follow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Push = Callable[[float], Array]
 
 PUSH = 10.0
-"""N."""
+"""Size of the push [N]."""
 
 NOTHING = np.zeros(3)
 
@@ -40,28 +40,28 @@ CENTRES = {
     'panda': (0.3, -0.5, 0.2, -2.0, 0.4, 1.6, 0.8),
     'xarm7': (0.3, 0.2, -0.2, 1.0, 0.3, 1.2, 0.3),
 }
-"""Postures [rad] around which no direction is near singular."""
+"""Postures without nearby singularities [rad]."""
 
 AMPLITUDE = (0.6, 0.35, 0.4, 0.35, 0.5, 0.4, 0.6)
-"""rad, at"""
+"""Amplitudes of the fast motion [rad]."""
 
 FREQUENCY = (0.5, 0.6, 0.7, 0.55, 0.8, 0.9, 0.75)
-"""Hz: up to 3 rad/s, faster than panda's limits allow."""
+"""Frequencies of the fast motion [Hz]: up to 3 rad/s, more than panda's limits."""
 
 SETTLED = 1.5
-"""s; by then the motion is at full size and the observer has settled."""
+"""Time after which the motion has its full amplitude and the observer has settled [s]."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of what is reported [rad, rad/s, Nm]."""
+    """Standard deviations of reported values [rad, rad/s, Nm]."""
 
     position: float = 1e-5
     velocity: float = 1e-3
     effort: float = 0.05
 
     def of(self, sample: Sample, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """The sample as it is reported."""
+        """Reported q, v and effort of a sample, with noise."""
         size = len(sample.v)
         return (
             sample.q + self.position * rng.normal(size=size),
@@ -75,7 +75,7 @@ NOISE = Noise()
 
 
 class Setting:
-    """An arm in its world, and how it can stand and move."""
+    """A simulated arm with a posture and a fast motion."""
 
     def __init__(self, name: str, faults: Faults | None = None) -> None:
         subject = next(subject for subject in SUBJECTS if subject.name == name)
@@ -88,7 +88,7 @@ class Setting:
     def pipeline(
         self, noise: Noise, *, sampling: str = 'interval', exact_model: bool = False
     ) -> ContactPipeline:
-        """The estimators of contact_node, told the noise, and whether the model is exact."""
+        """The estimators of contact_node for a noise, and optionally for an exact model."""
         defaults = ContactParameters()
         effort = replace(
             defaults.effort,
@@ -97,7 +97,7 @@ class Setting:
             velocity_noise=(noise.velocity,),
             model_error=(1e-6,) if exact_model else defaults.effort.model_error,
         )
-        # The world's pushes have the axes of the root.
+        # The pushes of the simulation are in root axes.
         wrench = replace(defaults.wrench, expressed_in=self.arm.robot.root_frame)
         values = replace(defaults, frames=(self.arm.frame,), effort=effort, wrench=wrench)
         pipeline = ContactPipeline(self.arm.robot, values, self.arm.frame)
@@ -107,7 +107,7 @@ class Setting:
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows of the arms."""
+    """Records of the arms."""
     for name in CENTRES:
         if options.robot not in name:
             continue
@@ -121,23 +121,23 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def state_of(sample: Sample, reported: tuple[Array, Array, Array]) -> RobotState:
-    """The state that a node has of a sample."""
+    """The robot state of a sample with reported values."""
     return RobotState(sample.stamp, *reported, (), (), (), np.zeros(len(sample.v), dtype=bool))
 
 
 def constant(direction: tuple[float, float, float], begin: float) -> Push:
-    """A push from a time on."""
+    """A constant push from a time on."""
     force = PUSH * np.array(direction) / np.linalg.norm(direction)
     return lambda t: force if t >= begin else NOTHING
 
 
 def lagged(samples: list[Sample], gain: float) -> Array:
-    """(n, nv) the external torques behind a filter of this gain, exactly, from zero on."""
+    """(n, nv) external torques after an exact first-order filter of this gain, from zero on."""
     decay = np.exp(-gain * PERIOD)
     state = np.zeros_like(samples[0].external)
     result = [state]
     for before, now in pairwise(samples):
-        # The push is switched with a sample: it acts on what comes after that one.
+        # A push that changes at a sample acts after that sample.
         switched = (before.force != now.force).any()
         mean = before.external if switched else 0.5 * (before.external + now.external)
         state = mean + decay * (state - mean)
@@ -158,7 +158,7 @@ def _at_rest(setting: Setting) -> Iterator[Record]:
 
 
 def _in_motion(setting: Setting) -> Iterator[Record]:
-    """Lag and what is left beyond it, for a torque that is held and for one that is sensed."""
+    """Lag, and RMS beyond it, for held and for sensed torques."""
     push = constant((0.6, -0.5, 0.62), 0.0)
     for sampling, words in (('interval', 'commanded'), ('instant', 'sensed')):
         samples = list(setting.arm.run(5.0, setting.fast, push, held=sampling == 'interval'))
@@ -179,7 +179,7 @@ def _in_motion(setting: Setting) -> Iterator[Record]:
 
 
 def _fitted_gain(samples: list[Sample], felt: Array, late: slice) -> float:
-    """The gain of the first-order filter that makes what is felt of the truth."""
+    """Gain of the first-order filter of the true torques that fits the estimate best."""
 
     def squares(gain: float) -> float:
         return float(np.square((felt - lagged(samples, gain))[late]).sum())
@@ -191,9 +191,9 @@ def _fitted_gain(samples: list[Sample], felt: Array, late: slice) -> float:
 
 
 def _with_noise(setting: Setting, quick: bool) -> Iterator[Record]:
-    """A push in the noisy motion: force beyond the lag, and whether its covariance is true.
+    """A push in the noisy motion: force error beyond the lag, and consistency of its covariance.
 
-    The covariance is to be that of the noise, so it is told that there is no other error.
+    The covariance has to be that of the noise, so ``effort.model_error`` is almost zero.
     """
     rng = np.random.default_rng(1)
     duration = 5.0 if quick else 60.0
@@ -203,7 +203,7 @@ def _with_noise(setting: Setting, quick: bool) -> Iterator[Record]:
     truth = lagged(samples, gain)
     ideal = WrenchEstimator(setting.arm.robot, setting.arm.frame)
     errors, normalised = [], []
-    # What remains of one sample's noise after five time constants is nothing to speak of.
+    # After five time constants, the noise of two samples is practically independent.
     apart = round(5.0 / gain / PERIOD)
     for k, sample in enumerate(samples):
         state = state_of(sample, NOISE.of(sample, rng))
@@ -241,11 +241,11 @@ def _detection(setting: Setting, quick: bool) -> Iterator[Record]:
 
 
 def _detection_times(setting: Setting, pushes: int, noise: Noise, told: Noise) -> list[float]:
-    """ms of each push; infinite for one that is not found while it lasts."""
+    """Detection times of the pushes [ms]; infinite if a push is not detected while it lasts."""
     rng = np.random.default_rng(2)
     directions = rng.normal(size=(pushes, 3))
     directions *= PUSH / np.linalg.norm(directions, axis=1)[:, np.newaxis]
-    # At rest for half a second, then each push for 0.1 s of every half second.
+    # Rest for half a second, then a push of 0.1 s in every half second.
     rhythm, lasting = 500, 100
 
     def phase(t: float) -> tuple[int, int]:
@@ -268,13 +268,13 @@ def _detection_times(setting: Setting, pushes: int, noise: Noise, told: Noise) -
         if external is None or index < 0 or rest >= lasting:
             continue
         if external.report.state is not ContactState.NONE:
-            # The first sample of a push is taken before it has acted: it counts as time 0.
+            # The first sample of a push is taken before the push acts: it counts as time 0.
             times[index] = min(times[index], 1e3 * PERIOD * rest)
     return times
 
 
 def _false_alarms(setting: Setting, quick: bool) -> Iterator[Record]:
-    """Contacts that are reported in a noisy motion without any."""
+    """Number of reported contacts in a noisy motion without contact."""
     rng = np.random.default_rng(3)
     minutes = 0.1 if quick else 10.0
     pipeline = setting.pipeline(NOISE)
@@ -289,7 +289,7 @@ def _false_alarms(setting: Setting, quick: bool) -> Iterator[Record]:
 
 
 def _model_error(name: str, quick: bool) -> Iterator[Record]:
-    """A push at rest, and free motion, of a robot that is not as described; then after a tare."""
+    """A push at rest, and free motion, of a robot that differs from its description; also tared."""
     wrong = (
         (Faults(mass=1.1), 'masses +10 %'),
         (Faults(mass=0.9), 'masses -10 %'),
@@ -300,7 +300,7 @@ def _model_error(name: str, quick: bool) -> Iterator[Record]:
         tare = np.zeros(setting.arm.robot.nv)
         for tared in (False, True):
             pipeline = setting.pipeline(NONE)
-            # At rest until the tare is taken, then pushed.
+            # At rest until the tare, then pushed.
             push = constant((0.6, -0.5, 0.62), 2.0)
             for sample in setting.arm.run(2.5, setting.still, push):
                 state = state_of(sample, (sample.q, sample.v, sample.effort))
@@ -324,7 +324,7 @@ def _model_error(name: str, quick: bool) -> Iterator[Record]:
 
 
 def _forces(pipeline: ContactPipeline, samples: list[Sample], torques: Array) -> Array:
-    """(n, 3) the forces of external torques."""
+    """(n, 3) estimated forces for external torques (n, nv)."""
     return np.array(
         [
             pipeline.wrenches(state_of(s, (s.q, s.v, s.effort)), torque)[0].wrench[:3]
@@ -334,7 +334,7 @@ def _forces(pipeline: ContactPipeline, samples: list[Sample], torques: Array) ->
 
 
 def _rms(vectors: Any) -> float:
-    """Root of the mean square length."""
+    """Root mean square of the norms of vectors (n, 3)."""
     return float(np.sqrt(np.mean(np.sum(np.square(vectors), axis=1))))
 
 

@@ -1,16 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes on every link of panda and xarm7: is the link right, and how far off is the point?
+"""Pushes on every link of panda and xarm7: identified link, and error of the contact point.
 
-MuJoCo knows the truth: the arm stands under joint control, a force of 10 N acts at a random point
-of the surface that can be reached from outside, up to the friction of 0.3 off the normal, and the
-torques that are reported go through the observer of contact_node at its defaults.
+MuJoCo provides the true values: the arm stands under joint control, and a force of 10 N acts at a
+random surface point that can be reached from outside, inclined to the normal by friction of up to
+0.3. The reported torques pass the observer of contact_node with default parameters.
 
-What can be found at all follows from the model and the push, not from what was found. A link is
-observable when three joints or more move it and the last of them feels the push above its contact
-threshold: with fewer joints, or along that axis, a push on a neighbour gives the same torques. A
-point counts where the estimate itself states a deviation of less than 3 cm; the rows also say how
-many pushes that leaves out, and what the median is with all of them.
+Whether a push is observable follows from the model and the push only: three joints or more have to
+move the link, and the last of them must have a torque above its contact threshold. Otherwise a push
+on an adjacent link has the same torques. A point counts if the estimate states a deviation below 3
+cm; other rows give the share of such points, and the median error of all points.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ PUSH, FRICTION = 10.0, 0.3
 
 LEAST_JOINTS = 3
 KNOWN = 0.03
-"""m."""
+"""Deviation below which a point counts as known [m]."""
 
 CLEAR = 0.15
-"""m in front of a point that are free of the robot when it can be pushed."""
+"""Free distance in front of a point from which it can be pushed [m]."""
 
 BEGIN, HOLD = 0.1, 0.35
-"""s at which a push begins, and at which it is looked at: more than ten time constants later."""
+"""Start of a push, and time of its evaluation, more than ten time constants later [s]."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows of the contacts."""
-    # The meshes of example-robot-data are a package in the sense of package://.
+    """Records of the contacts."""
+    # The meshes of example-robot-data are found as an ament package by package:// URLs.
     os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
         filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
     )
@@ -60,13 +59,13 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 class _Pushed(PushedArm):
-    """The same arm, pushed at any point of any link."""
+    """A simulated arm that is pushed at any point of any link."""
 
     body_name = ''
     point: Array = np.zeros(3)
 
     def _apply(self, force: Array) -> None:
-        """The force (in the axes of the link) at the point of the link."""
+        """Apply the force (in link axes) at the point of the link."""
         if force.any():
             mujoco.mj_kinematics(self.model, self.data)
             mujoco.mj_comPos(self.model, self.data)
@@ -85,14 +84,14 @@ class _Pushed(PushedArm):
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of a push.
+    """Result of a push.
 
     Attributes:
-        link: that was pushed.
-        observable: whether it could be told, by the model.
-        right: whether the link was found.
-        error: of the point [m]; NaN on a wrong link.
-        known: whether the estimate says that it knows the point.
+        link: pushed link.
+        observable: whether the push is observable according to the model.
+        right: whether the estimated link is right.
+        error: error of the point [m]; NaN on a wrong link.
+        known: whether the estimate states that the point is known.
     """
 
     link: str
@@ -172,7 +171,7 @@ def _push(
     locator = ContactLocator(robot, surfaces, noise=deviations)
     found = locator.locate(state.q, external.values)
     assert found is not None
-    # By the model and the push alone.
+    # True torques of the push, by the model.
     body = robot.model.frame(link).body
     own = robot.model.joints[body].v_indices[0]
     truth = robot.jacobian(q, link, 'local').T @ np.concatenate([force, np.cross(point, force)])
@@ -191,7 +190,7 @@ def _error(found: ContactLocation, link: str, point: Array) -> float:
 
 
 def _random_point(triangles: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """A point on the surface, uniform by area, and the outward normal there."""
+    """A random surface point, uniform by area, and the outward normal there."""
     doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     areas = np.linalg.norm(doubled, axis=1)
     index = rng.choice(len(areas), p=areas / areas.sum())
@@ -205,7 +204,7 @@ def _random_point(triangles: Array, rng: np.random.Generator) -> tuple[Array, Ar
 def _free(
     robot: Robot, q: Array, link: str, point: Array, away: Array, triangles: dict[str, Array]
 ) -> bool:
-    """Whether a pusher comes to the point along a straight line without going through the robot."""
+    """Whether a straight line to the point from outside does not intersect the robot."""
     X = robot.forward_kinematics(q, link)
     origin, direction = X[:3, :3] @ point + X[:3, 3], X[:3, :3] @ away
     for name, shape in triangles.items():
@@ -216,7 +215,7 @@ def _free(
 
 
 def _hit(origin: Array, direction: Array, triangles: Array) -> bool:
-    """Whether a ray meets a triangle within `CLEAR`: a solve for its barycentric coordinates."""
+    """Whether a ray intersects a triangle within `CLEAR`, by barycentric coordinates."""
     edges = np.stack(
         [
             triangles[:, 1] - triangles[:, 0],
@@ -229,5 +228,5 @@ def _hit(origin: Array, direction: Array, triangles: Array) -> bool:
     solved = np.linalg.solve(edges[crossed], (origin - triangles[crossed, 0])[..., np.newaxis])
     u, v, distance = solved[..., 0].T
     inside = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0)
-    # From a millimetre on: the point's own triangle does not count.
+    # From a millimetre on, which excludes the triangle of the point itself.
     return bool(np.any(inside & (distance > 1e-3) & (distance < CLEAR)))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Time of one step, observer and wrench, beside the same written with Pinocchio and NumPy."""
+"""Time of one step of observer and wrench, compared with Pinocchio and NumPy."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from dynamics_ros.estimation import MomentumObserver, WrenchEstimator
 Array = NDArray[np.float64]
 
 GAIN, NOISE, LENGTH, THRESHOLD, PRIOR = 75.0, 0.1, 0.3, 0.02, 100.0
-"""The defaults of ours [1/s, Nm, m, Nm per N, N]."""
+"""Defaults of our estimators [1/s, Nm, m, Nm per N, N]."""
 
 COST = Goal(10.0, of='value')
 SHARE = Goal(0.25)
 
 AGREEMENT = 1e-8
-"""Relative; two ways of rounding."""
+"""Relative tolerance for different rounding."""
 
 
 class Peer:
-    """Momentum observer and wrench as one would write them with Pinocchio and NumPy.
+    """Momentum observer and wrench estimate, written with Pinocchio and NumPy.
 
-    The same results: external torques; wrench, its covariance, singular values, whether degraded.
+    The results are the same as ours: external torques; wrench, covariance, singular values,
+    degraded.
     """
 
     def __init__(self, urdf: str, frame: str) -> None:
@@ -49,7 +50,7 @@ class Peer:
         self.sampled: Any = None
 
     def observe(self, stamp: int, q: Array, v: Array, tau: Array) -> Array:
-        """The external torques after a sample."""
+        """External torques (nv) after a sample."""
         model, data = self.model, self.data
         M = pin.crba(model, data, q, pin.Convention.WORLD)
         M = np.triu(M) + np.triu(M, 1).T
@@ -65,7 +66,7 @@ class Peer:
         return self.external
 
     def wrench(self, q: Array, external: Array) -> tuple[Array, Array, Array, bool]:
-        """Wrench, covariance, singular values, degraded."""
+        """Wrench (6), covariance (6, 6), singular values, and whether the estimate is degraded."""
         J = pin.computeFrameJacobian(
             self.model, self.data, q, self.frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         )
@@ -78,7 +79,7 @@ class Peer:
         return self.units * w, (scaled * variance) @ scaled.T, s, bool(missing.any())
 
     def plain_wrench(self, q: Array, external: Array) -> Array:
-        """The wrench alone, by normal equations: what is left when nothing else is asked for."""
+        """Wrench (6) by normal equations, without covariance and singular values."""
         J = pin.computeFrameJacobian(
             self.model, self.data, q, self.frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         )
@@ -86,7 +87,7 @@ class Peer:
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Observer, wrench and both on panda and xarm7."""
+    """Time of the observer, and of observer and wrench, on panda and xarm7."""
     for subject in SUBJECTS:
         if subject.root != 'fixed' or options.robot not in subject.name:
             continue
@@ -152,7 +153,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _compare(names: dict[str, Any]) -> None:
-    """Both compute the same.
+    """Check that both compute the same.
 
     Raises:
         ValueError: they do not.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Four feet of anymal in MuJoCo, standing and trotting in place: force and contact state."""
+"""Foot contacts of ANYmal in MuJoCo, standing and trotting in place: forces and contact states."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dynamics_ros.estimation import FootContactEstimator, MomentumObserver
 Array = NDArray[np.float64]
 
 GAIN = {NONE: 500.0, NOISE: 200.0}
-"""1/s of the observer: a foot that touches down is felt within 2 ms, and noise grows with it."""
+"""Gain of the observer [1/s]: touch-down is detected within 2 ms; noise grows with the gain."""
 
 EFFORT_NOISE = {NONE: 0.05, NOISE: 2.0}
-"""Nm: of an external torque at that gain; most of it comes of the noise of the base's velocity."""
+"""Noise of an external torque at that gain [Nm], mostly due to the noise of the base velocity."""
 
 TOUCHES = 1.0
-"""N of truth from which a foot is in contact."""
+"""True vertical force from which a foot is in contact [N]."""
 
 BEGIN = 0.2
-"""s until what is felt counts."""
+"""Settling time that is excluded [s]."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows of the feet."""
+    """Records of the feet."""
     if options.robot not in 'anymal':
         return
     quadruped = Quadruped()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scatter and delay of each kind of observer, for velocities as noisy as stated, and otherwise."""
+"""Noise and delay of each kind of observer, for velocity noise as configured and otherwise."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ KINDS = ('momentum', 'momentum_second_order', 'kalman')
 FACTORS = (0.2, 1.0, 5.0)
 
 VELOCITY_NOISE, EFFORT_NOISE, PERIOD = 1e-3, 0.05, 2e-3
-"""rad/s and Nm that are stated; s."""
+"""Configured noise of velocities [rad/s] and efforts [Nm]; sampling period [s]."""
 
 POSTURE = np.array([0.3, -1.2, 1.4, -0.5, 0.8, 0.2])
 PUSH, JOINT = 5.0, 1
-"""Nm on the shoulder, that carries most."""
+"""Push at the shoulder, which carries most [Nm]; index of its joint."""
 
 BEFORE, AFTER = 5000, 250
-"""Samples, of which the later half counts; samples."""
+"""Number of samples before the pushes, of which the later half is evaluated; samples per half cycle
+of a push."""
 
 PUSHES = 20
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows."""
+    """Records of all observers."""
     if options.robot not in 'ur5':
         return
     robot = Robot.from_urdf(urdf_path('ur5'))

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Payload identification: 1 kg held 5 cm off the tool frame, over a motion or five still postures.
+"""Payload identification: 1 kg at 5 cm from the tool frame, from a motion or five postures.
 
-MuJoCo moves the loaded arm; the identifier knows the arm alone.
+MuJoCo simulates the loaded arm; the identifier has the model of the arm alone.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Array = NDArray[np.float64]
 MASS = 1.0
 CENTER = np.array([0.03, 0.02, np.sqrt(0.05**2 - 0.03**2 - 0.02**2)])
 INERTIA = np.diag([0.002, 0.003, 0.0015])
-"""kg m^2, about the centre of mass."""
+"""Inertia about the centre of mass [kg m^2]."""
 
 GOALS = {NONE: (1.0, 2.0), NOISE: (3.0, 5.0)}
-"""Of the mass [%] and of the centre of mass [mm]."""
+"""Goals of the errors of mass [%] and centre of mass [mm]."""
 
 POSTURES, REST = 5, 1.0
-"""How many, and for how long each [s]."""
+"""Number of postures, and duration of each [s]."""
 
 
 class _LoadedArm(PushedArm):
-    """An arm whose simulated body holds the payload, and whose controller knows it."""
+    """A simulated arm with a payload, which its controller compensates."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject, Faults())
@@ -61,7 +61,7 @@ class _LoadedArm(PushedArm):
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows of the payload."""
+    """Records of the payload."""
     for name in CENTRES:
         if options.robot not in name:
             continue

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A world with known pushes: MuJoCo moves an arm and says what its joints would report."""
+"""Simulation of arms with known pushes in MuJoCo, and the joint states that they report."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PERIOD = 1e-3
 """Time between two samples [s]."""
 
 SUBSTEPS = 4
-"""Steps of the simulator in it, of the fourth order: its error is far below what is measured. A
-controller that runs with the simulator hardly steps."""
+"""Fourth-order integration steps per sample: the error is far below the measured ones, and a
+controller at each step is almost continuous."""
 
 STIFFNESS, DAMPING = 400.0, 40.0
-"""Of the controller, per unit of inertia: critically damped, 20 rad/s."""
+"""Gains of the controller per unit of inertia: critically damped, 20 rad/s."""
 
 EPOCH = 1_750_000_000 * 10**9
 """Stamp of the first sample [ns]."""
@@ -34,14 +34,14 @@ EPOCH = 1_750_000_000 * 10**9
 
 @dataclass(frozen=True)
 class Sample:
-    """What a robot reports, and what truly acts.
+    """Reported and true values of a sample.
 
     Attributes:
-        stamp: ns.
-        q, v: state.
-        effort: torques of the motors, held since the sample before, or at the stamp.
-        external: (nv) the torques of the push at this state.
-        force: (3) the push, in root axes.
+        stamp: stamp [ns].
+        q, v: (nv) positions and velocities.
+        effort: (nv) motor torques, held since the previous sample, or at the stamp.
+        external: (nv) torques of the push in this state.
+        force: (3) force of the push, in root axes [N].
     """
 
     stamp: int
@@ -54,12 +54,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Motion:
-    """Sines around a posture that set in smoothly.
+    """Sines around a posture, with a smooth start.
 
     Attributes:
-        centre: (nv) posture.
-        amplitude: (nv) [rad]; 0 stays there.
-        frequency: (nv) [Hz].
+        centre: (nv) posture [rad].
+        amplitude: (nv) amplitudes [rad]; 0 for a joint at rest.
+        frequency: (nv) frequencies [Hz].
     """
 
     centre: Array
@@ -67,7 +67,7 @@ class Motion:
     frequency: Array
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """q, v, a wanted at a time [s]; full amplitude after one second."""
+        """Desired q, v, a at a time [s]; full amplitude after one second."""
         w = 2.0 * math.pi * self.frequency
         s, c = np.sin(w * t), np.cos(w * t)
         x = min(t, 1.0)
@@ -83,7 +83,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Faults:
-    """In what the true robot differs from its description.
+    """Differences of the simulated robot from its description.
 
     Attributes:
         mass: factor on masses and inertias.
@@ -98,13 +98,13 @@ class PushedArm:
     """An arm of ``example-robot-data`` under computed torque control.
 
     Attributes:
-        robot: ours, as described.
-        frame: where it is pushed.
+        robot: our model, as described.
+        frame: frame that is pushed.
     """
 
     def __init__(self, subject: Subject, faults: Faults) -> None:
-        """Load the arm into both."""
-        # Friction is what a world adds: at rest it may hide any push that it can hold.
+        """Load the arm into MuJoCo and our library."""
+        # Without friction, which could compensate any small push at rest; `Faults` may add it.
         urdf = without_friction(bare(urdf_path(subject.name), subject.locked))
         self.robot = Robot.from_urdf(urdf, subject.root)
         self.frame = subject.frame
@@ -132,14 +132,14 @@ class PushedArm:
         *,
         held: bool = True,
     ) -> Iterator[Sample]:
-        """Samples from rest on.
+        """Samples of a motion from rest on.
 
         Args:
-            duration: s.
-            motion: what the controller follows.
+            duration: duration [s].
+            motion: desired motion.
             push: force (3) on the frame's origin in root axes at a time [N].
-            held: the controller runs once a period and effort is what was held over it; else it
-                runs with the simulator and effort is the torque at the stamp.
+            held: whether the controller runs once per sample and effort is the torque held since
+                then; otherwise it runs at each step and effort is the torque at the stamp.
         """
         model, data, robot = self.model, self.data, self.robot
         q, v, _ = motion.at(0.0)
@@ -172,7 +172,7 @@ class PushedArm:
         return self.robot.inverse_dynamics(self.data.qpos, self.data.qvel, wanted)
 
     def _apply(self, force: Array) -> None:
-        """The force at the frame's origin; the simulator wants it at the centre of mass."""
+        """Apply a force at the frame's origin; MuJoCo expects it at the centre of mass."""
         applied = self.data.xfrc_applied[self.body]
         if not force.any():
             applied[:] = 0.0

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exported C beside native C++ Pinocchio, in one program: neither has Python around it.
+"""Exported C code compared with native C++ Pinocchio, in one program without Python.
 
-Pinocchio is compiled from the headers of its wheel and Eigen's, all of it in the program itself, so
-that nothing of the wheel's libraries, which are for any processor, takes part. Ours is what
-``export_kernels`` writes. Both have ``-O3 -march=native``. Calls take turns in slices of a
-millisecond; the median counts.
+Pinocchio is compiled from the headers of its wheel and Eigen's completely into the program, because
+the libraries of the wheel are built for generic processors. Our code is that of ``export_kernels``.
+Both are compiled with ``-O3 -march=native``. Calls alternate in slices of a millisecond; the median
+counts.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ LISTS = (
     '-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS',
     '-DBOOST_FUSION_INVOKE_MAX_ARITY=12',
 )
-"""As Pinocchio's own CMake has them for its list of joints."""
+"""Definitions of Pinocchio's own CMake for its list of joint types."""
 
 KERNELS = ('inverse_dynamics', 'mass_matrix', 'forward_dynamics')
 
 AGREEMENT = 1e-9
-"""Relative to the largest number of a result."""
+"""Tolerance relative to the largest number of a result."""
 
 GOAL = Goal(0.5)
 
 
 def run(subjects: list[Subject], effort: Effort) -> Iterator[Record]:
-    """Time each case on each robot; nothing where there is no compiler or no Eigen."""
+    """Time each case on each robot; skipped without a compiler or Eigen."""
     if shutil.which('cc') is None or shutil.which('c++') is None:
         print('exported C is left out: it takes a C and a C++ compiler')
         return
@@ -93,7 +93,7 @@ def _timed(subject: Subject, effort: Effort, program: Path, folder: Path) -> Ite
 
 
 def _check(case: str, peer: PinocchioPeer, ours: Array, theirs: Array) -> None:
-    """Both have computed the same; matrices of theirs go by columns, of M the upper half counts.
+    """Check that both agree; Pinocchio's matrices are column-major, M has only its upper half.
 
     Raises:
         AssertionError: they differ.
@@ -111,7 +111,7 @@ def _check(case: str, peer: PinocchioPeer, ours: Array, theirs: Array) -> None:
 
 
 def _model(peer: PinocchioPeer, frame: str) -> str:
-    """Pinocchio's model and the frame, as ``native_pinocchio.cpp`` reads them."""
+    """Pinocchio's model and the frame as text for ``native_pinocchio.cpp``."""
     model = peer.model
     lines = [_words(model.gravity.linear), str(model.njoints - 1)]
     for i in range(1, model.njoints):
@@ -127,7 +127,7 @@ def _model(peer: PinocchioPeer, frame: str) -> str:
 
 
 def _state(peer: PinocchioPeer, q: Array, v: Array, a: Array) -> str:
-    """The state in our coordinates, then in Pinocchio's."""
+    """The state in our coordinates, then in Pinocchio's, as text."""
     theirs = peer.configuration(q), peer.velocity(v), peer.velocity(a)
     return '\n'.join([f'{len(q)} {len(v)}', *map(_words, (q, v, a, *theirs))]) + '\n'
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suite `identification`: real recordings, simulated arms, planned motions.
 
-Each part is a function of the options that yields records; a new part is added to `PARTS`.
+Each part is a function of the options that yields records; `PARTS` lists the parts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dynamics_ros.identification.excitation.fourier import (
 )
 
 DURATION, RATE = 20.0, 20.0
-"""s of a planned motion, and Hz at which condition numbers are taken."""
+"""Duration of a planned motion [s]; sampling rate for condition numbers [Hz]."""
 
 RANDOM = 100
 
 
 def excitation(options: argparse.Namespace) -> Iterator[Record]:
-    """Condition number of the base regressor over a planned motion beside random ones."""
+    """Condition number of the base regressor over a planned motion, and over random motions."""
     for name in chosen(options):
         robot = described_arm(name)
         base, rng = BaseParameters.of(robot), np.random.default_rng(1)
@@ -67,7 +67,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All parts, or those that were asked for."""
+    """Run the selected parts."""
     for name, part in PARTS.items():
         if not options.part or name in options.part:
             yield from part(options)

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated arms that are other than described, and recordings of them.
+"""Simulated arms that differ from their descriptions, and recordings of them.
 
-Friction is written down here, not taken from the package.
+Friction is implemented here, independently of the package.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ NAMES = ('panda', 'ur5', 'xarm7')
 SUITE = 'identification'
 
 FREE_RANGE, SPEED, PERIOD = 1.2, 1.0, 10.0
-"""rad about the middle of limits; rad/s at most; s."""
+"""Range about the middle of the limits [rad]; largest speed [rad/s]; base period [s]."""
 
 RATE = 200.0
 ENCODER = 1e-5
-"""Deviation of positions [rad]."""
+"""Standard deviation of positions [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """What a simulated arm is, beside its description.
+    """A simulated arm and its description.
 
     Attributes:
-        described: what its user knows.
-        real: with the true masses.
+        described: robot of the description.
+        real: robot with the true masses.
         bodies: (bodies, 10) true inertial parameters.
         viscous, coulomb, offset, rotor: (nv) [Nms/rad, Nm, Nm, kg m^2].
-        smooth: speed at which Coulomb friction has reached 76 % [rad/s].
-        noise: (nv) deviation of reported efforts [Nm].
+        smooth: speed at which Coulomb friction reaches 76 % [rad/s].
+        noise: (nv) standard deviation of reported efforts [Nm].
     """
 
     described: Robot
@@ -61,7 +61,7 @@ class Arm:
     noise: Array
 
     def motion(self, t: Array, rng: np.random.Generator, joints: Array, tempo: float) -> Array:
-        """q, v, a (3, n, nv): sums of three sines about a random posture; some joints move."""
+        """q, v, a (3, n, nv): sums of three sines about a random posture, for selected joints."""
         low, high = self.described.lower_limits, self.described.upper_limits
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         half, middle = np.minimum(half, FREE_RANGE), np.where(half > np.pi, 0.0, middle)
@@ -79,7 +79,7 @@ class Arm:
         return moved
 
     def efforts(self, q: Array, v: Array, a: Array) -> Array:
-        """What motors give, without noise (n, nv)."""
+        """Motor torques without noise (n, nv) [Nm]."""
         found: Array = (
             self.real.inverse_dynamics(q, v, a)
             + self.rotor * a
@@ -90,35 +90,35 @@ class Arm:
         return found
 
     def recorded(self, t: Array, motion: Array, rng: np.random.Generator) -> JointSamples:
-        """A motion as its driver reports it."""
+        """Recording of a motion (3, n, nv) at times (n)."""
         efforts = self.efforts(*motion) + self.noise * rng.normal(size=motion[0].shape)
         q = motion[0] + ENCODER * rng.normal(size=motion[0].shape)
         return JointSamples('simulated', self.described.joint_names, t, q, None, efforts)
 
     def loaded(self, frame: str, mass: float, center: Array, inertia: Array) -> Arm:
-        """The same arm with a payload."""
+        """The arm with a payload."""
         return replace(self, real=self.real.with_payload(frame, mass, center, inertia))
 
 
 def figure(case: str, robot: str, value: float, unit: str, most: float | None = None) -> Record:
-    """A figure without a peer, and what it may be at most."""
+    """A record without a peer, and with an upper bound as its goal."""
     goal = None if most is None else Goal(most, of='value')
     return Record(SUITE, case, robot, value, unit, goal=goal)
 
 
 def described_arm(name: str) -> Robot:
-    """The robot of a named description, fingers locked."""
+    """The robot of a named description, with locked fingers."""
     return Robot.from_urdf(urdf_path(name), locked_joints=dict.fromkeys(LOCKED.get(name, ()), 0.0))
 
 
 def simulated(name: str, seed: int, off: float = 0.2, noise: float = 0.05) -> Arm:
-    """An arm made anew for each seed.
+    """A random arm from a seed.
 
     Args:
-        name: of its description.
-        seed: of what differs.
-        off: masses are off by up to this share, centres and inertias alike.
-        noise: deviation of efforts, over their RMS in motion of all joints.
+        name: name of its description.
+        seed: random seed.
+        off: largest relative error of masses; centres and inertias have similar errors.
+        noise: standard deviation of efforts, over their RMS in motion of all joints.
     """
     robot, rng = described_arm(name), np.random.default_rng(seed)
     lower = np.linalg.cholesky(pseudo_inertia(described(robot)))
@@ -127,7 +127,7 @@ def simulated(name: str, seed: int, off: float = 0.2, noise: float = 0.05) -> Ar
     masses = described(robot)[:, 0] * rng.uniform(1.0 - off, 1.0 + off, len(P))
     bodies = parameters_of(P * (masses / P[:, 3, 3])[:, np.newaxis, np.newaxis])
     inertias = tuple(Inertia.from_array(body) for body in bodies)
-    # Large joints have more friction and larger rotors: by what they carry when stretched out.
+    # Friction and rotors of a joint are proportional to the torques and inertias that it carries.
     postures = np.array([robot.random_configuration(rng) for _ in range(50)])
     size = np.sqrt((robot.gravity(postures) ** 2).mean(axis=0))
     size = np.maximum(size, 0.1 * size.max())

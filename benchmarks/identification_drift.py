@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Friction that drifts after a calibration: estimates with online adaptation and without.
+"""Drift of friction after a calibration: estimates with and without online adaptation.
 
-Calibrated arms get warm, so that all friction falls exponentially; they are leant on for a minute
-with a constant force, and held back by a force that always is against the motion of the hand.
+All friction of calibrated arms falls exponentially, as in a warming gear. In other runs the hand is
+pushed for a minute by a constant force, or by a force against its velocity.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from benchmarks.unmodelled_arms import STICKING, Motion, UnmodelledArm, named
 from dynamics_ros.estimation import ContactPipeline
 
 LENGTH, LENGTH_QUICKLY = 900.0, 300.0
-"""s of a drift; errors are those of the last third."""
+"""Duration of a drift [s]; errors are those of the last third."""
 
 DRIFT, WARM = 0.4, 300.0
-"""Share of all friction that is lost in the end; time constant [s]."""
+"""Final relative loss of friction; its time constant [s]."""
 
 BEFORE, LEAN = 60.0, 60.0
-"""s of free motion, and of the force that follows."""
+"""Duration of free motion, and of the following force [s]."""
 
 FORCES = (1.0, 5.0, 15.0)
-"""N."""
+"""Forces on the hand [N]."""
 
 
 def drift(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows."""
+    """Records of drifts and forces."""
     for name in named(options.robot):
         yield from _drifting(name, LENGTH_QUICKLY if options.quick else LENGTH)
         yield from _leaning(name)
@@ -74,7 +74,7 @@ def _leaning(name: str) -> Iterator[Record]:
             kept = []
             for _, pipeline in _both(arm, usual):
                 errors = felt(pipeline, samples, forces)
-                # The component along the force, of the last third.
+                # Component along the force, in the last third of it.
                 rows = np.flatnonzero(motion.t[::10] >= BEFORE + LEAN * 2.0 / 3.0)
                 count = len(rows)
                 along = forces[::10][rows] / size
@@ -89,7 +89,7 @@ def _leaning(name: str) -> Iterator[Record]:
 
 
 def _both(arm: UnmodelledArm, usual: ContactPipeline) -> Iterator[tuple[str, ContactPipeline]]:
-    """The estimators as calibrated, without and with adaptation."""
+    """The calibrated estimators, without and with adaptation."""
     for enabled in (False, True):
         given = replace(usual.values.adaptation, enabled=enabled)
         values = replace(usual.values, adaptation=given)
@@ -98,7 +98,7 @@ def _both(arm: UnmodelledArm, usual: ContactPipeline) -> Iterator[tuple[str, Con
 
 
 def _directions(what: str, motion: Motion, J: Array) -> Array:
-    """(n, 3) unit vectors: one direction, or against the velocity of the hand."""
+    """(n, 3) unit vectors: a constant direction, or against the velocity of the hand."""
     if what == 'leans':
         return np.tile([0.6, 0.0, -0.8], (len(motion.t), 1))
     velocity = np.einsum('tij,tj->ti', J, motion.v)

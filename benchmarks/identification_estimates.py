@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a calibration makes of the estimates of contact_node: pushes, false alarms, deviations.
+"""Effect of a calibration on the estimates of contact_node: pushes, false alarms, deviations.
 
-Of each arm a minute of motion is recorded, identified and written as parameters; then the
-estimators of contact_node run over other motion, at their defaults and as calibrated.
+A minute of motion of each arm is recorded and identified, and the parameters are written. The
+estimators of contact_node then process other motion, with default and with calibrated parameters.
 """
 
 from __future__ import annotations
@@ -50,32 +50,33 @@ FAULTS = {
 }
 
 TRAINED = 60.0
-"""s."""
+"""Duration of the recording for the calibration [s]."""
 
 LINK_PUSH, LINK_PUSHES, LEAST_JOINTS, SURE = 30.0, 150, 3, 0.9
-"""N, and how often, on a link that so many joints move; probability of a link that is sure."""
+"""Force [N] and number of pushes on links that at least so many joints move; probability from which
+a link counts as sure."""
 
 FREE, FREE_QUICKLY = 600.0, 60.0
-"""s of free motion in which contacts are false."""
+"""Duration of free motion, in which all contacts are false [s]."""
 
 PUSHES, PUSH, PERIOD, LASTS = 45, 10.0, 1.5, 0.5
-"""Their number; N; s from one to the next; s."""
+"""Number of pushes; force [N]; time between two pushes [s]; duration of a push [s]."""
 
 EVERY = 10
-"""States of which the wrench is compared."""
+"""Interval of states whose wrench is evaluated."""
 
 SETTLED = 1.5
-"""s."""
+"""Settling time [s]."""
 
 
 @dataclass(frozen=True)
 class Felt:
-    """What estimators make of a recording.
+    """Results of estimators on a recording.
 
     Attributes:
-        contact: (n) whether there is one, at each state.
-        error: (k, 3) of forces that are estimated [N].
-        normalised: (k) the same over what is stated, 1 where that is right.
+        contact: (n) whether a contact is reported at each state.
+        error: (k, 3) errors of estimated forces [N].
+        normalised: (k) errors over their stated deviations, about 1 if these are right.
     """
 
     contact: NDArray[np.bool_]
@@ -84,12 +85,12 @@ class Felt:
 
     @property
     def alarms(self) -> int:
-        """How often a contact begins."""
+        """Number of contacts that begin."""
         return int(np.count_nonzero(np.diff(self.contact.astype(int)) > 0))
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All rows."""
+    """Records of all arms and faults."""
     for name in named(options.robot):
         for words, faults in FAULTS.items():
             yield from _case(name, words, faults, options.quick)
@@ -113,8 +114,8 @@ def _case(name: str, words: str, faults: Faults, quick: bool) -> Iterator[Record
 
 
 def stands(options: argparse.Namespace) -> Iterator[Record]:
-    """Arms that stop and stick now and then, pushed on any link: which one is it?"""
-    # The meshes of example-robot-data are a package in the sense of package://.
+    """Link identification on arms with stops and stiction, for pushes on any link."""
+    # The meshes of example-robot-data are found as an ament package by package:// URLs.
     os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
         filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
     )
@@ -132,7 +133,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         if len(robot.model.ancestors(robot.model.frame(link).body)) >= LEAST_JOINTS
     }
     if not moved:
-        return  # shapes that cannot be read: of some descriptions the meshes are not there
+        return  # the meshes of some descriptions are missing
     surfaces = sample_surfaces(geometry.triangles)
     recording = arm.samples(arm.swinging(TRAINED, rng), rng)
     motion = arm.going((15 if quick else LINK_PUSHES) * PERIOD + SETTLED, rng)
@@ -179,14 +180,14 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
 
 
 def _body(robot: Robot, link: str) -> int:
-    """The body of a link: those that are fixed to each other are one."""
+    """Body of a link; links that are fixed to each other have the same body."""
     return robot.model.frame(link).body
 
 
 def _places(
     pipeline: ContactPipeline, locator: ContactLocator, samples: JointSamples
 ) -> list[ContactLocation | None]:
-    """Of each push the place 0.3 s after it began; None where no contact was felt then."""
+    """Estimated location 0.3 s after the start of each push; None without a contact."""
     places: list[ContactLocation | None] = []
     for state, external in told(pipeline, samples):
         time = (state.time - EPOCH) * 1e-9
@@ -203,13 +204,13 @@ def _places(
 
 
 def _span(number: int) -> tuple[float, float]:
-    """When a push begins and ends [s]."""
+    """Start and end of a push [s]."""
     begin = SETTLED + number * PERIOD + 0.5
     return begin, begin + LASTS
 
 
 def calibrated(arm: UnmodelledArm, recording: JointSamples) -> ContactPipeline:
-    """The estimators with what a calibration of a recording writes."""
+    """The estimators with the parameters of a calibration."""
     identified = identify(arm.described, [recording])
     learned = learn(identified, [recording])
     groups = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
@@ -219,7 +220,7 @@ def calibrated(arm: UnmodelledArm, recording: JointSamples) -> ContactPipeline:
 
 
 def pipeline_of(robot: Robot, frame: str, values: ContactParameters) -> ContactPipeline:
-    """The estimators with parameters, ready, for a frame in the axes of the root."""
+    """The compiled estimators with parameters, for a frame in root axes."""
     for path, value in ((('frames',), (frame,)), (('wrench', 'expressed_in'), robot.root_frame)):
         values = replaced(values, path, value)
     pipeline = ContactPipeline(robot, values, frame)
@@ -231,7 +232,7 @@ def pipeline_of(robot: Robot, frame: str, values: ContactParameters) -> ContactP
 def told(
     pipeline: ContactPipeline, samples: JointSamples
 ) -> Iterator[tuple[RobotState, ExternalTorques | None]]:
-    """Run estimators over a recording; collisions are acknowledged at once."""
+    """Run estimators over a recording, and acknowledge collisions at once."""
     pipeline.reset()
     nothing = np.zeros(len(samples.joint_names), dtype=bool)
     assert samples.velocity is not None
@@ -245,7 +246,7 @@ def told(
 
 
 def felt(pipeline: ContactPipeline, samples: JointSamples, forces: Array) -> Felt:
-    """What estimators make of a recording with known forces (n, 3) in root axes."""
+    """Results of estimators on a recording with known forces (n, 3) in root axes."""
     contact = np.zeros(len(samples), dtype=bool)
     errors, normalised = [], []
     for k, (state, external) in enumerate(told(pipeline, samples)):
@@ -265,7 +266,7 @@ EPOCH = 1_750_000_000 * 10**9
 
 
 def _forces(t: Array, rng: np.random.Generator) -> Array:
-    """(n, 3) pushes in random directions, one a period."""
+    """(n, 3) pushes in random directions, one per ``PERIOD``."""
     forces = np.zeros((len(t), 3))
     for number in range(PUSHES):
         direction = rng.normal(size=3)
@@ -276,7 +277,7 @@ def _forces(t: Array, rng: np.random.Generator) -> Array:
 
 
 def _caught(motion: Motion, found: Felt) -> int:
-    """Pushes during which a contact begins that was not there before."""
+    """Number of pushes during which a new contact begins."""
     caught = 0
     for number in range(PUSHES):
         begin, end = _span(number)

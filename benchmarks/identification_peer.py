@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""figaroh in a process of its own: `python identification_peer.py IN.npz OUT.npz`.
+"""figaroh in its own process: `python identification_peer.py IN.npz OUT.npz`.
 
-Base parameters by QR, two passes of least squares, the second weighted by joint, with viscous and
-Coulomb friction, rotor inertia and offset, as its class does it by default.
+It uses base parameters by QR, and two passes of least squares, the second weighted by joint, with
+viscous and Coulomb friction, rotor inertia and offset, as its class does by default.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from figaroh.identification.base_identification import BaseIdentification
 
 
 class Identification(BaseIdentification):
-    """An identification of one trajectory in memory, without files."""
+    """figaroh's identification of one trajectory in memory, without files."""
 
     def __init__(self, robot, trajectory, cutoff, rate):
         self._trajectory, self._cutoff, self._rate = trajectory, cutoff, rate
         super().__init__(robot)
 
     def load_param(self, config_file, setting_type='identification'):
-        """All joints, every column that it knows."""
+        """Configure all joints with all parameter types."""
         count, empty = self.model.nv, [0.0] * self.model.nv
         self.identif_config = {
             'robot_name': self.model.name,
@@ -47,15 +47,15 @@ class Identification(BaseIdentification):
         }
 
     def load_trajectory_data(self, data_source=None):
-        """Stamps, positions, torques; it derives the others."""
+        """Stamps, positions, torques; figaroh computes the derivatives."""
         return dict(self._trajectory)
 
     def process_torque_data(self, **kwargs):
-        """Torques behind the filter of the positions."""
+        """Torques after the filter of the positions."""
         return self._apply_filters(self.raw_data['torques'], **self.filter_config['filter_params'])
 
     def predicted(self, q, v, a):
-        """Efforts (n, nv) of other states."""
+        """Predicted efforts (n, nv) for other states."""
         from figaroh.tools.regressor import build_regressor_basic
 
         W = build_regressor_basic(self.robot, q, v, a, self.identif_config)
@@ -64,7 +64,7 @@ class Identification(BaseIdentification):
 
 
 def main(source, target):
-    """Identify from one file, write efforts for its states and the time to another."""
+    """Identify from one file; write predicted efforts for its states and the time to another."""
     given = np.load(source)
     model = pinocchio.buildModelFromXML(str(given['urdf']))
     locked = [model.getJointId(str(name)) for name in given['locked']]

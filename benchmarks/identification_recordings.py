@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of real arms: a part that was not used, beside figaroh and plain least squares.
+"""Residuals on recordings of real arms, compared with figaroh and plain least squares.
 
-The recordings are no part of this repository; `--recordings` says where they are.
+The recordings are not part of this repository; `--recordings` is their folder.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ PLAIN, FIGAROH = 'least squares', 'figaroh'
 
 @dataclass(frozen=True)
 class Split:
-    """A recording that is learned from, and one that is not.
+    """A recording for training, and one for testing.
 
     Attributes:
-        robot: name.
-        description: below the folder of robots.
-        train, test: files; the same one is divided.
-        goal: what may be left over of the efforts [%].
+        robot: robot name.
+        description: path of the URDF in the folder of robots.
+        train, test: files; if they are equal, the recording is divided.
+        goal: largest residual relative to the efforts [%].
     """
 
     robot: str
@@ -63,7 +63,7 @@ SHARE = 0.7
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """What is left over of each, in all and by joint, and the time beside the peers'."""
+    """Residuals of each recording, in total and by joint, and the time, compared with the peers."""
     for split in SPLITS:
         if options.robot not in split.robot:
             continue
@@ -83,7 +83,7 @@ def _measured(split: Split, options: argparse.Namespace) -> Iterator[Record]:
     train, test = (
         (whole, other) if len(files) > 1 else (whole.between(0.0, SHARE), whole.between(SHARE, 1.0))
     )
-    identify(subject.robot, [train])  # Kernels are compiled once for a machine.
+    identify(subject.robot, [train])  # The kernels of a machine are compiled once.
     begin = time.perf_counter()
     identified = identify(subject.robot, [train])
     seconds = time.perf_counter() - begin
@@ -117,7 +117,7 @@ def _rms(left: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Fine:
-    """Stretches of a test recording behind the wide filter, one after the other."""
+    """Stretches of a test recording after the wide filter, one after another."""
 
     q: Array
     v: Array
@@ -127,7 +127,7 @@ class _Fine:
 
 
 def _measured_efforts(identified: Identified, test: JointSamples) -> tuple[Array, _Fine]:
-    """Efforts behind both filters, and the states behind the first."""
+    """Efforts after both filters, and the states after the first one."""
     smooth = [identified.maker.smoothed(one) for one in regular_stretches(test)]
     ends = np.cumsum([0] + [len(one.time) for one in smooth])
     fine = _Fine(
@@ -145,7 +145,7 @@ def _narrowed(identified: Identified, fine: _Fine, efforts: Array) -> Array:
 
 
 def _plain(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
-    """What least squares leave over, weighted by joint, with the simplest friction: (nv) RMS."""
+    """(nv) RMS residuals of least squares weighted by joint, with the simplest friction."""
     maker, T = replace(identified.maker, load=None), SIMPLEST.unknowns()
     b, nv = len(maker.base), identified.robot.nv
 
@@ -173,9 +173,9 @@ def _plain(identified: Identified, train: JointSamples, test: JointSamples) -> A
 def _figaroh(
     subject: Subject, identified: Identified, train: JointSamples, fine: _Fine
 ) -> tuple[Array, float] | None:
-    """Its efforts (n, nv) for the states of a test, and its time [s]; None where it is absent.
+    """figaroh's efforts (n, nv) for the test states, and its time [s]; None without figaroh.
 
-    It knows one stretch of one period, so it gets the longest, with the signs of ours.
+    figaroh accepts one stretch with one period, so it gets the longest stretch, with our signs.
     """
     python = peer_python(FIGAROH)
     if python is None:

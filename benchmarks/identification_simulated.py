@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated arms: poor motion, payloads, stated deviations, and what an identification costs."""
+"""Identification of simulated arms: poor motion, payloads, stated deviations, cost."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ Array = NDArray[np.float64]
 
 DURATION = 30.0
 STOPS, STOPS_QUICKLY = 60.0, 20.0
-"""s of a recording with stops, and of one without."""
+"""Duration of recordings with and without stops [s]."""
 
 SLOW = 0.05
-"""rad/s below which friction is what it was before, rather than what a model can say."""
+"""Speed below which friction depends on the previous motion, which no model describes [rad/s]."""
 
 TRIED, TRIED_QUICKLY = 5, 1
-"""Arms of each description."""
+"""Number of arms of each description."""
 
 MASS, CENTER, INERTIA = 1.0, np.array([0.03, 0.02, 0.06]), np.diag([0.002, 0.003, 0.0015])
 FRAMES = {'panda': 'panda_link8', 'ur5': 'tool0', 'xarm7': 'link_eef'}
 
 LENGTH, FAST_RATE = 60.0, 1000.0
-"""s and Hz of the recording whose identification is timed."""
+"""Duration [s] and rate [Hz] of the recording whose identification is timed."""
 
 
 def chosen(options: argparse.Namespace) -> list[str]:
-    """Names of the arms that are measured."""
+    """Names of the selected arms."""
     return named(options.robot, NAMES)
 
 
 def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
-    """Two joints move in training; other motion of the same two, and of all joints, is tested."""
+    """Training with two moving joints; test with other motion of these, and of all joints."""
     for name in chosen(options):
         ratios: dict[str, list[float]] = {}
         impossible, farthest, stated = 0.0, 1.0, []
@@ -68,7 +68,7 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
             farthest = max(farthest, factor.max(), 1.0 / factor.min())
             impossible += not found.consistent
             moving = np.isin(np.arange(nv), two)
-            # What a joint that never moved has of friction and rotor nobody can know.
+            # Friction and rotors of joints that never moved cannot be identified.
             guessed = found.effort_model
             known = replace(
                 arm,
@@ -98,7 +98,7 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
 def _over_truth(
     found: Identified, arm: Arm, true: Arm, t: Array, motion: Array, rng: np.random.Generator
 ) -> float:
-    """Residual of what was found over that of a true model, on another motion."""
+    """Residual of the identified model over that of a true model, on another motion."""
     samples = arm.recorded(t, motion, rng)
     left = replace(samples, effort=samples.effort - true.efforts(*motion))
     rest = np.concatenate([chunk.effort for chunk in found.maker.chunks(left)])
@@ -107,7 +107,7 @@ def _over_truth(
 
 
 def _over_stated(found: Identified, learned: Learned, samples: JointSamples) -> float:
-    """RMS of external torques, which should be zero, over the deviations that were learned."""
+    """RMS of external torques, which should be zero, over the learned deviations."""
     noise = SampleNoise(found.effort_noise, found.velocity_noise, found.velocity_differenced)
     robot, model = calibrated_robot(found), found.effort_model
     left = residuals_of(robot, model, [samples], learned.observer, noise)
@@ -118,7 +118,7 @@ def _over_stated(found: Identified, learned: Learned, samples: JointSamples) -> 
 
 
 def stops(options: argparse.Namespace) -> Iterator[Record]:
-    """Arms that stop and stick while they are recorded, beside a recording without a rest."""
+    """Training with stops and stiction, compared with training without stops."""
     for name in named(options.robot):
         arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(13)
         duration = STOPS_QUICKLY if options.quick else STOPS
@@ -132,7 +132,7 @@ def stops(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _torques_off(arm: UnmodelledArm, found: Identified, motion: Motion) -> float:
-    """What an identified robot is off the true torques of joints that move, in % of these."""
+    """RMS error of the torques of moving joints, relative to the true torques [%]."""
     loads = arm.real.inverse_dynamics(motion.q, motion.v, motion.a)
     true, model = loads + arm.friction(motion, loads), found.effort_model
     own = calibrated_robot(found).inverse_dynamics(motion.q, motion.v, motion.a)
@@ -146,12 +146,12 @@ def _torques_off(arm: UnmodelledArm, found: Identified, motion: Motion) -> float
 
 
 def _frame(name: str) -> str:
-    """Where an arm carries a payload."""
+    """Frame of an arm that carries a payload."""
     return FRAMES[name] if name in FRAMES else OTHERS[name][1]
 
 
 def payload(options: argparse.Namespace) -> Iterator[Record]:
-    """A known load, from a run with it and one without of other motion."""
+    """Identification of a payload, from a run without and a run with it."""
     for name in chosen(options):
         masses, centers, stated = [], [], []
         for seed in range(TRIED_QUICKLY if options.quick else TRIED):
@@ -170,7 +170,7 @@ def payload(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def coverage(options: argparse.Namespace) -> Iterator[Record]:
-    """How often the truth is within 1.96 stated deviations."""
+    """Share of parameters whose true value is within 1.96 stated deviations."""
     within: dict[str, list[bool]] = {}
     for name in chosen(options):
         for seed in range(TRIED_QUICKLY if options.quick else 2 * TRIED):
@@ -211,7 +211,7 @@ def _true(arm: Arm, found: Identified) -> list[float]:
 
 
 def cost(options: argparse.Namespace) -> Iterator[Record]:
-    """A minute at 1 kHz of seven joints, from samples to parameters, and the program alone."""
+    """Time of an identification from a minute at 1 kHz, and of its semidefinite program."""
     arm, rng = simulated('panda', 0), np.random.default_rng(4)
     t = np.arange(0.0, LENGTH, 1.0 / FAST_RATE)
     samples = arm.recorded(t, arm.motion(t, rng, np.arange(7), 1.0), rng)

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `ik`, part `analytic`: all solutions, ours beside those of EAIK and of a long search.
+"""Suite `ik`, part `analytic`: all solutions, compared with those of EAIK and of a long search.
 
-Targets are poses of uniform samples within the limits, of an arm whose seventh joint, where it has
-one, is locked. EAIK knows no limits: what counts is which of its solutions, checked by Pinocchio
-and brought within the limits by full turns, are not among ours.
+Targets are poses of uniform samples within the limits of an arm, whose seventh joint, if any, is
+locked. EAIK does not use limits. Its solutions are checked by Pinocchio and moved within the limits
+by full turns; those that are missing among ours count as lost.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from dynamics_ros import Robot
 Array = NDArray[np.float64]
 
 LOCKED = {'ur5': None, 'ur10': None, 'kinova': None, 'panda': 6}
-"""Arms that EAIK solves too, and the index of the joint that is locked."""
+"""Arms that EAIK can solve, and the index of the locked joint."""
 
 MOST = 16
-"""More solutions than any of these arms has."""
+"""Largest number of returned solutions, more than any of these arms has."""
 
 REACHES = 1e-5
-"""m and rad: what a peer's solution may miss its target by."""
+"""Largest error of a peer's solution [m and rad]."""
 
 SAME = 1e-3
-"""rad: solutions that are so near are the same one; either may be off by the tolerance."""
+"""Joint distance up to which solutions are equal [rad]; both have errors within the tolerance."""
 
 SEARCHED = 50
-"""Targets of each arm that the long search gets, a part of the others'."""
+"""Number of targets of each arm for the long search."""
 
 RESTARTS = 200
 FINE = 1e-9
-"""m and rad: what the search may miss a target by. Next to a singular configuration a coarser one
-has solutions everywhere along a line."""
+"""Tolerance of the search [m and rad]. Near a singular configuration, a coarser one has solutions
+everywhere along a line."""
 
 NONE_LOST = Goal(0.0, of='value')
 TIME = Goal(2.0)
-"""Of arms of six joints."""
+"""Goal of the time for arms of six joints."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Measure the arms that the options ask for."""
+    """Measure the selected arms."""
     count = 100 if options.quick else options.targets
     pythons = {OURS_ALL: Path(sys.executable)}
     if 'eaik' in options.peers and (python := peer_python('eaik')):
@@ -120,7 +120,7 @@ def _measured(
     lost = 0
     names = [] if locked is None else [robot.joint_names[locked]]
     for found, target in zip(ours[:searched], targets[:searched], strict=True):
-        # A posture is a wish that closed forms do not know.
+        # With a posture the closed form is not used, so this is a numerical search.
         others = robot.all_inverse_kinematics(
             target,
             arm.tip,
@@ -142,19 +142,19 @@ def _record(case: str, arm: Arm, value: float, unit: str) -> Record:
 
 
 def _solutions(rows: Array, nq: int) -> list[Array]:
-    """The solutions in each row of a worker."""
+    """Solutions in each row of a worker."""
     answers = rows[:, 2:].reshape(len(rows), -1, nq)
     return [answer[np.isfinite(answer).all(axis=1)] for answer in answers]
 
 
 def _nearest(found: Array, q: Array) -> float:
-    """How far the nearest solution is in its worst joint, full turns not counting [rad]."""
+    """Distance to the nearest solution in its worst joint, modulo full turns [rad]."""
     turned = np.abs(np.angle(np.exp(1j * (found - q))))
     return float(turned.max(axis=1).min(initial=np.inf))
 
 
 def _valid(found: Array, target: Array, checker: PinocchioPeer, tip: str, robot: Robot) -> Array:
-    """Solutions that reach the target and that full turns bring within the limits."""
+    """Solutions that reach the target and that full turns move within the limits."""
     kept = []
     for q in found:
         pose = checker.forward_kinematics(q, tip)

@@ -1,11 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `ik`, part `circle`: a circle at 1 kHz, each pose solved from the answer before it.
+"""Suite `ik`, part `circle`: a circle at 1 kHz, each pose solved from the previous solution.
 
-The circle has a thousand poses and keeps its orientation. It begins at the pose of a configuration
-from which the pseudo-inverse of the Jacobian, integrated, leads round within the limits of position
-and velocity, so that the arm can follow. A pose is lost when it is not solved; a jump is a joint
-that would have to move faster than its velocity limit.
+The circle has a thousand poses of constant orientation. It begins at a configuration from which
+integrated velocities, by the pseudo-inverse of the Jacobian, complete the circle within position
+and velocity limits. A pose is lost if it is not solved; a jump is a joint velocity above the limit.
 """
 
 from __future__ import annotations
@@ -27,24 +26,24 @@ Array = NDArray[np.float64]
 
 POSES = 1000
 PERIOD = 0.001
-"""s from one pose to the next."""
+"""Time between two poses [s]."""
 
 RADII = (0.05, 0.02, 0.01)
-"""m; the first that the arm can follow. A circle takes a second: 0.3 m/s on the largest."""
+"""Candidate radii [m], of which the first feasible one is used. A circle takes one second."""
 
 TIMEOUT = 0.005
 CIRCLES = 10
 SAMPLES = 300
-"""Configurations of which the best ones are taken to begin from."""
+"""Number of configurations from which the best start configurations are selected."""
 
 EASE = 0.8
-"""Share of the velocity limits that the reference may need."""
+"""Share of the velocity limits that the reference motion may use."""
 
 NONE = Goal(0.0, of='value')
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Follow circles with the arms that the options ask for."""
+    """Follow circles with the selected arms."""
     for arm in ARMS:
         if options.robot not in arm.name:
             continue
@@ -65,7 +64,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _beginnings(robot: Robot, tip: str, count: int) -> tuple[float, list[Array]]:
-    """Radius of the circles, and configurations where they begin: where the frame moves best."""
+    """Radius of the circles, and start configurations with the best manipulability."""
     rng = np.random.default_rng(0)
     candidates = [robot.random_configuration(rng) for _ in range(SAMPLES)]
     candidates.sort(key=lambda q: -manipulability(robot.jacobian(q, tip)))
@@ -78,7 +77,7 @@ def _beginnings(robot: Robot, tip: str, count: int) -> tuple[float, list[Array]]
 
 
 def _can_follow(robot: Robot, tip: str, q: Array, radius: float) -> bool:
-    """Whether the reference leads round within the limits."""
+    """Whether the reference motion completes the circle within the limits."""
     frame = robot.forward_kinematics(q, tip)[:3, :3]
     pace = 2.0 * np.pi * radius / (POSES * PERIOD)
     for angle in 2.0 * np.pi * np.arange(POSES) / POSES:
@@ -92,7 +91,7 @@ def _can_follow(robot: Robot, tip: str, q: Array, radius: float) -> bool:
 
 
 def _followed(robot: Robot, tip: str, q: Array, radius: float) -> tuple[int, Array]:
-    """How many poses of a circle are lost, and the highest speed of each joint [rad/s]."""
+    """Number of lost poses of a circle, and the highest speed of each joint [rad/s]."""
     start = robot.forward_kinematics(q, tip)
     speeds = np.zeros(robot.nv)
     lost = 0

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers of inverse kinematics in processes of their own, which take turns over the targets."""
+"""Inverse-kinematics solvers in separate processes, which take turns over the targets."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dynamics_ros import Robot
 Array = NDArray[np.float64]
 
 OURS, OURS_ALL = 'dynamics_ros', 'dynamics_ros_all'
-"""Ours, one solution and all of them."""
+"""Names of our solvers: one solution, all solutions."""
 
 PIECE = 100
-"""Targets that a process solves before the next one has its turn."""
+"""Number of targets that a process solves before the next process has its turn."""
 
 
 def write_problem(folder: Path, text: str, robot: Robot, arm: Arm, **fields: Any) -> None:
-    """Write what a process reads.
+    """Write the input of the worker processes.
 
     Args:
-        folder: where to.
-        text: the chain as URDF.
-        robot: the same, for its limits.
-        arm: for its first and last link.
+        folder: folder for the files.
+        text: URDF of the chain.
+        robot: robot of the chain, for its limits.
+        arm: arm, for its first and last link.
         fields: the other fields of ``ik_worker.Problem``.
     """
     urdf = folder / 'chain.urdf'
@@ -48,13 +48,13 @@ def write_problem(folder: Path, text: str, robot: Robot, arm: Arm, **fields: Any
 
 
 def in_turns(folder: Path, pythons: dict[str, Path], count: int, name: str) -> dict[str, Array]:
-    """Rows of all targets by every solver that can be started; the others are left out.
+    """Rows of all targets from every solver that can be started; others are skipped.
 
     Args:
-        folder: where ``problem.npz`` is.
+        folder: folder of ``problem.npz``.
         pythons: interpreter of each solver.
-        count: of the targets.
-        name: of the robot, for what is printed.
+        count: number of targets.
+        name: robot name in messages.
     """
     workers = {}
     for solver, python in pythons.items():
@@ -83,7 +83,7 @@ class Worker:
     """A process of `ik_worker.py`."""
 
     def __init__(self, solver: str, python: Path, folder: Path) -> None:
-        """Start it."""
+        """Start the process."""
         self._out = folder / f'{solver}.npy'
         self._log = folder / f'{solver}.log'
         script = Path(__file__).with_name('ik_worker.py')
@@ -99,7 +99,7 @@ class Worker:
 
     @staticmethod
     def _environment(solver: str) -> dict[str, str]:
-        """One thread each; a peer sees nothing of ours."""
+        """Environment of the process: one thread; peers do not see our modules."""
         environment = os.environ | {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1'}
         root = str(Path(__file__).resolve().parent.parent)
         if solver in (OURS, OURS_ALL):
@@ -111,12 +111,12 @@ class Worker:
         return environment
 
     def answers_with(self, word: str) -> bool:
-        """Read on until it says the word; False where it ends before."""
+        """Read lines until the process prints a word; False if it ends before."""
         assert self._process.stdout is not None
         return any(line.strip() == word for line in self._process.stdout)
 
     def solve(self, first: int, last: int) -> Array | None:
-        """Rows of the targets from first to last; None where it has ended."""
+        """Rows of the targets from ``first`` to ``last``; None if the process has ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f'{first} {last} {self._out}\n')
@@ -126,7 +126,7 @@ class Worker:
         return np.load(self._out) if self.answers_with('done') else None
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.kill()
@@ -135,5 +135,5 @@ class Worker:
         self._process.stdin = None
 
     def complaint(self) -> str:
-        """The last line of what it said to its standard error."""
+        """Last line of the standard error of the process."""
         return (self._log.read_text().strip().splitlines() or ['no message'])[-1]

@@ -1,11 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `ik`, part `unreachable`: targets out of reach, and how near they can be come.
+"""Suite `ik`, part `unreachable`: targets out of reach, and the distance of the closest approach.
 
-Targets are points in a ball somewhat larger than the arm, turned at random; those that a long
-search with other formulas, from two thousand starts, comes no nearer to than a millimetre are out
-of reach. For these the solver has to say so within its time, with the distance of the closest
-approach.
+Targets are points in a ball larger than the arm, with random orientations. A target counts as
+unreachable if a long search by other formulas, from two thousand starts, finds no configuration
+within a millimetre. The solver has to report this within its time, with the least distance.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ TARGETS = 100
 STARTS = 2000
 STEPS = 60
 BEST = 50
-"""Of the starts so many are followed to the end."""
+"""Number of starts that are followed to the end."""
 
 FINAL_STEPS = 300
 LARGER = 1.3
-"""Radius of the ball over the arm's reach."""
+"""Radius of the ball over the reach of the arm."""
 
 OUTSIDE = 1e-3
-"""m; a point that can be come nearer to counts as within reach."""
+"""Distance up to which a point counts as reachable [m]."""
 
 TIMEOUT = 0.005
 LATE = 1.1
-"""A step that has begun in time is finished."""
+"""Tolerance of the time: a step that has begun is finished."""
 
 AGREES = 1.01
 ROUNDING = 1e-6
-"""m that are no disagreement."""
+"""Absolute tolerance of distances [m]."""
 
 EVERY = Goal(100.0, of='value', at_least=True)
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Measure the arms that the options ask for."""
+    """Measure the selected arms."""
     count, starts = (5, 200) if options.quick else (TARGETS, STARTS)
     for arm in ARMS:
         if arm.name not in NAMES or options.robot not in arm.name:
@@ -81,7 +80,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _timed(robot: Robot, target: Array, tip: str) -> tuple[InverseKinematicsResult, float]:
-    """The answer and its time [s], of the processor or the wall clock, whichever is shorter."""
+    """Answer, and its time, the smaller of processor time and wall time [s]."""
     processor = time.thread_time()
     answer = robot.inverse_kinematics(target, tip, timeout=TIMEOUT)
     return answer, min(answer.elapsed, time.thread_time() - processor)
@@ -90,7 +89,7 @@ def _timed(robot: Robot, target: Array, tip: str) -> tuple[InverseKinematicsResu
 def unreachable_targets(
     robot: Robot, tip: str, count: int, starts: int
 ) -> tuple[list[Array], Array]:
-    """Poses (4, 4) whose place the tip cannot reach, and how near it gets [m]."""
+    """Poses (4, 4) with unreachable positions, and their least distances to the tip [m]."""
     rng = np.random.default_rng(0)
     samples = np.array([robot.random_configuration(rng) for _ in range(starts)])
     points = robot.forward_kinematics(samples, tip)[:, :3, 3]
@@ -112,7 +111,7 @@ def unreachable_targets(
 
 
 def least_distance(robot: Robot, tip: str, point: Array, starts: Array) -> float:
-    """The least distance of the tip from a point, by damped steps from many starts at once [m]."""
+    """Least distance of the tip from a point, by damped steps from many starts in parallel [m]."""
     q, squares = _descended(robot, tip, point, starts, STEPS)
     best = np.argsort(squares)[:BEST]
     return float(np.sqrt(_descended(robot, tip, point, q[best], FINAL_STEPS)[1].min()))
@@ -126,7 +125,7 @@ def _descended(robot: Robot, tip: str, point: Array, q: Array, steps: int) -> tu
     for _ in range(steps):
         J = robot.jacobian(q, tip)[:, :3]
         slope = np.einsum('nij,ni->nj', J, missing)
-        # Joints that a limit holds take no part.
+        # Exclude joints at a limit that would move beyond it.
         held = ((q >= robot.upper_limits) & (slope > 0)) | ((q <= robot.lower_limits) & (slope < 0))
         J = np.where(held[:, None], 0.0, J)
         M = J @ J.transpose(0, 2, 1) + damping[:, None, None] * np.eye(3)

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One solver in a process of its own: `python ik_worker.py SOLVER PROBLEM.npz`.
+"""One solver in its own process: `python ik_worker.py SOLVER PROBLEM.npz`.
 
-Runs in the solver's environment, with nothing but NumPy beside it. It says "ready", and for every
-line "FIRST LAST FILE.npy" it solves a few targets uncounted and then these, writes a row of wall
-time, processor time and q for each, or of several q where all solutions are asked for (NaN where
-there is none), and says "done".
+It runs in the environment of the solver and uses only NumPy otherwise. It prints "ready", and for
+every input line "FIRST LAST FILE.npy" it solves a few targets uncounted and then these. It writes a
+row for each: wall time, processor time and q, or several q if all solutions are requested (NaN for
+missing ones), and prints "done".
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import numpy as np
 Solver = Callable[[int], Any]
 
 BUILDING = 60.0
-"""Seconds that a solver may take to be generated for a robot."""
+"""Time limit for generating a solver [s]."""
 
 WARMING = 5
-"""Targets solved uncounted at the start of each piece.
+"""Number of targets that are solved uncounted at the start of each block.
 
-While the other solvers had their turn the processor's caches were theirs; a controller that asks
-all the time finds its own code there.
+The other solvers have filled the processor's caches in the meantime, while the code of a controller
+that solves continuously would still be there.
 """
 
 
@@ -43,13 +43,13 @@ class Problem:
         urdf: file of the chain.
         base, tip: first and last link.
         targets: (n, 4, 4) poses of the tip in the base.
-        seed: (nq) where every solver starts.
-        lower, upper: (nq) limits; infinite where there is none.
-        timeout: s for one target.
-        tolerance: m and rad, of the answer.
-        home: (4, 4) pose of the tip with all joints at zero but the locked one; for closed forms.
+        seed: (nq) start configuration of every solver.
+        lower, upper: (nq) position limits; infinite if there are none.
+        timeout: time limit for one target [s].
+        tolerance: tolerance of the solution [m and rad].
+        home: (4, 4) pose of the tip with all joints at zero except the locked one.
         locked: index of a joint that stays at its seed; -1 for none.
-        most: how many solutions an answer may have.
+        most: largest number of solutions in an answer.
     """
 
     urdf: str
@@ -67,7 +67,7 @@ class Problem:
 
 
 def dynamics_ros(problem: Problem) -> Solver:
-    """Ours."""
+    """Our solver, with one solution."""
     from dynamics_ros import Robot
 
     robot = Robot.from_urdf(problem.urdf)
@@ -80,7 +80,7 @@ def dynamics_ros(problem: Problem) -> Solver:
 
 
 def all_of_dynamics_ros(problem: Problem) -> Solver:
-    """Ours, every solution."""
+    """Our solver, with all solutions."""
     from dynamics_ros import Robot
 
     robot = Robot.from_urdf(problem.urdf)
@@ -96,14 +96,14 @@ def all_of_dynamics_ros(problem: Problem) -> Solver:
 
 
 def eaik(problem: Problem) -> Solver:
-    """Closed forms by EAIK, every solution that is none of least squares."""
+    """EAIK: closed forms, all solutions except least-squares ones."""
     from eaik.IK_URDF import UrdfRobot
 
     fixed = [] if problem.locked < 0 else [(problem.locked, problem.seed[problem.locked])]
     robot = UrdfRobot(problem.urdf, fixed)
     if not robot.hasKnownDecomposition():
         raise ValueError(f'no closed form: {robot.getKinematicFamily()}')
-    # Its frame is another one than the tip, and turned so that it is level at zero.
+    # EAIK's end-effector frame differs from the tip by a constant transform, found at zero.
     rest = np.zeros(len(problem.seed))
     for joint, position in fixed:
         rest[joint] = position
@@ -123,7 +123,7 @@ def optik_py(problem: Problem) -> Solver:
 
     robot = optik.Robot.from_urdf_file(problem.urdf, problem.base, problem.tip)
     robot.set_parallelism(1)
-    # The objective is half the squared error, which so ends below the tolerance.
+    # The objective is half the squared error, so this limit is below the tolerance.
     config = optik.SolverConfig(
         'speed',
         max_time=problem.timeout,
@@ -141,7 +141,7 @@ def optik_py(problem: Problem) -> Solver:
 
 
 def roboticstoolbox_python(problem: Problem) -> Solver:
-    """Levenberg-Marquardt of the Robotics Toolbox, its compiled form."""
+    """Robotics Toolbox: its compiled Levenberg-Marquardt solver."""
     from roboticstoolbox import Robot
 
     chain = Robot.URDF(problem.urdf).ets(problem.base, problem.tip)
@@ -158,7 +158,7 @@ def roboticstoolbox_python(problem: Problem) -> Solver:
 
 
 def pytracik(problem: Problem) -> Solver:
-    """TRAC-IK: two solvers raced; its tolerance is for each component of the error."""
+    """TRAC-IK: two solvers in parallel; its tolerance applies to each component of the error."""
     import pytracik
 
     chain = pytracik.TRAC_IK(
@@ -180,7 +180,7 @@ def pytracik(problem: Problem) -> Solver:
 
 
 def ssik(problem: Problem) -> Solver:
-    """Analytic solver generated for the robot; the solution nearest to the seed."""
+    """ssik: an analytic solver generated for the robot; the solution nearest to the seed."""
     folder = tempfile.mkdtemp()
     generated = Path(folder) / 'generated_ik.py'
     build = [str(Path(sys.executable).with_name('ssik')), 'build', problem.urdf, '--no-validate']
@@ -214,7 +214,7 @@ SOLVERS = {
 
 
 def _quaternion(R: Any) -> tuple[float, ...]:
-    """(x, y, z, w) of a rotation matrix: the eigenvector of the largest eigenvalue."""
+    """Quaternion (x, y, z, w) of a rotation matrix, from the largest eigenvector."""
     (a, b, c), (d, e, f), (g, h, i) = R
     K = [
         [a - e - i, b + d, c + g, h - f],
@@ -226,7 +226,7 @@ def _quaternion(R: Any) -> tuple[float, ...]:
 
 
 def main(name: str, file: str) -> None:
-    """Serve until the standard input ends."""
+    """Serve requests until the standard input ends."""
     with np.load(file) as arrays:
         fields = {key: arrays[key] for key in arrays.files}
     problem = Problem(**{key: x.item() if x.ndim == 0 else x for key, x in fields.items()})
@@ -240,7 +240,7 @@ def main(name: str, file: str) -> None:
         first, last = int(start), int(end)
         rows = np.full((last - first, 2 + problem.most * len(problem.seed)), np.nan)
         for i in range(first - WARMING, first):
-            solve(i % len(problem.targets))  # those before, so that none is known already
+            solve(i % len(problem.targets))  # targets of the previous block
         for i in range(first, last):
             processor, wall = time.process_time(), time.perf_counter()
             q = solve(i)

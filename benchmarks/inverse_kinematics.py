@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Suite `ik`: success and time of inverse kinematics, ours and others on the same targets.
+"""Suite `ik`: success and time of inverse kinematics on the same targets as the peers.
 
-Part `numeric`; the others are in `ik_branches`, `ik_unreachable` and `ik_circle`. Targets are poses
-of uniform samples within the limits, so each has a solution. Every solver starts at the middle of
-the limits, has 5 ms, and runs in a process of its own; the processes take turns over pieces of the
-targets. Answers are checked here, by Pinocchio: within 1e-5 m and 1e-5 rad, inside the limits,
-within the time. Failures count in the times.
+This module has the part `numeric`; the others are in `ik_branches`, `ik_unreachable` and
+`ik_circle`. Targets are poses of uniform samples within the limits, so each has a solution. Every
+solver starts at the middle of the limits, has 5 ms, and runs in its own process; the processes take
+turns over blocks of targets. Pinocchio checks the answers: within 1e-5 m and 1e-5 rad, inside the
+limits, within the time. Failures count in the times.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ PEERS = ('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik')
 TIMEOUT = 0.005
 TOLERANCE = 1e-5
 POSE_ROUNDING = 1e-9
-"""m and rad: what a check by other formulas may differ by."""
+"""Tolerance of the check by other formulas [m and rad]."""
 
 LIMIT_ROUNDING = 1e-6
-"""rad and m: TRAC-IK keeps limits in single precision."""
+"""Tolerance of limits, because TRAC-IK has them in single precision [rad and m]."""
 
 SUCCESS = Goal(99.99, of='value', at_least=True)
 MEAN = Goal(0.5, 0.25)
 P99 = {'panda': Goal(300.0, of='value'), 'ur5': Goal(150.0, of='value')}
 ANALYTIC = 'ssik'
-"""No numeric solver: the goal of the mean is against the best of the others."""
+"""The analytic peer; the goal of the mean is relative to the best numeric peer."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a solver did with all targets: success (bool) and time [us] of each."""
+    """Success (bool) and time [us] of a solver for each target."""
 
     success: NDArray[np.bool_]
     micros: Array
 
     @property
     def mean(self) -> float:
-        """Mean time of a target, failures included."""
+        """Mean time of a target, including failures [us]."""
         return float(self.micros.mean())
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Measure every part that the options ask for, on every robot that they ask for."""
+    """Measure the selected parts on the selected robots."""
     for name, part in PARTS.items():
         if name in (set(options.part or ()) & set(PARTS) or PARTS):
             yield from part(options)
@@ -82,7 +82,7 @@ def _numeric(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def measure(arm: Arm, count: int, pythons: dict[str, Path]) -> dict[str, Answers]:
-    """What every solver answers; one that cannot be started is left out, saying why."""
+    """Answers of every solver; a solver that cannot be started is skipped with the reason."""
     text = serial_chain(urdf_path(arm.file), arm.base, arm.tip)
     robot = Robot.from_urdf(text)
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def _checked(rows: Array, targets: Array, checker: PinocchioPeer, tip: str) -> A
     success = np.zeros(len(rows), dtype=bool)
     for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
         q = row[2:]
-        # The smaller one: a process may be kept waiting, and a solver may have two threads.
+        # The smaller of both times: a process may have to wait, and a solver may have two threads.
         seconds = min(row[0], row[1])
         if not np.isfinite(q).all() or seconds > TIMEOUT:
             continue

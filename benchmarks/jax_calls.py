@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel within a compiled program of JAX, beside the same kernel called back in Python.
+"""A kernel within a compiled JAX program, compared with the same kernel as a Python callback.
 
-A program calls inverse dynamics so many times, each time of the torques before, so that none can be
-left out. What it takes beyond that, some 10 us, falls on all calls.
+A program calls inverse dynamics repeatedly, each time with the previous torques, so that no call
+can be optimized away. Its overhead of some 10 us is divided among all calls.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CALL, BATCH = Goal(0.1), Goal(1.0)
 
 
 def run(subjects: list[Subject], effort: Effort) -> Iterator[Record]:
-    """Time both on every robot with a fixed base; nothing where there is no JAX."""
+    """Time both on every robot with a fixed base; skipped without JAX."""
     if importlib.util.find_spec('jax') is None:
         print('calls of JAX are left out: jax is not installed')
         return
@@ -74,7 +74,7 @@ def _records(name: str, robot: Robot, effort: Effort) -> Iterator[Record]:
 
 
 def _program(function: Callable[..., Any]) -> Any:
-    """The compiled program that calls a function again and again."""
+    """A compiled program that calls a function repeatedly."""
     import jax
 
     def program(q: Any, v: Any, a: Any) -> Any:
@@ -84,7 +84,7 @@ def _program(function: Callable[..., Any]) -> Any:
 
 
 def _called_back(kernel: Kernel, *arrays: Any) -> Any:
-    """The kernel by JAX's call of Python."""
+    """The kernel as a JAX callback into Python."""
     import jax
 
     like = jax.ShapeDtypeStruct(arrays[0].shape, arrays[0].dtype)

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""MuJoCo on the same robot: only the steps of its pipeline that a quantity needs.
+"""MuJoCo as a peer: the same robot, with only the pipeline steps that a quantity needs.
 
-A free joint has the quaternion w first and its linear velocity in world axes.
+A free joint of MuJoCo has a quaternion with w first, and its linear velocity in world axes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Array = NDArray[np.float64]
 
 
 class MujocoPeer:
-    """MuJoCo's answers, NumPy in and out.
+    """MuJoCo's results, with NumPy arrays.
 
     Attributes:
-        q, v, a: its coordinates of the state that it was made with.
-        joints: for each of its joints the index of ours among the joints.
+        q, v, a: the state in MuJoCo's coordinates.
+        joints: index of our joint for each of its joints.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class MujocoPeer:
         """Load the robot.
 
         Raises:
-            ValueError: MuJoCo refuses it.
+            ValueError: MuJoCo rejects it.
         """
         spec = mujoco.MjSpec.from_string(for_mujoco(urdf))
         floating = ours.model.root_joint == 'floating'
         if floating:
             spec.worldbody.first_body().add_freejoint()
-        # Joint friction and damping are no part of rigid-body dynamics; rotor inertia neither.
+        # Rigid-body dynamics excludes joint friction, damping and rotor inertia.
         for joint in spec.joints:
             joint.damping = joint.damping * 0.0
             joint.frictionloss = 0.0
@@ -60,7 +60,7 @@ class MujocoPeer:
             self.q, self.v, self.a = q[self.joints], v[self.joints], a[self.joints]
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques (nv)."""
+        """Inverse dynamics: torques (nv)."""
         model, data = self.model, self.data
         data.qpos = q
         data.qvel = v
@@ -73,7 +73,7 @@ class MujocoPeer:
         return tau
 
     def nonlinear_effects(self, q: Array, v: Array) -> Array:
-        """C v + g (nv)."""
+        """Nonlinear effects C v + g (nv)."""
         model, data = self.model, self.data
         data.qpos = q
         data.qvel = v
@@ -96,7 +96,7 @@ class MujocoPeer:
         return M
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Accelerations (nv): through the factorized mass matrix."""
+        """Forward dynamics: accelerations (nv), by the factorized mass matrix."""
         model, data = self.model, self.data
         data.qpos = q
         data.qvel = v
@@ -136,7 +136,7 @@ class MujocoPeer:
         return J
 
     def joint_torques(self) -> Array:
-        """Inverse dynamics at the state, of the joints in our order, without the base."""
+        """Inverse dynamics at the state: torques of the joints in our order, without the base."""
         tau = self.inverse_dynamics(self.q, self.v, self.a)
         result = np.empty(len(self.joints))
         result[self.joints] = tau[-len(self.joints) :]

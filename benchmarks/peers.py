@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The other libraries, installed on demand apart from the package's own environment.
+"""Installation of peer libraries on demand, separate from the package's own environment.
 
-A library that is timed in the same process goes into a folder of its own, one that brings more than
-itself along into a virtual environment of its own; both below build/bench-venvs.
+A library that is timed in the same process is installed into its own folder, without dependencies.
+Other libraries get their own virtual environment. Both are below build/bench-venvs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def requirement(name: str) -> str:
 
 
 def peer_folder(name: str) -> Path | None:
-    """The folder that a library is in; None, with one line of why, where it cannot be had."""
+    """Folder of an installed library; None, after a line with the reason, if missing."""
     folder = FOLDER / _tag(name)
     if not folder.exists():
-        # The folder appears complete or not at all.
+        # Rename at the end, so that the folder exists complete or not at all.
         unfinished = folder.with_name(f'{folder.name}.unfinished')
         if not _pip(name, sys.executable, '--no-deps', '--upgrade', '--target', str(unfinished)):
             return None
@@ -42,7 +42,7 @@ def peer_folder(name: str) -> Path | None:
 
 
 def import_peer(name: str) -> bool:
-    """Make a library importable here; False, with one line of why, where it cannot be had."""
+    """Make a library importable; False, after a line with the reason, on failure."""
     folder = peer_folder(name)
     if folder is None:
         return False
@@ -57,7 +57,7 @@ def import_peer(name: str) -> bool:
 
 
 def peer_python(name: str) -> Path | None:
-    """The interpreter of a library's own environment; None where it cannot be had."""
+    """Interpreter of a library's environment; None, after a line with the reason, if missing."""
     folder = FOLDER / _tag(name)
     python = folder / 'bin' / 'python'
     ready = folder / '.ready'
@@ -75,7 +75,7 @@ def peer_python(name: str) -> Path | None:
 
 
 def _tag(name: str) -> str:
-    """Another version or another Python is another folder."""
+    """Name of a folder for the pinned version of a library and this Python."""
     version = f'{requirement(name)} {sys.version_info[:2]}'
     return f'{name}-{hashlib.sha256(version.encode()).hexdigest()[:8]}'
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pinocchio's rigid contacts of our contacts: dynamics, derivatives and impacts."""
+"""Pinocchio's rigid contacts: forward dynamics, derivatives and impacts in contact."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ KINDS = {'point': pin.ContactType.CONTACT_3D, 'surface': pin.ContactType.CONTACT
 
 
 class PinocchioContacts:
-    """Pinocchio's answers for a robot in contact; forces in root axes, as ours are.
+    """Pinocchio's results for a robot in contact, with forces in root axes.
 
     Attributes:
         peer: the robot.
-        models, data: its constraints.
+        models, data: its constraint models and data.
     """
 
     def __init__(self, peer: PinocchioPeer, contacts: Sequence[Contact]) -> None:
-        """Make the constraints of points and surfaces."""
+        """Create the constraints of point and surface contacts."""
         self.peer = peer
         self.models = pin.StdVec_RigidConstraintModel()
         self.data = pin.StdVec_RigidConstraintData()
@@ -43,7 +43,7 @@ class PinocchioContacts:
         pin.initConstraintDynamics(peer.model, peer.data, self.models, self.data)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
-        """Accelerations (nv) and forces (rows)."""
+        """Accelerations (nv) and contact forces (rows)."""
         a = self._dynamics(q, v, tau)
         parts = [
             data.contact_force.linear if model.type == KINDS['point'] else data.contact_force.vector

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pinocchio on the same robot, its results in our coordinates.
+"""Pinocchio as a peer: the same robot, with results in our coordinates.
 
-Pinocchio gives a continuous joint two coordinates (cos, sin), a mimic follower a coordinate of its
-own, and orders joints its own way. With q_p = G q + offset and v_p = G v per joint, a torque of
-ours is G^T tau_p and a matrix G^T M_p G.
+In Pinocchio a continuous joint has two coordinates (cos, sin), a mimic follower has its own
+coordinate, and joints have another order. With q_p = G q + offset and v_p = G v per joint, our
+torque is G^T tau_p and our matrix G^T M_p G.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ ROOT_JOINTS: dict[str, Callable[[], Any]] = {
 
 
 class PinocchioPeer:
-    """Pinocchio's answers for one of our robots."""
+    """Pinocchio's results for one of our robots."""
 
     def __init__(self, urdf: str, robot: Robot, model: Any = None) -> None:
         """Build Pinocchio's model of the same description and match its joints by name.
 
         Args:
             urdf: the description.
-            robot: ours.
-            model: Pinocchio's, where that is not of the description alone.
+            robot: our robot.
+            model: Pinocchio's model, if it does not follow from the description alone.
         """
         self.robot = robot
         root_joint = robot.model.root_joint
@@ -62,7 +62,7 @@ class PinocchioPeer:
         self.frames = [name for name in robot.frame_names if self.model.existBodyName(name)]
 
     def configuration(self, q: Array) -> Array:
-        """Pinocchio's q of ours."""
+        """Pinocchio's configuration for our q."""
         result = np.zeros(self.model.nq)
         for joint in self.robot.model.joints:
             theirs = self.model.joints[self.model.getJointId(joint.name)]
@@ -77,11 +77,11 @@ class PinocchioPeer:
         return result
 
     def velocity(self, v: Array) -> Array:
-        """Pinocchio's v (or a) of ours."""
+        """Pinocchio's velocity for our v, or acceleration for our a."""
         return np.asarray(self.G @ v)
 
     def frame_id(self, frame: str) -> int:
-        """Index of the frame of a link."""
+        """Pinocchio's index of the frame of a link."""
         return int(self.model.getBodyId(frame))
 
     def forward_kinematics(self, q: Array, frame: str) -> Array:
@@ -90,7 +90,7 @@ class PinocchioPeer:
         return np.array(self.data.oMf[self.frame_id(frame)].homogeneous)
 
     def jacobian(self, q: Array, frame: str, reference: str) -> Array:
-        """Jacobian (6, nv)."""
+        """Jacobian (6, nv) of a link in a reference."""
         J = pin.computeFrameJacobian(
             self.model,
             self.data,
@@ -101,7 +101,7 @@ class PinocchioPeer:
         return np.asarray(J @ self.G)
 
     def jacobian_derivative(self, q: Array, v: Array, frame: str, reference: str) -> Array:
-        """Time derivative (6, nv) of the Jacobian."""
+        """Time derivative (6, nv) of the Jacobian of a link in a reference."""
         pin.computeJointJacobiansTimeVariation(
             self.model, self.data, self.configuration(q), self.velocity(v)
         )
@@ -114,7 +114,7 @@ class PinocchioPeer:
     def inverse_dynamics(
         self, q: Array, v: Array, a: Array, external_wrenches: Mapping[str, Array] | None = None
     ) -> Array:
-        """Torques (nv)."""
+        """Inverse dynamics: torques (nv)."""
         forces = pin.StdVec_Force()
         forces.extend([pin.Force.Zero() for _ in range(self.model.njoints)])
         for frame, wrench in (external_wrenches or {}).items():
@@ -136,7 +136,7 @@ class PinocchioPeer:
         return np.asarray(self.G.T @ tau)
 
     def nonlinear_effects(self, q: Array, v: Array) -> Array:
-        """C v + g (nv)."""
+        """Nonlinear effects C v + g (nv)."""
         tau = pin.nonLinearEffects(self.model, self.data, self.configuration(q), self.velocity(v))
         return np.asarray(self.G.T @ tau)
 
@@ -156,16 +156,16 @@ class PinocchioPeer:
     def mass_matrix_inverse(self, q: Array) -> Array:
         """Inverse (nv, nv) of Pinocchio's mass matrix, by NumPy.
 
-        Pinocchio's own recursion, computeMinverse, loses digits where the matrix is badly
-        conditioned: 1.4e-9 relative on iCub, where NumPy's inverse of the same matrix is right to
-        4e-12 (against 40 digits).
+        Pinocchio's own recursion, computeMinverse, loses digits if the matrix is badly conditioned:
+        its relative error is 1.4e-9 on iCub, that of NumPy's inverse of the same matrix 4e-12
+        (compared with a computation in 40 digits).
         """
         return np.asarray(np.linalg.inv(self.mass_matrix(q)), np.float64)
 
     def forward_dynamics(
         self, q: Array, v: Array, tau: Array, external_wrenches: Mapping[str, Array] | None = None
     ) -> Array:
-        """Accelerations (nv); a coupled mechanism is solved through its mass matrix."""
+        """Forward dynamics: accelerations (nv), by the mass matrix for a coupled mechanism."""
         if self.robot.model.has_mimic_joints or external_wrenches:
             bias = self.inverse_dynamics(q, v, np.zeros_like(v), external_wrenches)
             return np.asarray(np.linalg.solve(self.mass_matrix(q), tau - bias), np.float64)
@@ -173,14 +173,14 @@ class PinocchioPeer:
         return np.asarray(self.G.T @ a)
 
     def kinetic_energy(self, q: Array, v: Array) -> Array:
-        """Kinetic energy."""
+        """Kinetic energy [J]."""
         energy = pin.computeKineticEnergy(
             self.model, self.data, self.configuration(q), self.velocity(v)
         )
         return np.array(energy)
 
     def potential_energy(self, q: Array) -> Array:
-        """Potential energy."""
+        """Potential energy [J]."""
         return np.array(pin.computePotentialEnergy(self.model, self.data, self.configuration(q)))
 
     def center_of_mass(self, q: Array) -> Array:
@@ -207,7 +207,7 @@ class PinocchioPeer:
         return self._projected(dq), self._projected(dv), self.mass_matrix_inverse(q)
 
     def regressor(self, q: Array, v: Array, a: Array) -> Array:
-        """Regressor (nv, 10 bodies), bodies in our order."""
+        """Regressor (nv, 10 bodies), with bodies in our order."""
         Y = pin.computeJointTorqueRegressor(
             self.model, self.data, self.configuration(q), self.velocity(v), self.velocity(a)
         )

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of figures: beside those of peers, and beside goals. Needs matplotlib."""
+"""Plots of records: ratios to peers, and figures relative to goals. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from benchmarks.records import Goal, Record
 OF_GOALS = 'figure / goal'
 
 WIDTH, ROW, AROUND = 9.0, 0.24, 1.3
-"""inch: of a picture, height of a case, and of what is above and below the cases of a panel."""
+"""Width of a plot, height of a case, height of a panel without its cases [inch]."""
 
 LETTERS = 100
-"""So many letters of names are beside each other in a legend."""
+"""Number of letters in a row of the legend."""
 
 UNKNOWN = '$?$'
-"""The mark of a figure that could not be had."""
+"""Marker of a figure that could not be measured."""
 
 NAMED = 10
-"""More robots than this have one colour and no legend: how far they scatter is seen."""
+"""Number of robots above which all have one colour and no legend, to show the scatter."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One figure in a panel.
+    """One marker in a panel.
 
     Attributes:
-        case, robot: what was measured on what.
-        share: of the peer's figure, or of the goal; infinite where the goal is 0 and the figure is
-            not, NaN where there is no figure.
-        limits: goal and stretch, as shares.
-        at_least: whether more is better.
-        missed: whether the goal is.
+        case, robot: measured case.
+        share: figure over that of the peer, or over the goal; infinite for a goal of 0 that is not
+            met, NaN if there is no figure.
+        limits: goal and stretch goal in the same unit.
+        at_least: whether larger figures are better.
+        missed: whether the goal is missed.
     """
 
     case: str
@@ -58,7 +58,7 @@ def plottable() -> bool:
 
 
 def draw(suite: str, records: Iterable[Record], folder: Path) -> Path | None:
-    """Write SUITE.png; None, with a line that says so, where no figure has a peer or a goal."""
+    """Write SUITE.png; return None, after a message, if no figure has a peer or a goal."""
     picture = picture_of(suite, panels(records))
     if picture is None:
         print(f'no plot of {suite}: no figure has a peer or a goal')
@@ -67,7 +67,7 @@ def draw(suite: str, records: Iterable[Record], folder: Path) -> Path | None:
 
 
 def save(picture: Any, file: Path) -> Path:
-    """Write a figure of matplotlib, and print where it is."""
+    """Write a matplotlib figure, and print its path."""
     file.parent.mkdir(parents=True, exist_ok=True)
     picture.savefig(file, dpi=110)
     print(f'plot: {file}')
@@ -75,7 +75,7 @@ def save(picture: Any, file: Path) -> Path:
 
 
 def panels(records: Iterable[Record]) -> dict[str, list[Mark]]:
-    """Figures over those of each peer, and figures over the goals that are not of a ratio."""
+    """Markers of the panels: ratios to each peer, and figures over goals of values."""
     found: dict[str, list[Mark]] = {}
     goals: list[Mark] = []
     for record in records:
@@ -90,7 +90,7 @@ def panels(records: Iterable[Record]) -> dict[str, list[Mark]]:
 
 
 def _mark(record: Record, share: float, goal: Goal | None, unit: float) -> Mark:
-    """A figure whose goal is drawn in some unit."""
+    """Marker of a record, with its goals divided by a unit."""
     if goal is None:
         return Mark(record.case, record.robot, share)
     limits = [goal.limit] if goal.stretch is None else [goal.limit, goal.stretch]
@@ -101,14 +101,14 @@ def _mark(record: Record, share: float, goal: Goal | None, unit: float) -> Mark:
 
 
 def _share(value: float, unit: float) -> float:
-    """A quotient that has an answer for a goal of 0 too: 1 for a goal that is met exactly."""
+    """Quotient; for a unit of 0, 1 if the value is 0, and infinite otherwise."""
     if unit != 0.0:
         return value / unit
     return 1.0 if value == 0.0 else value * math.inf
 
 
 def picture_of(suite: str, of: dict[str, list[Mark]]) -> Any:
-    """A figure of matplotlib with a panel for each peer and one for goals; None without any."""
+    """Matplotlib figure with a panel for each peer and one for goals; None without panels."""
     from matplotlib.figure import Figure
 
     if not of:
@@ -137,7 +137,7 @@ def _color(robot: str, robots: list[str]) -> str:
 
 
 def _legend(robots: list[str]) -> tuple[list[Any], list[str]]:
-    """A dot and a name for each robot, if there are few enough."""
+    """A marker and a name for each robot; empty for more than `NAMED` robots."""
     from matplotlib.lines import Line2D
 
     named = [robot for robot in robots if robot] if len(robots) <= NAMED else []
@@ -146,7 +146,7 @@ def _legend(robots: list[str]) -> tuple[list[Any], list[str]]:
 
 
 def _panel(axis: Any, marks: list[Mark], robots: list[str]) -> None:
-    """A row for each case, on a logarithmic axis that has a line at 1."""
+    """Draw a row for each case, on a logarithmic axis with a line at 1."""
     from matplotlib.ticker import LogFormatter
 
     cases, here = _cases(marks), list(dict.fromkeys(mark.robot for mark in marks))
@@ -155,7 +155,7 @@ def _panel(axis: Any, marks: list[Mark], robots: list[str]) -> None:
     margin = (most / least) ** 0.02
     for mark in marks:
         row = cases.index(mark.case)
-        # Robots stand one below the other within a row, so that none hides another.
+        # Robots are offset vertically within a row, so that their markers do not overlap.
         y = row + 0.6 * ((here.index(mark.robot) + 0.5) / len(here) - 0.5)
         x, shape = _place(mark, least, most)
         axis.plot(
@@ -178,7 +178,7 @@ def _panel(axis: Any, marks: list[Mark], robots: list[str]) -> None:
 
 
 def _place(mark: Mark, least: float, most: float) -> tuple[float, str]:
-    """Where a figure stands, and the shape of its mark: what is off the axis points beyond it."""
+    """Position and shape of a marker; an arrowhead points to values outside the axis."""
     if math.isnan(mark.share):
         return most, UNKNOWN
     if mark.share <= 0.0:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of a simulated fleet: speed, memory, and whether worn robots are found."""
+"""Suite `recordings`: speed, memory, and detection of worn robots in a simulated fleet."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ SUITE = 'recordings'
 ROBOT = 'seven_joint_arm'
 
 WORN = {3: {1: 1.3}, 11: {4: 1.3}}
-"""Number of a robot to the factors of friction of its joints."""
+"""Number of a robot to its joint indices with their friction factors."""
 
 RATE = 250.0
-"""Hz of a bag of the fleet."""
+"""Rate of the joint states in a bag of the fleet [Hz]."""
 
 LONG_RATE, LONG, LONG_QUICKLY = 1000.0, 3600.0, 60.0
-"""Hz and s of the bag whose memory is measured."""
+"""Rate [Hz] and durations [s] of the bag for the memory measurement."""
 
 MEMORY = 'from benchmarks.recordings import main; main()'
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All figures."""
+    """Measure the selected parts."""
     wanted = set(options.part or ('rate', 'workers', 'memory', 'worn'))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -66,14 +66,14 @@ def _figure(case: str, value: float, unit: str, goal: Goal | None = None, **more
 
 
 def _rates(place: Path, options: argparse.Namespace) -> Iterator[Record]:
-    """Joint states a second of one core, from the file to estimates, by format."""
+    """Joint states per second of one core, from the file to estimates, by format."""
     robot = FleetRobot.of()
     seconds = 20.0 if options.quick else 120.0
     for kind in FORMATS:
         path = bag_path(place / 'rate', kind, kind)
         record(robot, Recorded(path, kind, seconds, LONG_RATE))
         bag, task = Bag('rate', kind, path), Task(output=place / 'out')
-        analyze(task, bag)  # compiles
+        analyze(task, bag)  # compiles the kernels
         start = time.process_time()
         summary = analyze(task, bag)
         ours = summary['messages'] / (time.process_time() - start)
@@ -92,7 +92,7 @@ def _rates(place: Path, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _memory(place: Path, options: argparse.Namespace) -> Iterator[Record]:
-    """Largest memory of a process that analyzes a long bag, by format."""
+    """Peak memory of a process that analyzes a long bag, by format."""
     robot = FleetRobot.of()
     seconds = LONG_QUICKLY if options.quick else LONG
     for kind in FORMATS:
@@ -113,14 +113,14 @@ def _memory(place: Path, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def main() -> None:
-    """In a process of its own: analyze a bag and print the largest memory [MB]."""
+    """Analyze a bag in this process and print the peak memory [MB]."""
     summary = analyze(Task(output=Path(sys.argv[2])), Bag('memory', 'bag', Path(sys.argv[1])))
     assert summary['status'] == OK, summary['reason']
     print(peak_memory())
 
 
 def _fleet(place: Path, options: argparse.Namespace, wanted: set[str]) -> Iterator[Record]:
-    """A fleet on one worker and on two; two robots with more friction; bags that are bad."""
+    """Analyze a fleet with one and with two workers; two robots have more friction."""
     robots, bags = options.robots, options.bags
     if options.quick:
         robots, bags = min(robots, 6), min(bags, 24)
@@ -155,7 +155,7 @@ def _fleet(place: Path, options: argparse.Namespace, wanted: set[str]) -> Iterat
 
 
 def record_fleet(folder: Path, robots: int, bags: int, seconds: float) -> None:
-    """Bags of all formats in turn; some with a push."""
+    """Record bags in all formats in turn, some with a push."""
     for k in range(robots):
         robot = FleetRobot.of(WORN.get(k))
         for n in range(k, bags, robots):
@@ -168,7 +168,7 @@ def record_fleet(folder: Path, robots: int, bags: int, seconds: float) -> None:
 
 def _timed(output: Path, bags: Sequence[Bag], count: int) -> tuple[list[dict[str, Any]], float]:
     with workers(count, 'loky', ''):
-        # Workers start, import and compile before they are timed.
+        # Start, imports and compilation of workers are not timed.
         list(analyze_all(Task(output=output), [*bags[: 2 * count]]))
         start = time.perf_counter()
         found = list(analyze_all(Task(output=output), bags))
@@ -176,7 +176,7 @@ def _timed(output: Path, bags: Sequence[Bag], count: int) -> tuple[list[dict[str
 
 
 def _difference(ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> float:
-    """Largest relative difference of any number."""
+    """Largest relative difference of the results."""
     other = {(row['robot'], row['bag']): row for row in theirs}
     worst = 0.0
     for row in ours:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet of simulated robots and its recordings, in all formats that are read."""
+"""A fleet of simulated robots, and their recordings in all supported formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS = ('mcap', 'sqlite3', 'ros1')
 DESCRIPTION = Path(__file__).parents[1] / 'urdf' / 'seven_joint_arm.urdf'
 
 BEGIN = 1_750_000_000 * 10**9
-"""ns: stamp of the first message of a fleet, in June 2025."""
+"""Stamp of the first message of a fleet, in June 2025 [ns]."""
 
 DAY = 86_400 * 10**9
 
@@ -35,15 +35,15 @@ HARMONICS = (1.0, 1.7, 2.3)
 """Multiples of the base frequency of each joint."""
 
 EFFORT_NOISE, VELOCITY_NOISE = 0.03, 5e-4
-"""Nm or N; rad/s or m/s."""
+"""Noise of efforts [Nm or N] and velocities [rad/s or m/s]."""
 
 BLOCK = 20_000
-"""Samples that are computed together."""
+"""Number of samples that are computed together."""
 
 
 @dataclass(frozen=True)
 class Push:
-    """A force on a frame for a while, in root axes [s, N]."""
+    """A force (3) on a frame during a time interval, in root axes [s, N]."""
 
     frame: str
     begin: float
@@ -56,9 +56,9 @@ class FleetRobot:
     """A robot of the fleet, which may differ from its description.
 
     Attributes:
-        robot: as described.
-        text: its description.
-        friction: (nv) factors of its friction over the described one.
+        robot: described robot.
+        text: URDF text.
+        friction: (nv) factors on the described friction.
     """
 
     robot: Robot
@@ -67,7 +67,7 @@ class FleetRobot:
 
     @classmethod
     def of(cls, factors: dict[int, float] | None = None, path: Path = DESCRIPTION) -> FleetRobot:
-        """The arm of the package, some joints with more friction."""
+        """The arm of this package, with friction factors of some joints."""
         text = path.read_text()
         robot = Robot.from_urdf(text)
         friction = np.ones(robot.nv)
@@ -78,7 +78,7 @@ class FleetRobot:
     def samples(
         self, duration: float, rate: float, seed: int, pushes: Sequence[Push] = ()
     ) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Times [s], positions, velocities and efforts, some at a time, along a smooth motion."""
+        """Times [s], positions, velocities and efforts along a smooth motion, in blocks."""
         robot, rng = self.robot, np.random.default_rng(seed)
         nv = robot.nv
         lower = np.maximum(robot.lower_limits, -2.0)
@@ -113,16 +113,16 @@ class FleetRobot:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """How a bag is recorded.
+    """Parameters of a bag.
 
     Attributes:
-        path: of the file or folder.
+        path: path of the file or folder.
         format: one of ``FORMATS``.
-        duration, rate: s, Hz.
+        duration, rate: duration [s] and rate [Hz].
         begin: stamp of the first message [ns].
-        seed: of motion and noise.
-        pushes: on the robot.
-        described: whether the description is in the bag.
+        seed: seed of motion and noise.
+        pushes: pushes on the robot.
+        described: whether the bag contains the description.
     """
 
     path: Path
@@ -136,7 +136,7 @@ class Recorded:
 
 
 def record(robot: FleetRobot, bag: Recorded) -> Path:
-    """Write a bag of joint states."""
+    """Write a bag of joint states, and return its path."""
     bag.path.parent.mkdir(parents=True, exist_ok=True)
     ros1 = bag.format == 'ros1'
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_KILTED)
@@ -173,5 +173,5 @@ def record(robot: FleetRobot, bag: Recorded) -> Path:
 
 
 def bag_path(folder: Path, name: str, kind: str) -> Path:
-    """Where a bag of a format is."""
+    """Path of a bag of a format."""
     return folder / (f'{name}.bag' if kind == 'ros1' else name)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Figures: what was measured, beside which peer, and whether the goal is met."""
+"""Records of measured figures, with peers and goals."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 KEYS = ('suite', 'case', 'robot', 'value', 'unit', 'peer', 'peer_value', 'ratio')
-"""What is written of each figure, in this order."""
+"""Keys of a record in the JSON file, in this order."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a figure should reach.
+    """Goal of a figure.
 
     Attributes:
-        limit: of the ratio to the peer, or of the value.
-        stretch: a harder limit, worth trying for.
+        limit: limit of the ratio to the peer, or of the value.
+        stretch: stricter limit, the stretch goal.
         of: 'ratio' or 'value'.
-        at_least: whether more is better.
+        at_least: whether larger figures are better.
     """
 
     limit: float
@@ -39,15 +39,15 @@ class Goal:
 
 @dataclass(frozen=True)
 class Record:
-    """One figure; the peer's fields are None where there is no peer.
+    """One figure; the fields of the peer are None if there is no peer.
 
     Attributes:
-        suite, case, robot: what was measured on what.
-        value: ours; NaN where it could not be had.
-        unit: of both values.
-        peer: name of the other library.
+        suite, case, robot: measured case.
+        value: our figure; NaN if it could not be measured.
+        unit: unit of both figures.
+        peer: name of the peer library.
         peer_value: its figure.
-        goal: what was wanted; printed, not written.
+        goal: goal, which is printed but not written to files.
     """
 
     suite: str
@@ -61,14 +61,14 @@ class Record:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's."""
+        """Our figure over that of the peer."""
         if self.peer_value is None or self.peer_value == 0.0:
             return None
         return self.value / self.peer_value
 
     @property
     def verdict(self) -> str:
-        """'stretch', 'pass', 'FAIL', or empty where there is no goal."""
+        """'stretch', 'pass' or 'FAIL'; '' without a goal."""
         if self.goal is None:
             return ''
         figure = self.ratio if self.goal.of == 'ratio' else self.value
@@ -80,7 +80,7 @@ class Record:
         return 'pass' if sign * figure <= sign * self.goal.limit else 'FAIL'
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields of `KEYS`; what is not a number is None."""
+        """The fields of `KEYS`; numbers that are not finite are None."""
         fields = {key: getattr(self, key) for key in KEYS}
         return {
             key: None if isinstance(x, float) and not math.isfinite(x) else x
@@ -89,13 +89,13 @@ class Record:
 
 
 def write_json(path: Path, records: Iterable[Record]) -> None:
-    """Write a list of records, one a figure."""
+    """Write records as a JSON list, one per line."""
     lines = ',\n '.join(json.dumps(record.as_dict()) for record in records)
     path.write_text(f'[{lines}]\n')
 
 
 def markdown(records: Iterable[Record]) -> str:
-    """Ratios as tables, one a peer: a row a case, a column a robot."""
+    """Ratios as Markdown tables, one per peer, with a row per case and a column per robot."""
     tables = []
     listed = [x for x in records if x.ratio is not None]
     for peer in dict.fromkeys(x.peer for x in listed):
@@ -111,7 +111,7 @@ def markdown(records: Iterable[Record]) -> str:
 
 
 def print_header() -> None:
-    """Print the columns of the table."""
+    """Print the header of the table."""
     print(
         f'{"case":34} {"robot":15} {"ours":>10} {"unit":6} {"peer":>14} {"theirs":>10} '
         f'{"ratio":>7}  goal (stretch)'
@@ -119,7 +119,7 @@ def print_header() -> None:
 
 
 def print_record(record: Record) -> None:
-    """Print one line of the table."""
+    """Print one row of the table."""
     theirs = '' if record.peer_value is None else f'{record.peer_value:.4g}'
     ratio = '' if record.ratio is None else f'{record.ratio:.3f}'
     goal = '' if record.goal is None else f'{record.goal!s:18} {record.verdict}'
@@ -131,7 +131,7 @@ def print_record(record: Record) -> None:
 
 
 def print_summary(records: Iterable[Record]) -> None:
-    """Print how many goals are met and which are not."""
+    """Print the number of met goals, and the missed ones."""
     judged = [record for record in records if record.goal is not None]
     failed = [record for record in judged if record.verdict == 'FAIL']
     if not judged:

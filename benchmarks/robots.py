@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robots that are measured: the URDFs of the PyPI package example-robot-data."""
+"""Robots of the benchmarks: URDF files of the PyPI package example-robot-data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Subject:
     Attributes:
         name: a name of `NAMED`.
         root: 'fixed' or 'floating'.
-        frame: the frame of forward kinematics and Jacobian: a hand or a foot.
+        frame: frame of forward kinematics and Jacobian: a hand or a foot.
         locked: joints that are fixed at zero.
     """
 
@@ -55,7 +55,7 @@ class Arm:
     """A serial chain whose inverse kinematics are measured.
 
     Attributes:
-        name: what the table calls it.
+        name: name in the tables.
         file: a name of `NAMED`.
         base, tip: first and last link of the chain.
     """
@@ -79,10 +79,10 @@ ARMS = (
 
 
 def urdf_path(name: str) -> Path:
-    """The URDF file of a named robot."""
+    """Path of the URDF file of a named robot."""
     return robots_folder() / NAMED[name]
 
 
 def all_urdfs() -> list[Path]:
-    """Every URDF file of the collection."""
+    """Paths of all URDF files of the collection."""
     return sorted(robots_folder().rglob('*.urdf'))

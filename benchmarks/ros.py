@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Our nodes on the real middleware, beside the floor of rclpy and beside the usual way.
+"""Suite `ros`: our nodes on the real middleware, compared with an echo and a reference.
 
-Three processes run at once, each in a namespace of its own, and take turns: ours, all three nodes
-composed with every output on; an *echo* that computes nothing; a *reference* on Pinocchio. The
-outputs are listened to from another process, which reads the last of them.
+Three processes run at once, each in its own namespace, and are measured in turn: *ours*, all three
+nodes composed with every output on; an *echo* without computation; a *reference* with Pinocchio.
+Another process subscribes to the outputs and reads the last of them.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ ROUNDS = 5
 STARTS = 7
 
 PARTS = ('cost', 'pushed', 'rates', 'services', 'changes', 'soak', 'start')
-"""All but cost and soak are of one robot only."""
+"""Names of the parts; all except cost and soak are measured for one robot only."""
 
 STATUS = 'ours/dynamics_node: outputs'
 TOLD = 'joint_states not answered, newer ones waited', 'joint_states lost on the way'
-"""What our nodes say themselves of joint states that were not answered."""
+"""Keys in the diagnostics of our nodes for joint states without an answer."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """All figures; prints nothing else."""
+    """Measure the selected parts of all robots."""
     from benchmarks.ros_meter import Meter
 
     os.environ.setdefault('ROS_DOMAIN_ID', DOMAIN)
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _figures(bench: Bench, options: argparse.Namespace) -> Iterator[Record]:
-    """All of one subject."""
+    """Records of one robot."""
     usual = bench.subject is USUAL
     parts = [part for part in PARTS if part in (options.part or PARTS)]
     if not usual:
@@ -86,7 +86,7 @@ def _figures(bench: Bench, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _taken(bench: Bench, processes: list[Running], **options: Any) -> dict[str, list[Any]]:
-    """Measurements of processes that take turns, at the nominal rate."""
+    """Measurements of processes in turn, at the nominal rate."""
     found: dict[str, list[Any]] = {one.name: [] for one in processes}
     for _ in range(1 if bench.quick else ROUNDS):
         for one in processes:
@@ -129,7 +129,7 @@ def _highest_rate(bench: Bench, ours: Running, others: list[Running]) -> Iterato
     for one in (ours, *others):
         held[one.name] = 0.0
         for rate in RATES:
-            # Once more if not: a stall of the machine is no limit of the process.
+            # A second attempt, because a stall of the machine is not a limit of the process.
             if not any(bench.holds(one, rate) for _ in range(2)):
                 break
             held[one.name] = rate

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files, processes and measurements behind the benchmark of the nodes."""
+"""Files, processes and measurements of the benchmark of the nodes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from benchmarks.records import Goal, Record
 from benchmarks.ros_subjects import COUNTED, SLOW, Subject
 
 NOMINAL = 1000.0
-"""States a second."""
+"""Nominal rate of the states [Hz]."""
 
 LOST = 1e-3
-"""Part of the states that may go unanswered at a rate that counts as held."""
+"""Largest share of unanswered states at a rate that counts as held."""
 
 IDLE = 0.05
-"""Processor time a second of a process that has nothing more to compile."""
+"""Processor time per second below which a process has nothing left to compile."""
 
 SETTLE = 60.0
-"""Seconds that may take."""
+"""Timeout for that [s]."""
 
 START, PROMPT = 8.0, 0.2
-"""Seconds that a program takes to start on a busy machine, and that a change takes at most."""
+"""Largest start time of a program on a busy machine [s]; largest time of a change [s]."""
 
 REFERENCE_NAMES = (
     *('pose', 'twist', 'tf', 'gravity_torques', 'gravity_commands', 'external_torques'),
@@ -44,10 +44,10 @@ class Running:
     """A process that answers joint states.
 
     Attributes:
-        name: of the process and its namespace.
-        pid: of the process.
-        topics: fully qualified name to type of what it publishes.
-        timed: the one that is read: what it publishes last.
+        name: name of the process and its namespace.
+        pid: process ID.
+        topics: fully qualified topic name to type of its outputs.
+        timed: topic that is read, which the process publishes last.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Running:
 
 
 class Bench:
-    """Files, processes and the meter of one subject."""
+    """Files, processes and measurements of one robot."""
 
     def __init__(self, subject: Subject, meter: Any, folder: Path, quick: bool) -> None:
         from rclpy.serialization import serialize_message
@@ -81,7 +81,7 @@ class Bench:
 
     @contextmanager
     def ours(self) -> Iterator[Running]:
-        """Our nodes; what they publish is kept for the echo."""
+        """Context with our nodes, whose messages are stored for the echo."""
         from benchmarks.ros_meter import start
 
         topics = {_full('ours', topic): kind for topic, kind in self._topics.items()}
@@ -94,7 +94,7 @@ class Bench:
 
     @contextmanager
     def echo(self) -> Iterator[Running]:
-        """The floor."""
+        """Context with the echo."""
         from benchmarks.ros_meter import start
 
         topics = {f'/echo/out{i}': kind for i, kind in enumerate(self._topics.values())}
@@ -104,7 +104,7 @@ class Bench:
 
     @contextmanager
     def reference(self) -> Iterator[Running]:
-        """The usual way, of a robot with a fixed base and one frame."""
+        """Context with the reference, for a robot with a fixed base and one frame."""
         from benchmarks.ros_meter import start
 
         node = '/reference/benchmark_reference'
@@ -127,9 +127,10 @@ class Bench:
         pushed: bool = False,
         stamps: Path | None = None,
     ) -> Any:
-        """What becomes of states at a rate, of a robot that nobody touches or one pushes.
+        """Measure a process with states at a rate, of a robot at rest without or with a push.
 
-        With a file for stamps, the numbers of the answers are kept as well, one a joint.
+        With ``stamps``, a file for the stamps, the last numbers of the answers are stored too, one
+        per joint.
         """
         from benchmarks.ros_source import LAG
 
@@ -144,24 +145,25 @@ class Bench:
             )
 
     def counted(self, ours: Running, seconds: float, *, stamps: Path | None = None) -> Any:
-        """What becomes of states at the nominal rate, of which gravity torques are counted."""
+        """Measure our process at the nominal rate, by counting its gravity torques."""
         one = replace(ours, timed=_full(ours.name, COUNTED))
         with self.meter.apart():
             return self.measured(one, NOMINAL, seconds, stamps=stamps)
 
     def holds(self, one: Running, rate: float) -> bool:
-        """Whether it answers almost all at a rate."""
+        """Whether a process answers almost all states at a rate [Hz]."""
         result = self.measured(one, rate, self.seconds)
-        # A source that is too slow proves nothing.
+        # If the source is too slow, the rate was not tested.
         return result.lost <= LOST and result.sent / result.seconds >= 0.98 * rate
 
     def beside(self, one: Running, seconds: float, module: str, *arguments: str) -> Any:
-        """What a program of this folder prints, as JSON, while joint states come in.
+        """JSON output of a program of this package, while joint states arrive.
 
         Args:
-            one: the process that they come in at.
-            seconds: how long they come in without a pause; anew for as long as the program runs.
-            module, arguments: the program.
+            one: process that receives the joint states.
+            seconds: duration of the joint states without a pause [s]; repeated until the program
+                ends.
+            module, arguments: module and arguments of the program.
         """
         from benchmarks.ros_meter import start
 
@@ -180,28 +182,28 @@ class Bench:
         return json.loads(found[0])
 
     def called_beside(self, one: Running) -> dict[str, float]:
-        """Medians of service calls [us]."""
+        """Median times of service calls [us]."""
         count = 100 if self.quick else 1000
         return dict(self.beside(one, self.seconds, 'ros_caller', str(self._request), str(count)))
 
     def changed_beside(self, one: Running) -> dict[str, list[float]]:
-        """Times until changes of the robot are in force [ms], each of them."""
+        """Times until changes of gravity and payload are applied [ms]."""
         count = 5 if self.quick else 20
         frame = self.subject.contacts[0]
         from benchmarks.ros_changer import PAUSE
 
-        # A change would wait for the next joint state, so there must be no pause.
+        # A change waits for the next joint state, so joint states must not pause.
         seconds = START + 2 * (count + 1) * (PAUSE + PROMPT)
         return dict(self.beside(one, seconds, 'ros_changer', frame, str(count)))
 
     def start_to_first_output(self, turn: int) -> float:
-        """Seconds from the start of the executable to its first gravity torques."""
+        """Time from the start of the executable to its first gravity torques [s]."""
         from ament_index_python.packages import get_package_prefix
 
         from benchmarks.ros_meter import launched
 
         program = Path(get_package_prefix('dynamics_ros')) / 'lib/dynamics_ros/dynamics_ros'
-        # Of its own each time, so that nothing of the turn before is taken for an answer.
+        # Use a separate namespace per start, so that old messages do not count as answers.
         namespace = f'start{turn}'
         topic = f'/{namespace}/dynamics_node/gravity_torques'
         with (
@@ -215,7 +217,7 @@ class Bench:
     def record(
         self, case: str, value: float, unit: str = '', *peer: Any, goal: Goal | None = None
     ) -> Record:
-        """A figure; ``peer`` is its name and figure where there is one."""
+        """A record; ``peer`` is the name and the figure of a peer, if any."""
         return Record('ros', case, self.subject.name, value, unit, *peer, goal=goal)
 
     # --- files ----------------------------------------------------------------------------------
@@ -255,7 +257,7 @@ def _namespace(name: str) -> tuple[str, ...]:
 
 @contextmanager
 def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that is ended after the block."""
+    """Context that ends a process on exit."""
     try:
         yield process
     finally:
@@ -268,10 +270,10 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def _settle(pid: int) -> None:
-    """Until nothing is compiled any more.
+    """Wait until the process compiles nothing.
 
     Raises:
-        TimeoutError: it takes longer than anybody would wait.
+        TimeoutError: it takes longer than ``SETTLE``.
     """
     from benchmarks.ros_meter import cpu_seconds
 

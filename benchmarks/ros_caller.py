@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calls inverse dynamics and an empty service in turn.
+"""Calls inverse dynamics and an empty service alternately.
 
-Run as a program: `python -m benchmarks.ros_caller STATE COUNT`, where STATE holds the bytes of a
-joint state. Prints the medians of both round trips [us] as one JSON object.
+Run as a program: `python -m benchmarks.ros_caller STATE COUNT`, where STATE is a file with the
+bytes of a joint state. Prints the medians of both round trips [us] as one JSON object.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATIENCE = 20.0
 
 
 def main(file: str, count: int) -> None:
-    """Call, and print what it took."""
+    """Call both services, and print the medians."""
     rclpy.init(args=sys.argv)
     node = Node('benchmark_caller')
     executor = make_executor()

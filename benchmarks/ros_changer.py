@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Changes gravity and payload of a running node, and waits for the answers that follow from it.
+"""Changes gravity and payload of a running node, and waits for changed outputs.
 
 Run as a program: `python -m benchmarks.ros_changer FRAME COUNT` in the namespace of the nodes,
-beside joint states of a robot that stands still. Prints, as one JSON object, the milliseconds from
-each request to the arrival of the first gravity torques that differ from those before.
+while joint states of a robot at rest arrive. Prints one JSON object with the times from each
+request to the first gravity torques that differ from the previous ones [ms].
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from dynamics_ros_msgs.srv import SetGravity, SetPayload
 PATIENCE = 20.0
 
 PAUSE = 0.3
-"""Seconds between two changes, for what has been changed to come to rest."""
+"""Time between two changes, in which outputs settle [s]."""
 
 CHANGED = 1e-9
-"""Nm."""
+"""Difference of gravity torques from which they count as changed [Nm]."""
 
 
 class Changer:
-    """Calls services and looks at gravity torques."""
+    """Calls services and observes gravity torques."""
 
     def __init__(self, node: Node) -> None:
         self._executor = make_executor()
@@ -51,21 +51,21 @@ class Changer:
             assert client.wait_for_service(PATIENCE), 'the service is not there'
 
     def close(self) -> None:
-        """Leave the executor."""
+        """Shut down the executor."""
         self._executor.shutdown()
 
     def _hear(self, message: JointState) -> None:
         self._efforts.append(np.array(message.effort))
 
     def spin(self, seconds: float) -> None:
-        """Take in what comes."""
+        """Process messages for a time [s]."""
         self._executor.spin_until_future_complete(Future(), timeout_sec=seconds)
 
     def time_of(self, request: Any, kind: Any) -> float:
-        """Milliseconds until a change is seen.
+        """Time until a requested change is visible [ms].
 
         Raises:
-            TimeoutError: it never is.
+            TimeoutError: it does not become visible.
         """
         while not self._efforts:
             self.spin(0.01)
@@ -87,7 +87,7 @@ class Changer:
 
 
 def gravity(tilt: float) -> Any:
-    """A request for gravity of a robot that leans [rad]."""
+    """Request for the gravity of a robot that is tilted by an angle [rad]."""
     request = SetGravity.Request()
     vector = request.gravity.vector
     vector.x, vector.z = -9.81 * np.sin(tilt), -9.81 * np.cos(tilt)
@@ -95,14 +95,14 @@ def gravity(tilt: float) -> Any:
 
 
 def payload(frame: str, mass: float) -> Any:
-    """A request for a point mass [kg]."""
+    """Request for a point mass [kg] at a frame."""
     request = SetPayload.Request(payload=Payload())
     request.payload.header.frame_id, request.payload.inertia.m = frame, mass
     return request
 
 
 def main(frame: str, count: int) -> None:
-    """Change, and print what it took."""
+    """Make the changes, and print their times."""
     rclpy.init(args=sys.argv)
     node = Node('benchmark_changer')
     changer = Changer(node)

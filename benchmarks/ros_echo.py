@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The floor of rclpy: as many messages of the same types as our nodes publish, nothing computed.
+"""Lower bound of rclpy: the messages of our nodes without computation.
 
-Run as a program: `python -m benchmarks.ros_echo FOLDER`, where FOLDER holds what was captured of
-each topic, and what ``ros_source`` publishes. Every state of the robot is answered with all
-messages when the last publisher has told its part of it, those of the slow topics as seldom as our
-nodes publish them. One message gets the first stamp of the state, so that it can be timed.
+Run as a program: `python -m benchmarks.ros_echo FOLDER`, where FOLDER contains a captured message
+of each topic, and the messages that ``ros_source`` publishes. Every state is answered with all
+messages after the last publisher has sent its part, and with messages of slow topics as rarely as
+our nodes publish them. One message gets the first stamp of the state, so that it can be timed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, ODOMETRY
 STAMP_END = STAMP_OFFSET + 8
 
 SELDOM = 50
-"""States: 20 Hz at 1 kHz, as markers are."""
+"""Number of states per message of a slow topic: 20 Hz at 1 kHz, as for markers."""
 
 CAPTURED = 'topics.json'
 

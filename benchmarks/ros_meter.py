@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a process that answers joint states: what comes back, when, and what it costs."""
+"""Measures a process that answers joint states: answers, latency, cost."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from benchmarks.ros_source import STAMP, STAMP_OFFSET
 from dynamics_ros.nodes.app.executor import make_executor
 
 PATIENCE = 30.0
-"""Seconds until a process that does nothing is given up."""
+"""Timeout for a process that does nothing [s]."""
 
 QUIET = 1.0
-"""Seconds without an answer after which no more are expected."""
+"""Time without an answer after which no more are expected [s]."""
 
 OBSERVED = 3.0
-"""Seconds of joint states until messages are captured."""
+"""Duration of joint states before messages are captured [s]."""
 
 DEEP = QoSProfile(depth=5000)
-"""Of what is counted: nothing is lost on our side."""
+"""Profile of counted topics, with a queue that loses nothing in this process."""
 
 SHALLOW = QoSProfile(depth=1)
-"""Of what is listened to, but not read."""
+"""Profile of topics that are subscribed to but not read."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What became of so many states of a robot.
+    """Measurement of a process over a number of states.
 
     Attributes:
-        sent, received: states and answers.
-        seconds: from the first to the last state.
-        cpu: seconds of processor time of the process.
-        latencies: from sending the last part to reading the answer [us], in the order of arrival.
-        memory: resident [MB], once a second.
-        threads, files: how many the process has, once a second.
-        stamps: of the answers [ns], in the order of arrival.
-        ends: last bytes of the answers, as many as there are numbers for the joints.
+        sent, received: numbers of states and answers.
+        seconds: time from the first to the last state [s].
+        cpu: processor time of the process [s].
+        latencies: (n) times from sending the last part to reading the answer [us].
+        memory: resident memory [MB], once a second.
+        threads, files: numbers of threads and open files of the process, once a second.
+        stamps: (n) stamps of the answers [ns], in the order of arrival.
+        ends: last bytes of the answers.
     """
 
     sent: int
@@ -70,21 +70,21 @@ class Measurement:
 
     @property
     def cost(self) -> float:
-        """Processor time of a state that was answered [us]."""
+        """Processor time per answered state [us]."""
         return 1e6 * self.cpu / max(self.received, 1)
 
     @property
     def lost(self) -> float:
-        """Part of the states that was not answered."""
+        """Share of states without an answer."""
         return max(0.0, 1.0 - self.received / self.sent)
 
     def percentile(self, percent: float) -> float:
-        """Of the round trips [us]; NaN without any."""
+        """Percentile of the latencies [us]; NaN without any."""
         return float(np.percentile(self.latencies, percent)) if len(self.latencies) else np.nan
 
 
 class Meter:
-    """Listens to all outputs of a process, and reads one of them."""
+    """Subscribes to all outputs of a process, and reads one of them."""
 
     def __init__(self) -> None:
         rclpy.init()
@@ -96,17 +96,17 @@ class Meter:
         self._end = 0
 
     def close(self) -> None:
-        """Leave the middleware."""
+        """Destroy the nodes and shut down rclpy."""
         for node in (self._read, self._unread):
             node.destroy_node()
         self.executor.shutdown()
         rclpy.shutdown()
 
     def spin(self, until: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
-        """Spin until something is the case, and do something again and again until then.
+        """Spin until a condition holds, with repeated calls of ``meanwhile``.
 
         Raises:
-            TimeoutError: it never is.
+            TimeoutError: the condition does not hold within ``PATIENCE``.
         """
         deadline = time.monotonic() + PATIENCE
         while not until():
@@ -117,7 +117,7 @@ class Meter:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Listen to what is not read from a participant of its own for the time of the block.
+        """Context in which unread topics have their own participant.
 
         A participant has room for 512 messages of all topics while the machine pauses.
         """
@@ -133,7 +133,7 @@ class Meter:
 
     @contextmanager
     def listening(self, kinds: Mapping[str, str], timed: str) -> Iterator[None]:
-        """Listen to topics for the time of the block; the timed one is read."""
+        """Context with subscriptions to topics, of which the timed one is read."""
         subscriptions = []
         for topic, kind in kinds.items():
             node = self._read if topic == timed else self._unread
@@ -154,10 +154,10 @@ class Meter:
     def publishing(
         self, namespace: str, turn: Sequence[Sequence[tuple[str, Any]]]
     ) -> Iterator[Callable[[], None]]:
-        """A function that publishes a state of this moment, for the time of the block.
+        """Context with a function that publishes a state with the current stamp.
 
         Args:
-            namespace: where it is listened to.
+            namespace: namespace of the process.
             turn: topics and messages of all publishers, see ``ros_source``.
         """
         pairs = [
@@ -183,19 +183,19 @@ class Meter:
         self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8], end))
 
     def first_answer(self, publish: Callable[[], None]) -> float:
-        """The monotonic time [s] of the first answer to what is published from now on."""
+        """Monotonic time of the first answer to states that are published from now on [s]."""
         self._arrivals.clear()
         begun = time.monotonic_ns()
 
         def found() -> list[int]:
-            # What was asked earlier may be answered late.
+            # Exclude late answers to earlier states.
             return [at for at, stamp, _ in self._arrivals if nanoseconds(stamp) >= begun]
 
         self.spin(lambda: bool(found()), publish)
         return found()[0] * 1e-9
 
     def captured(self, kinds: Mapping[str, str], publish: Callable[[], None]) -> dict[str, bytes]:
-        """One message of each topic, in bytes."""
+        """One message of each topic, as bytes."""
         found: dict[str, bytes] = {}
         subscriptions = [
             self._read.create_subscription(
@@ -203,7 +203,7 @@ class Meter:
             )
             for topic, kind in kinds.items()
         ]
-        # What comes first is of an observer that has just started.
+        # Skip the first messages, which come before the observer has settled.
         begun = time.monotonic() + OBSERVED
         self.spin(lambda: len(found) == len(kinds) and time.monotonic() > begun, publish)
         for subscription in subscriptions:
@@ -211,11 +211,11 @@ class Meter:
         return found
 
     def told(self, name: str, keys: Sequence[str]) -> list[float]:
-        """Numbers that a node tells in its diagnostics.
+        """Numbers in the diagnostics of a node.
 
         Args:
-            name: of the status.
-            keys: of its values.
+            name: name of the status.
+            keys: keys of the numbers.
         """
         found: dict[str, str] = {}
 
@@ -241,17 +241,17 @@ class Meter:
         stamps: Path | None = None,
         end: int = 0,
     ) -> Measurement:
-        """Send states at a rate and see what comes back.
+        """Send states at a rate and measure the answers.
 
         Args:
-            pid: process that answers.
-            namespace: where it listens.
-            folder: what is sent, see ``ros_source``.
-            rate: Hz.
-            seconds: how long.
-            wait: seconds from the stamp of a state to the sending of its last part.
-            stamps: file for the stamps of what is sent.
-            end: so many of the last bytes of each answer are kept.
+            pid: process ID of the answering process.
+            namespace: its namespace.
+            folder: folder with the messages, see ``ros_source``.
+            rate: rate of the states [Hz].
+            seconds: duration [s].
+            wait: time from the stamp of a state to the sending of its last part [s].
+            stamps: file for the stamps of the states.
+            end: number of last bytes of each answer that are stored.
         """
         self._arrivals.clear()
         self._end = end
@@ -313,12 +313,12 @@ class Meter:
 
 
 def start(module: str, *arguments: str, piped: bool = False) -> subprocess.Popen[str]:
-    """A program of this folder in a process of its own."""
+    """Start a module of this package in its own process."""
     return launched([sys.executable, '-m', f'benchmarks.{module}', *arguments], piped=piped)
 
 
 def launched(command: Sequence[str], *, piped: bool = False) -> subprocess.Popen[str]:
-    """A process that keeps quiet."""
+    """Start a process without output."""
     pipe = subprocess.PIPE if piped else None
     return subprocess.Popen(
         command, stdin=pipe, stdout=pipe or subprocess.DEVNULL, stderr=None, text=True
@@ -326,19 +326,19 @@ def launched(command: Sequence[str], *, piped: bool = False) -> subprocess.Popen
 
 
 def type_of(name: str) -> Any:
-    """The class of a message type, written package/Name."""
+    """Class of a message type, written package/Name."""
     package, kind = name.split('/')
     return getattr(import_module(f'{package}.msg'), kind)
 
 
 def nanoseconds(stamp: bytes) -> int:
-    """Of the stamp in the header of a message in bytes."""
+    """Time of the stamp in the header of a serialised message [ns]."""
     seconds, rest = STAMP.unpack(stamp)
     return int(seconds * 10**9 + rest)
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of a process and its threads."""
+    """Processor time of a process and its threads [s]."""
     fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Our composed nodes with an empty service beside theirs: what any call of this process costs.
+"""Our composed nodes with an additional empty service, as a baseline for service calls.
 
 Run as a program with the arguments of the executable `dynamics_ros`.
 """
@@ -18,7 +18,7 @@ EMPTY = 'empty'
 
 
 def build() -> Application:
-    """The nodes and the service."""
+    """The nodes and the empty service."""
     application = composed.build()
 
     def nothing(_request: Any, response: Any) -> Any:

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The same outputs the usual way: rclpy.spin, message objects, Pinocchio.
+"""Reference implementation of the outputs: rclpy.spin, message objects, Pinocchio.
 
-Run as a program: `python -m benchmarks.ros_reference FILE.urdf FRAME`. What a careful engineer
-writes without a library of kernels: each quantity is computed once for a message, names are
-resolved once, and messages are made with their constructors.
+Run as a program: `python -m benchmarks.ros_reference FILE.urdf FRAME`. It is a careful
+implementation without a library of kernels: each quantity is computed once per message, names are
+resolved once, and messages are created with their constructors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CONTACT, COLLISION = 2.0, 30.0
 
 
 class Reference(Node):
-    """Kinematics, gravity torques, a momentum observer and the wrench at the tool."""
+    """Node with kinematics, gravity torques, a momentum observer and the wrench at the tool."""
 
     def __init__(self, urdf: str, frame: str) -> None:
         super().__init__('benchmark_reference')
@@ -84,7 +84,7 @@ class Reference(Node):
         self.create_subscription(JointState, 'joint_states', self.on_joint_state, JOINT_STATE_QOS)
 
     def on_joint_state(self, message: JointState) -> None:
-        """Compute and publish everything."""
+        """Compute and publish all outputs."""
         if message.name != self.order_of:
             self.order_of = list(message.name)
             self.order = [self.order_of.index(name) for name in self.names]
@@ -132,14 +132,14 @@ class Reference(Node):
             self.publish_markers(head, pose)
 
     def transform(self, head: Header, index: int, name: str) -> TransformStamped:
-        """Where a link is."""
+        """Transform message of a link."""
         pose = pose_of(self.data.oMf[index])
         place = Vector3(x=pose.position.x, y=pose.position.y, z=pose.position.z)
         transform = Transform(translation=place, rotation=pose.orientation)
         return TransformStamped(header=head, child_frame_id=name, transform=transform)
 
     def observe(self, time: float, q: Any, v: Any, tau: Any, gravity: Any) -> Any:
-        """The momentum observer of first order."""
+        """External torques (nv), by a first-order momentum observer."""
         M = pinocchio.crba(self.model, self.data, q)
         C = pinocchio.computeCoriolisMatrix(self.model, self.data, q, v)
         momentum, drive = M @ v, tau + C.T @ v - gravity
@@ -152,7 +152,7 @@ class Reference(Node):
         return self.estimate
 
     def publish_wrench(self, head: Header, q: Any, external: Any) -> None:
-        """The wrench at the tool with its covariance."""
+        """Publish the wrench at the tool and its covariance."""
         J = pinocchio.computeFrameJacobian(
             self.model, self.data, q, self.frame_id, pinocchio.LOCAL_WORLD_ALIGNED
         )
@@ -179,7 +179,7 @@ class Reference(Node):
         )
 
     def publish_markers(self, head: Header, pose: Pose) -> None:
-        """The axes of the frame and the centre of mass."""
+        """Publish the axes of the frame and the centre of mass."""
         axes = Marker(header=head, ns='frames', type=Marker.LINE_LIST, pose=pose)
         axes.points = [Point(), Point(x=0.1), Point(), Point(y=0.1), Point(), Point(z=0.1)]
         center = Marker(header=head, ns='center_of_mass', type=Marker.SPHERE)
@@ -191,13 +191,13 @@ class Reference(Node):
 
 
 def vector(values: Any) -> Vector3:
-    """A message of three numbers."""
+    """Message of a vector (3)."""
     x, y, z = values.tolist()
     return Vector3(x=x, y=y, z=z)
 
 
 def pose_of(placement: Any) -> Pose:
-    """A message of a placement."""
+    """Message of a Pinocchio placement."""
     x, y, z = placement.translation.tolist()
     qx, qy, qz, qw = pinocchio.Quaternion(placement.rotation).coeffs().tolist()
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))

@@ -1,15 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes states of a robot at a steady rate: serialised once, only the stamp changes.
+"""Publishes robot states at a steady rate: serialised once, with updated stamps.
 
-Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`, where FOLDER holds
-what ``write_turn`` has written: the messages of one state, of each publisher those of one stamp;
-and what ``write_counters`` has, if two joints are to tell the number of each state.
-Publishers take turns, each ``LAG`` of the period behind the one before. A stamp is the monotonic
-clock [ns] when its messages were sent. Into the file STAMPS the first stamp of each state is
-written, eight bytes each, those of the warm-up included. Prints `begin` and, with the number of
-states and the first and last of their stamps, `end` of the measured time, which begins after a
-second of warm-up.
+Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`, where FOLDER
+contains the output of ``write_turn``, the messages of one state by publishers, and optionally that
+of ``write_counters``, if two joints encode the number of each state. Publishers send one after
+another, each ``LAG`` of the period later. A stamp is the monotonic clock [ns] at sending. The file
+STAMPS gets the first stamp of each state, eight bytes each, including the warm-up. After one second
+of warm-up, the program prints `begin`, and at the end `end` with the number of states and their
+first and last stamps.
 """
 
 from __future__ import annotations
@@ -31,37 +30,38 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 
 WARM_UP = 1.0
-"""Seconds of messages that are not measured."""
+"""Duration of the warm-up, which is not measured [s]."""
 
 QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
 STAMP = struct.Struct('=iI')
 STAMP_OFFSET = 4
-"""Of the stamp in the bytes of a message that begins with a header."""
+"""Offset of the stamp in a serialised message that begins with a header [bytes]."""
 
 MISSED = 0.5
-"""Seconds behind the plan after which it is not made up for."""
+"""Delay from which the schedule restarts instead of catching up [s]."""
 
 LAG = 0.3
-"""Of the period. Not a half, where it is open which of the stamps a state is of."""
+"""Lag of a publisher as a share of the period. With a half, the order of stamps would be
+ambiguous."""
 
 TURN = 'turn.json'
 
 COUNTERS = 'counters.json'
 
 CYCLE, SWING = 1000, 0.1
-"""States after which their numbers begin anew; rad by which two joints that count them swing."""
+"""Number of states in a cycle of the counters; amplitude of the two counting joints [rad]."""
 
 _MARKS = 1.25e-300, 1.75e-300, 2.25e-300, 2.75e-300
 """Two positions and two velocities that no other number of a message is equal to."""
 
 
 def write_turn(folder: Path, parts: Sequence[Sequence[tuple[str, Any]]]) -> None:
-    """Write what ``main`` publishes in each period.
+    """Write the messages that ``main`` publishes in each period.
 
     Args:
-        folder: for the files.
-        parts: topics and messages of each publisher, which get one stamp.
+        folder: folder for the files.
+        parts: topics and messages of each publisher, which share one stamp.
     """
     folder.mkdir(exist_ok=True)
     kinds = {'JointState': 'sensor_msgs/JointState', 'Odometry': 'nav_msgs/Odometry'}
@@ -77,10 +77,10 @@ def write_turn(folder: Path, parts: Sequence[Sequence[tuple[str, Any]]]) -> None
 
 
 def write_counters(folder: Path, message: Any, names: Sequence[str]) -> None:
-    """Have ``main`` tell the number of each state by two joints of one of its messages.
+    """Make ``main`` encode the number of each state in two joints of one of its messages.
 
     Args:
-        folder: that ``write_turn`` has written.
+        folder: folder of ``write_turn``.
         message: joint states, the first message of the first part.
         names: of the joints, whose positions are the cosine and the sine of the number; their
             velocities are those of such a motion.
@@ -100,12 +100,12 @@ def _counters(number: int, rate: float) -> tuple[float, float, float, float]:
 
 
 def number_of(cosine: float, sine: float) -> int:
-    """The number of a state in its cycle, of two values in proportion to its counters."""
+    """Number of a state in its cycle, from two values proportional to its counters."""
     return round(math.atan2(sine, cosine) / (2.0 * math.pi) * CYCLE) % CYCLE
 
 
 def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
-    """Publish; late messages are sent at once, so that the mean rate holds."""
+    """Publish states; late messages are sent at once, which preserves the mean rate."""
     from benchmarks.ros_meter import type_of
 
     rclpy.init(args=sys.argv)
@@ -114,7 +114,7 @@ def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
     for entries in json.loads((folder / TURN).read_text()):
         part = []
         for entry in entries:
-            # Of each part its own: another publisher.
+            # A separate publisher for each part.
             publisher = node.create_publisher(type_of(entry['type']), entry['topic'], QOS)
             while not publisher.get_subscription_count():
                 time.sleep(0.01)
@@ -159,7 +159,7 @@ def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
     if stamps:
         Path(stamps).write_bytes(sent.tobytes())
     print(f'end {count} {first} {last}', flush=True)
-    # What has been sent may still be on its way: the participant stays until it is told to end.
+    # Messages may still be in transit, so the participant stays until it is told to end.
     sys.stdin.readline()
     node.destroy_node()
     rclpy.shutdown()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the nodes are measured with: robots, their parameters and their joint states."""
+"""Robots for the benchmark of the nodes, with their parameters and joint states."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ PUSH = (0.0, 20.0, 10.0, 0.0, 0.0, 0.0)
 JOINT_STATES, ODOMETRY = 'joint_states', 'odom'
 
 SLOW = ('kinematics_node/markers', 'contact_node/markers')
-"""Topics with a rate of their own."""
+"""Topics with their own rate."""
 
 COUNTED = 'dynamics_node/gravity_torques'
-"""Follows every state; an estimate is silent after a gap in the stamps."""
+"""Counted topic: gravity torques follow every state, while estimates pause after gaps of stamps."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A robot with the parameters and the joint states that it is measured with.
+    """A robot with its parameters and joint states.
 
     Attributes:
-        name: what the table calls it.
+        name: name in the tables.
         robot: a name of `benchmarks.robots.NAMED`.
         frames: frames whose pose and twist are published.
         contacts: contact frames.
-        feet: frames of the feet; the base of a robot with feet moves.
-        extra: names in joint_states that the robot does not know.
-        publishers: how many publishers each tell a part of the joints.
-        limit: goal of the processor time a message, to that of the echo.
+        feet: frames of the feet; a robot with feet has a moving base.
+        extra: names in joint_states that the robot does not have.
+        publishers: number of publishers, each with a part of the joints.
+        limit: goal of the ratio of processor time per message to that of the echo.
     """
 
     name: str
@@ -52,21 +52,21 @@ class Subject:
 
     @cached_property
     def urdf(self) -> str:
-        """The description."""
+        """URDF text."""
         return bare(urdf_path(self.robot))
 
     @property
     def root_joint(self) -> str:
-        """How the root link moves."""
+        """Type of the root joint."""
         return 'floating' if self.feet else 'fixed'
 
     @property
     def timed(self) -> str:
-        """The topic that is read: the estimate at the last contact frame."""
+        """Topic that is read: the estimate at the last contact frame."""
         return f'contact_node/{self.contacts[-1]}/estimate'
 
     def topics(self) -> dict[str, str]:
-        """Topic to type of all that our nodes publish."""
+        """Topic to type of all outputs of our nodes."""
         contact = {
             f'contact_node/{frame}/{name}': kind
             for name, kind in (
@@ -112,13 +112,13 @@ class Subject:
 
     @cached_property
     def model(self) -> Any:
-        """The robot, in Python."""
+        """The robot with the Python backend."""
         from dynamics_ros import Robot
 
         return Robot.from_urdf(self.urdf, root_joint=self.root_joint, backend='python')
 
     def posture(self) -> Any:
-        """Configuration (nq): an arm between its limits, or legs that stand."""
+        """Configuration (nq): between the limits of an arm, or a stance."""
         robot = self.model
         if not self.feet:
             return 0.3 * robot.lower_limits.clip(-1.0) + 0.7 * robot.upper_limits.clip(max=1.0)
@@ -129,10 +129,10 @@ class Subject:
         return q
 
     def efforts(self, *, pushed: bool = False) -> Any:
-        """Of the joints, which carry the weight; the ground helps those of a robot with feet.
+        """Efforts of the joints at rest; with feet, the ground carries a part of the weight.
 
         Args:
-            pushed: whether somebody pushes at the first contact frame.
+            pushed: whether there is a push at the first contact frame.
         """
         robot, q = self.model, self.posture()
         torques = robot.gravity(q)
@@ -145,7 +145,7 @@ class Subject:
         return torques[robot.nv - len(robot.joint_names) :]
 
     def turn(self, *, pushed: bool = False) -> list[list[tuple[str, Any]]]:
-        """Topics and messages of one state of the robot: of each publisher those of one stamp."""
+        """Topics and messages of one state, for each publisher those with one stamp."""
         from sensor_msgs.msg import JointState
 
         state = self.joint_state(pushed=pushed)
@@ -165,7 +165,7 @@ class Subject:
         return parts
 
     def joint_state(self, *, pushed: bool = False) -> Any:
-        """Everything that is told about the joints, in one message."""
+        """Joint states of all joints in one message."""
         from sensor_msgs.msg import JointState
 
         names = list(self.model.joint_names)
@@ -182,7 +182,7 @@ class Subject:
         )
 
     def _followers(self, positions: dict[str, float]) -> Sequence[tuple[str, float]]:
-        """Mimic joints, which their drivers report as well, and their positions."""
+        """Names and positions of mimic joints, which drivers report as well."""
         import xml.etree.ElementTree as ElementTree
 
         found = []
@@ -197,7 +197,7 @@ class Subject:
 
 
 def _odometry() -> Any:
-    """Of a base that stands still at the origin."""
+    """Odometry of a base at rest at the origin."""
     from nav_msgs.msg import Odometry
 
     message = Odometry()
@@ -211,7 +211,7 @@ HAND = ('link_eef',)
 FINGERS = ('panda_hand_tcp',)
 
 USUAL = Subject('xarm7', 'xarm7', HAND, HAND, limit=1.35)
-"""The one of which everything is measured."""
+"""The robot for which all parts are measured."""
 
 SUBJECTS = (
     USUAL,
@@ -221,4 +221,4 @@ SUBJECTS = (
     Subject('anymal', 'anymal', FEET, ('LF_FOOT',), FEET),
     Subject('xarm7, two publishers', 'xarm7', HAND, HAND, publishers=2),
 )
-"""A row for each."""
+"""One row of the tables for each."""

@@ -1,11 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gives a node another robot description again and again.
+"""Repeatedly gives a node another robot description.
 
 Run as a program: `python -m benchmarks.ros_swapper URDF FRAME EVERY COUNT` in the namespace of the
-nodes. The robots differ by a load at the frame, of i times ``LOAD`` for the i-th. Prints for each,
-as one JSON object a line, its number, when it was asked for and when it was in force [ns, monotonic
-clock].
+nodes. Robot number i has an additional mass of i times ``LOAD`` at the frame. Prints a JSON object
+per robot and line: its number, and the times of its request and of its use [ns, monotonic clock].
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from rclpy.task import Future
 from dynamics_ros.nodes.app.executor import make_executor
 
 LOAD = 0.01
-"""kg."""
+"""Mass [kg]."""
 
 PATIENCE = 60.0
 
 
 def described(urdf: str, frame: str, number: int) -> str:
-    """A description with a load, and a name that tells which."""
+    """Description with a load, and a robot name with its number."""
     mass = LOAD * number
     load = (
         f'<link name="load"><inertial><mass value="{mass:.17g}"/>'
@@ -49,7 +48,7 @@ def named(number: int) -> str:
 
 
 def main(file: str, frame: str, every: float, count: int) -> None:
-    """Swap robots until all have been in force."""
+    """Replace the robot until all descriptions have been used."""
     rclpy.init(args=sys.argv)
     node = Node('benchmark_swapper')
     executor = make_executor()

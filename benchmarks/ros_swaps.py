@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states at 1 kHz while the robot is replaced again and again: what is wrong, what grows."""
+"""Soak test at 1 kHz with repeated replacement of the robot: wrong outputs, losses, growth."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from benchmarks.ros_meter import Measurement, start
 from benchmarks.ros_swapper import LOAD, described
 
 AFTER = 1.0
-"""Seconds for which a swap goes on once the robot is in force: kernels for requests are made."""
+"""Time after a new robot is in use, in which kernels for requests are still compiled [s]."""
 
 FIRST = 60.0
-"""Seconds that are not looked at for growth; half of a shorter run."""
+"""Initial time that is excluded from growth [s]; at most half of the run."""
 
 SAME = 1e-6
-"""Nm; how near torques have to be to those of one of the robots."""
+"""Tolerance of gravity torques, relative to one of the robots [Nm]."""
 
 SOME = 10
-"""Seconds."""
+"""Time over which the minimum of threads and files is taken [s]."""
 
 GROWTH = 20.0
-"""MB."""
+"""Largest growth of memory [MB]."""
 
 
 @dataclass(frozen=True)
 class Swaps:
-    """A run with swaps.
+    """A run with replaced robots.
 
     Attributes:
-        measured: what became of the joint states.
-        sent: stamps of all of them [ns].
-        told: of the swapper, one object a swap.
-        torques: (n, nv) gravity torques that were answered.
+        measured: measurement of the joint states.
+        sent: stamps of all states [ns].
+        told: output of ``ros_swapper``, one object per robot.
+        torques: (n, nv) received gravity torques.
     """
 
     measured: Measurement
@@ -48,7 +48,7 @@ class Swaps:
     torques: Any
 
     def unanswered_outside(self) -> int:
-        """Joint states without an answer that were not sent during a swap."""
+        """Number of joint states without an answer that were sent outside of replacements."""
         missing = np.setdiff1d(self.sent, self.measured.stamps)
         for swap in self.told:
             during = (missing >= swap['asked']) & (missing <= swap['ready'] + AFTER * 1e9)
@@ -56,11 +56,11 @@ class Swaps:
         return len(missing)
 
     def wrong(self, bare: Any, per_load: Any) -> int:
-        """Answers that are right for none of the robots.
+        """Number of answers that are wrong for all robots.
 
         Args:
             bare: (nv) gravity torques without a load.
-            per_load: (nv) those of a load of one kilogram.
+            per_load: (nv) gravity torques of a load of one kilogram.
         """
         loads = (self.torques - bare) @ per_load / (per_load @ per_load)
         numbers = np.clip(np.round(loads / LOAD), 0, len(self.told))
@@ -68,7 +68,7 @@ class Swaps:
         return int(np.sum(np.abs(self.torques - expected).max(axis=1) > SAME))
 
     def records(self, robot: str, bare: Any, per_load: Any) -> Iterator[Record]:
-        """All figures."""
+        """Records of the run."""
         seconds = self.measured.seconds
         case, none = f'{len(self.told)} swaps in {seconds:.0f} s at 1 kHz', Goal(0.0, of='value')
 
@@ -88,19 +88,19 @@ class Swaps:
             ('threads', self.measured.threads),
             ('files', self.measured.files),
         ):
-            # The fewest within some seconds: a file that is read or written meanwhile is none.
+            # The minimum over some seconds excludes files that are open for a short time.
             early, late = counts[first : first + SOME], counts[-SOME:]
             yield record(f'growth of {what}', min(late) - min(early), goal=none)
 
 
 def soak(bench: Any, ours: Any, minutes: float, every: float) -> Iterator[Record]:
-    """Replace the robot of running nodes every so many seconds, and look what becomes of states.
+    """Replace the robot of running nodes repeatedly, and measure the states.
 
     Args:
-        bench: measures.
+        bench: measurements of a robot.
         ours: the nodes.
-        minutes: how long.
-        every: seconds between two swaps.
+        minutes: duration [min].
+        every: time between two replacements [s].
     """
     seconds = 60.0 * minutes if not bench.quick else 4.0 * every
     frame, count = bench.subject.contacts[0], max(int(seconds / every) - 1, 1)
@@ -120,7 +120,7 @@ def soak(bench: Any, ours: Any, minutes: float, every: float) -> Iterator[Record
 
 
 def expected(urdf: str, frame: str, q: Any) -> tuple[Any, Any]:
-    """Gravity torques (nv) without a load, and of a load of one kilogram."""
+    """Gravity torques (nv) without a load, and those of a load of one kilogram."""
     from dynamics_ros import Robot
 
     bare = Robot.from_urdf(urdf, backend='python').gravity(q)

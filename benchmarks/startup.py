@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Time from nothing to answers, and memory, each in a fresh process.
+"""Start-up time and memory, each in a new process.
 
-Run as a program it is that process, and prints one JSON object:
-`python -m benchmarks.startup EXTENT FILE.urdf ROOT FRAME` with an extent of `EXTENTS`.
+`python -m benchmarks.startup EXTENT FILE.urdf ROOT FRAME`, with an extent of `EXTENTS`, is the
+measured process, and prints one JSON object.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ ARM_COMPILE = Goal(1.0, of='value')
 HUMANOID_COMPILE = Goal(15.0, of='value')
 NODE_MEMORY = Goal(400.0, of='value')
 EXTENTS = ('first', 'nodes', 'all')
-"""What a process computes: one answer, what the nodes do, or all that is timed."""
+"""What a process computes: one result, the kernels of the nodes, or all kernels of the suite."""
 
 
 def run(subjects: Iterable[Subject], repeats: int) -> Iterator[Record]:
-    """The figures of the 7-joint arms and the floating humanoid: the median over processes."""
+    """Figures of the 7-joint arms and the floating humanoid: medians over processes."""
     for subject in subjects:
         is_humanoid = subject.name == 'talos_reduced'
         if not is_humanoid and subject.name not in ('xarm7', 'panda'):
             continue
-        # All kernels of a humanoid take their time: once is enough.
+        # Compiling all kernels of a humanoid takes long, so it runs once.
         extents = [x for x in EXTENTS for _ in range(1 if x == 'all' else repeats)]
         found: dict[str, list[float]] = {}
         for extent in extents:
@@ -67,9 +67,9 @@ def _measured(subject: Subject, extent: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'robot.urdf'
         file.write_text(bare(urdf_path(subject.name), subject.locked))
-        # A cache that is on and empty.
+        # An empty cache that is enabled.
         environment = os.environ | {'XDG_CACHE_HOME': folder, 'DYNAMICS_ROS_CACHE': ''}
-        # As installed: what Python makes of the sources stays, and is not made at each start.
+        # Python caches the bytecode of the sources, as for an installed package.
         environment.pop('PYTHONDONTWRITEBYTECODE', None)
         command = [sys.executable, '-m', 'benchmarks.startup', extent, str(file)]
         command += [subject.root, subject.frame]
@@ -87,10 +87,11 @@ def _printed(command: list[str], environment: dict[str, str]) -> dict[str, float
 
 
 def main(extent: str, file: str, root: str, frame: str) -> None:
-    """Measure this process and print what was found.
+    """Measure this process and print the figures.
 
-    The first answer includes importing the package and reading the robot. Memory is the peak after
-    the kernels of the nodes, in a process that has loaded the nodes and the middleware.
+    The time to the first result includes importing the package and reading the robot. Memory is the
+    peak after the kernels of the nodes, in a process that has imported the nodes and the
+    middleware.
     """
     start = time.perf_counter()
     import numpy as np
@@ -118,7 +119,7 @@ def main(extent: str, file: str, root: str, frame: str) -> None:
 
 
 def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:
-    """What topics and services of the three nodes compute, for one frame."""
+    """Call the kernels of topics and services of the three nodes, for one frame."""
     robot.all_frames(q)
     robot.forward_kinematics(q, frame)
     robot.frame_velocity(q, v, frame)
@@ -137,7 +138,7 @@ def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:
 
 
 def _call_other_kernels(robot: Robot, q: Any, v: Any) -> None:
-    """The rest of what the suite times."""
+    """Call the other kernels that the suite times."""
     robot.mass_matrix_inverse(q)
     robot.centroidal_map(q)
     robot.regressor(q, v, v)

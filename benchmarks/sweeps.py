@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Analytic recursions beside derivatives of traces: operations and time of each quantity.
+"""Analytic recursions compared with automatic derivatives of traces: operations and time.
 
-The better one is in the package; this is what decides. A sweep is made of the plainest function
-that has the quantity as its derivative, in the mode with the fewest operations.
+The package uses the better one. A sweep differentiates the simplest function that has the quantity
+as its derivative, in the mode with the fewest operations.
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ from dynamics_ros.spatial import (
 REFERENCE = 'local_world_aligned'
 
 TIMED = 150_000
-"""Operations beyond which a sweep is only counted; compiling it takes longer than the rest."""
+"""Number of operations above which a sweep is counted but not timed, because it compiles too
+long."""
 
 AGREEMENT = 1e-9
-"""Relative; both are divided by the mass matrix in different orders."""
+"""Relative tolerance: both divide by the mass matrix in different orders."""
 
 Values = Sequence[Scalar]
 
 
 def run(subjects: Sequence[Subject], effort: Effort) -> Iterator[Record]:
-    """Operations and time of the quantities that are derivatives of something."""
+    """Operations and time of quantities that are derivatives of other quantities."""
     for subject in subjects:
         robot = Robot.from_urdf(bare(urdf_path(subject.name), subject.locked), subject.root)
         rng = np.random.default_rng(0)
@@ -75,13 +76,13 @@ def run(subjects: Sequence[Subject], effort: Effort) -> Iterator[Record]:
 
 
 def _fewest(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> Trace:
-    """The trace in the mode that has the fewest operations."""
+    """The trace in the mode with the fewest operations."""
     made = [trace(partial(function, mode), inputs, name) for mode in MODES]
     return min(made, key=lambda x: x.operation_count)
 
 
 def _agree(case: str, subject: Subject, ours: Any, swept: Any) -> None:
-    """Stop where a sweep computes something else."""
+    """End the program if a sweep computes something else."""
     for x, y in zip(*[x if isinstance(x, tuple) else (x,) for x in (ours, swept)], strict=True):
         error = float(np.abs(x.ravel() - y.ravel()).max()) / max(1.0, float(np.abs(x).max()))
         if not error <= AGREEMENT:
@@ -89,7 +90,7 @@ def _agree(case: str, subject: Subject, ours: Any, swept: Any) -> None:
 
 
 class LinearInertia:
-    """An inertia in its ten parameters, of which its forces are linear functions."""
+    """An inertia by its ten parameters, in which its forces are linear."""
 
     def __init__(self, parameters: Values) -> None:
         self.mass, *rest = parameters
@@ -102,12 +103,12 @@ class LinearInertia:
         return Force(v * self.mass + w.cross(h), h.cross(v) + self.about_origin @ w)
 
     def bias_force(self, motion: Motion) -> Force:
-        """v x* Y v."""
+        """Bias force v x* Y v."""
         return motion.cross(self @ motion)
 
 
 def _symbols(q: Values, count: int) -> list[Scalar]:
-    """New inputs of the trace, of which the results must not depend."""
+    """New symbols of the trace, of which the results must be independent."""
     return [q[0].graph.symbol() for _ in range(count)]
 
 
@@ -124,7 +125,7 @@ def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
     p = gradient(lagrangian, v)
     beta = _along(model, [lagrangian], q, mode)[0]
     for joint in model.joints:
-        if isinstance(joint.kind, Floating):  # its velocities do not commute
+        if isinstance(joint.kind, Floating):  # the velocities of a floating base do not commute
             turned = joint.motion(q, v).cross(Force.of([p[k] for k in joint.v_indices]))
             for k, S in joint.subspace(q):
                 beta[k] = beta[k] - S.dot(turned)
@@ -185,4 +186,4 @@ SWEEPS: Mapping[str, tuple[bool, Callable[..., Any]]] = {
     'inverse_dynamics_derivatives': (False, partial(_dynamics, inverse_dynamics)),
     'forward_dynamics_derivatives': (False, partial(_dynamics, forward_dynamics)),
 }
-"""For each kernel whether it has a frame and a reference, and how a sweep computes the same."""
+"""Whether a kernel has a frame and a reference, and the sweep that computes the same."""

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Timing of statements side by side: each repeat runs all, so that noise hits all alike."""
+"""Interleaved timing of statements, so that disturbances affect all statements alike."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Clock = time.perf_counter
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure.
+    """Extent of a measurement.
 
     Attributes:
-        repeats: of each statement; the median counts.
-        slice_seconds: that one statement runs before the next one has its turn; less than what a
-            system gives a process at a time, so that most turns are not interrupted.
+        repeats: number of slices per statement, whose median is the result.
+        slice_seconds: duration of a slice [s]; shorter than the time slice of an operating system,
+            so that most slices are not interrupted.
     """
 
     repeats: int = 101
@@ -35,17 +35,17 @@ class Effort:
 QUICK = Effort(repeats=5, slice_seconds=0.001)
 
 COMPILING = 'dynamics_ros_compile'
-"""Name of the thread that is there while kernels are compiled in the background."""
+"""Name of the thread that compiles kernels in the background."""
 
 PATIENCE = 300.0
-"""Seconds that they may take."""
+"""Timeout of the compilation [s]."""
 
 
 def wait_until_compiled() -> None:
-    """Until machine code has taken the place of whatever answered in the meantime.
+    """Wait until no kernel is compiled in the background.
 
     Raises:
-        TimeoutError: it takes longer than anybody would wait.
+        TimeoutError: it takes longer than ``PATIENCE``.
     """
     deadline = time.perf_counter() + PATIENCE
     while any(thread.name == COMPILING for thread in threading.enumerate()):
@@ -57,16 +57,16 @@ def wait_until_compiled() -> None:
 def interleaved(
     statements: Mapping[str, str], namespace: Mapping[str, Any], effort: Effort
 ) -> dict[str, float]:
-    """Seconds for one run of each statement: the median over interleaved repeats.
+    """Seconds for one run of each statement: the median over interleaved slices.
 
-    The order is turned round in every other repeat, so that none always follows the same one. The
-    statements are compiled into the loop of `timeit`: no call is added to what they are. Each runs
-    once beforehand, and what that has set off to be compiled is waited for.
+    The order is reversed in every other repeat, so that no statement always follows the same one.
+    The statements are compiled into the loop of `timeit`, without an additional call. Each
+    statement runs once beforehand, and the compilations that it starts are awaited.
 
     Args:
         statements: Python source by name.
         namespace: names that the statements use.
-        effort: how long to measure.
+        effort: extent of the measurement.
     """
     timers = {
         name: timeit.Timer(source, timer=Clock, globals=dict(namespace))
@@ -92,7 +92,7 @@ def interleaved(
 
 
 def _loops(timer: timeit.Timer, seconds: float) -> int:
-    """How many runs take about as long as wanted, when nothing comes in between."""
+    """Number of runs that take about so many seconds without interruption."""
     loops = 1
     while (taken := min(timer.repeat(3, loops))) < 0.3 * seconds:
         loops *= 4
@@ -100,7 +100,7 @@ def _loops(timer: timeit.Timer, seconds: float) -> int:
 
 
 def peak_memory() -> float:
-    """MB that were resident at most; getrusage would count what the parent had before exec."""
+    """Peak resident memory of this process [MB]; getrusage would include the parent before exec."""
     status = Path('/proc/self/status').read_text()
     (kilobytes,) = re.findall(r'^VmHWM:\s+(\d+) kB$', status, re.MULTILINE)
     return int(kilobytes) / 1024.0

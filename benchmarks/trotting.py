@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A quadruped that stands or trots in place in MuJoCo, with the truth about its feet."""
+"""Simulation of a quadruped that stands or trots in place in MuJoCo, with true foot forces."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ Array = NDArray[np.float64]
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 PAIRS = (0, 1, 1, 0)
-"""Which of two diagonals each foot belongs to."""
+"""Index of the diagonal to which each foot belongs."""
 
 FOOT_RADIUS = 0.031
 STANCE = (0.0, 0.6, -1.2)
-"""Angles of a leg [rad]; the hind legs bend the other way."""
+"""Joint angles of a leg [rad]; hind legs bend the other way."""
 
 PERIOD = 1e-3
 STEP_TIME = 0.5
-"""s of a full cycle: each diagonal swings once."""
+"""Duration of a cycle, in which each diagonal swings once [s]."""
 
 SWING, LIFT = 0.4, 0.07
-"""Part of the cycle in the air, and how high [m]."""
+"""Share of the cycle in the air, and height of a step [m]."""
 
 STIFFNESS, DAMPING = 150.0, 5.0
-"""Of the joints [Nm/rad, Nms/rad]."""
+"""Gains of the joints [Nm/rad, Nms/rad]."""
 
 SUBSTEPS = 4
 
 
 @dataclass(frozen=True)
 class Step:
-    """What the robot reports, and what truly acts.
+    """Reported and true values of a sample.
 
     Attributes:
-        stamp: ns.
-        q, v: state, base included.
-        effort: (nv) torques held since the sample before; zero for the base.
-        forces: (4, 3) of the ground on the feet, in root axes.
+        stamp: stamp [ns].
+        q, v: positions and velocities, including the base.
+        effort: (nv) torques held since the previous sample; zero for the base.
+        forces: (4, 3) forces of the ground on the feet, in root axes [N].
     """
 
     stamp: int
@@ -59,10 +59,10 @@ class Step:
 
 
 class Quadruped:
-    """ANYmal on flat ground, its feet spheres, under joint control with force feed-forward.
+    """ANYmal with spherical feet on flat ground, under joint control with force feed-forward.
 
     Attributes:
-        robot: ours.
+        robot: our model.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class Quadruped:
         self._geoms = [self.model.geom(foot).id for foot in FEET]
 
     def run(self, duration: float, *, trot: bool) -> Iterator[Step]:
-        """Samples; the first second is for coming to rest and is not among them."""
+        """Samples of a duration [s], after one second in which the robot comes to rest."""
         self._place()
         lead = 1.0
         effort = np.zeros(self.robot.nv)
@@ -120,7 +120,7 @@ class Quadruped:
         self.data.qpos[7:] = q[7:][self._order]
 
     def _joints(self, lifts: Array) -> Array:
-        """Angles of all legs with feet lifted by so much: thigh and shank fold alike."""
+        """Joint angles (12) for feet lifted by heights (4) [m], with symmetrically folded legs."""
         q = np.empty(12)
         names = self.robot.joint_names
         for foot, lift in zip(FEET, lifts, strict=True):
@@ -142,7 +142,7 @@ class Quadruped:
         return q, v
 
     def _control(self, q: Array, v: Array, t: float) -> Array:
-        """Joint PD, and the forces of the standing feet that carry and level the base."""
+        """Torques (nv) of joint PD control and of the foot forces that carry and level the base."""
         phase = [(max(t, 0.0) / STEP_TIME + 0.5 * pair) % 1.0 for pair in PAIRS]
         swing = np.array([t > 0.0 and p < SWING for p in phase])
         lifts = np.array(
@@ -185,7 +185,7 @@ class Quadruped:
             for foot, geom in enumerate(self._geoms):
                 if geom in contact.geom:
                     mujoco.mj_contactForce(self.model, self.data, i, wrench)
-                    # Rows of the frame are the contact's axes; the force is on the second geom.
+                    # Rows of the frame are the contact axes; the force acts on the second geom.
                     sign = 1.0 if contact.geom[1] == geom else -1.0
                     forces[foot] += sign * contact.frame.reshape(3, 3).T @ wrench[:3]
         return forces

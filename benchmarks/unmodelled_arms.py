@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated arms whose friction, noise and encoders are unlike what the estimators assume.
+"""Simulated arms with friction, noise and encoders that the estimators do not model.
 
-Joints follow a motion exactly; efforts are what motors give for it. The law of friction was chosen
-apart from the package's: bristles that have to bend before a joint slides [Dahl], a Stribeck effect
-that fades exponentially, less than proportional viscous friction, another size in each direction,
-a part that grows with the load, and a ripple over the position, as teeth of a gear make it.
+Joints follow a motion exactly; efforts are the motor torques for it. The friction law was chosen
+independently of the package's: bristles that bend before a joint slides [Dahl], an exponential
+Stribeck effect, less than proportional viscous friction, different sizes in both directions, a
+load-dependent part, and a ripple over the position, as from gear teeth.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from dynamics_ros.spatial import Inertia
 Array = NDArray[np.float64]
 
 RATE = 500.0
-"""Hz of the joint states."""
+"""Rate of the joint states [Hz]."""
 
 URDFS = {
     'panda': (urdf_path('panda'), 'panda_link8'),
     'xarm7': (urdf_path('xarm7'), 'link_eef'),
     'ur3': (robots_folder() / 'ur_description/urdf/ur3_robot.urdf', 'tool0'),
 }
-"""Description, and the frame that is pushed."""
+"""Description, and frame that is pushed."""
 
 OTHERS = {
     'ur10': (urdf_path('ur10'), 'tool0'),
     'kinova': (urdf_path('kinova'), 'j2s6s200_end_effector'),
     'z1': (urdf_path('z1'), 'gripperStator'),
 }
-"""The same of arms that nothing was looked at with while it was made; measured when named."""
+"""Arms that were not used during development; they are measured only if they are named."""
 
 LOCKED = {'panda': ('panda_finger_joint1',), 'z1': ('jointGripper',)}
 
 
 def named(part: str, usual: Iterable[str] = URDFS) -> list[str]:
-    """Names with a part: of the usual arms, or where none has it of the others."""
+    """Names that contain a text: of the usual arms, otherwise of `OTHERS`."""
     return [name for name in usual if part in name] or [name for name in OTHERS if part in name]
 
 
 @dataclass(frozen=True)
 class Faults:
-    """In what an arm is other than described.
+    """Differences of an arm from its description.
 
     Attributes:
         friction: smallest and largest dry friction of a joint [Nm].
         mass: factor on masses and inertias.
-        effort_noise: white noise of efforts [Nm].
-        encoder: step of the positions [rad].
-        velocity_filter: cutoff of the filter that drivers put velocities through; 0: they are
-            differences of positions [Hz].
+        effort_noise: standard deviation of white noise of efforts [Nm].
+        encoder: resolution of the positions [rad].
+        velocity_filter: cutoff of the driver's velocity filter [Hz]; 0: velocities are position
+            differences.
     """
 
     friction: tuple[float, float] = (0.0, 0.0)
@@ -74,11 +74,11 @@ STICKING = Faults(friction=(1.0, 3.0))
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Where an arm is over time.
+    """Motion of an arm over time.
 
     Attributes:
-        t: (n) [s].
-        q, v, a: (n, nv).
+        t: (n) times [s].
+        q, v, a: (n, nv) positions, velocities, accelerations.
     """
 
     t: Array
@@ -89,14 +89,14 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class UnmodelledArm:
-    """An arm that is other than described.
+    """An arm that differs from its description.
 
     Attributes:
-        described: what its user knows.
-        real: with the true masses.
-        frame: where it is pushed.
-        faults: in what they differ.
-        dry, static, asymmetry, viscous, load, ripple, teeth, phase: (nv) of friction.
+        described: robot of the description.
+        real: robot with the true masses.
+        frame: frame that is pushed.
+        faults: differences between both.
+        dry, static, asymmetry, viscous, load, ripple, teeth, phase: (nv) friction parameters.
     """
 
     described: Robot
@@ -114,7 +114,7 @@ class UnmodelledArm:
 
     @classmethod
     def made(cls, name: str, faults: Faults, seed: int = 0) -> UnmodelledArm:
-        """An arm; one seed makes one."""
+        """An arm with random friction parameters from a seed."""
         path, frame = (URDFS | OTHERS)[name]
         robot = Robot.from_urdf(path, locked_joints=dict.fromkeys(LOCKED.get(name, ()), 0.0))
         rng, n = np.random.default_rng([7, seed]), robot.nv
@@ -122,7 +122,7 @@ class UnmodelledArm:
         inertias = tuple(Inertia.from_array(body) for body in bodies)
         real = Robot(replace(robot.model, inertias=inertias))
         least, most = faults.friction
-        # The joints near the root are the large ones.
+        # Joints near the root are larger.
         dry = least + (most - least) * np.linspace(1.0, 0.0, n) * rng.uniform(0.8, 1.0, n)
         return cls(
             *(robot, real, frame, faults, dry),
@@ -136,7 +136,7 @@ class UnmodelledArm:
         )
 
     def swinging(self, duration: float, rng: np.random.Generator, tempo: float = 1.0) -> Motion:
-        """All joints, without a rest: sums of three sines that set in within a second."""
+        """Motion of all joints without stops: sums of three sines that start within a second."""
         t, middle, half = self._range(duration)
         q, v, a = np.zeros((3, len(t), len(middle)))
         x = np.minimum(t, 1.0)[:, np.newaxis]
@@ -153,21 +153,21 @@ class UnmodelledArm:
         return Motion(t, q + middle + 0.2 * half * rng.uniform(-1.0, 1.0, len(middle)), v, a)
 
     def _range(self, duration: float) -> tuple[Array, Array, Array]:
-        """Times, and the middle and half of what joints move in."""
+        """Times, and middle and half of the position range of the motion."""
         low, high = self.described.lower_limits, self.described.upper_limits
         middle, half = 0.5 * (low + high), np.minimum(0.5 * (high - low), 1.2)
         middle = np.where(0.5 * (high - low) > np.pi, 0.0, middle)
         return np.arange(0.0, duration, 1.0 / RATE), middle, half
 
     def going(self, duration: float, rng: np.random.Generator, tempo: float = 1.0) -> Motion:
-        """From posture to posture with rests, in which some joints stay where they are."""
+        """Motion between postures with stops, in which some joints stay at rest."""
         t, middle, half = self._range(duration)
         n = len(middle)
         q, v, a = np.zeros((3, len(t), n))
         here, begin = middle + 0.5 * half * rng.uniform(-1.0, 1.0, n), 0.0
         while begin < duration:
             there = middle + half * rng.uniform(-1.0, 1.0, n)
-            # Some joints stay where they are.
+            # Some joints stay at rest.
             there = np.where(rng.random(n) < 0.25, here, there)
             length = float(np.abs(there - here).max())
             time = max(1.0, 1.875 * length / (tempo * rng.uniform(0.3, 1.0)))
@@ -181,7 +181,7 @@ class UnmodelledArm:
         return Motion(t, q, v, a)
 
     def friction(self, motion: Motion, torque: Array) -> Array:
-        """(n, nv) what friction takes, for the torques (n, nv) that the gears carry."""
+        """(n, nv) friction torques, for torques (n, nv) that the gears transmit [Nm]."""
         v, period = motion.v, 1.0 / RATE
         speed = np.abs(v)
         level = self.dry + (self.static - self.dry) * np.exp(-speed / 0.08)
@@ -199,7 +199,7 @@ class UnmodelledArm:
     def samples(
         self, motion: Motion, rng: np.random.Generator, external: Array | float = 0.0
     ) -> JointSamples:
-        """What the driver reports while external torques (n, nv) act."""
+        """Joint states that the driver reports while external torques (n, nv) act."""
         faults = self.faults
         torque = self.real.inverse_dynamics(motion.q, motion.v, motion.a) - external
         effort = torque + self.friction(motion, torque)
@@ -214,4 +214,4 @@ class UnmodelledArm:
 
 
 BRISTLES = 5e-4
-"""rad over which they bend."""
+"""Deflection of the bristles [rad]."""

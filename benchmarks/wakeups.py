@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How late a machine wakes who sleeps until the next millisecond: the floor under round trips.
-
-Run alone it prints what Python sees:
+"""Lateness of sleeps until the next millisecond, a lower bound of round trips.
 
 python -m benchmarks.wakeups SECONDS
+
+prints the lateness in Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PERIOD = 1_000_000
-"""ns."""
+"""Period [ns]."""
 
 COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 
@@ -52,14 +52,14 @@ int main(int count, char **arguments)
 
 @contextmanager
 def watched(seconds: float, folder: Path) -> Iterator[dict[str, NDArray[np.float64]]]:
-    """Wake-ups beside what is measured in the block; late by so many us each, once it has ended.
+    """Context that measures the lateness of sleeps during the block [us].
 
     Args:
-        seconds: that it takes.
-        folder: for files.
+        seconds: duration of the block [s].
+        folder: folder for files.
 
     Yields:
-        Filled at the end: by what sleeps, 'Python' and, where there is a compiler, 'C'.
+        Dictionary that is filled at the end, by language: 'Python', and 'C' if there is a compiler.
     """
     whole = str(max(1, round(seconds)))
     commands = {'Python': [sys.executable, '-m', 'benchmarks.wakeups', whole]}
@@ -88,7 +88,7 @@ def watched(seconds: float, folder: Path) -> Iterator[dict[str, NDArray[np.float
 
 
 def main(seconds: int) -> None:
-    """Sleep until each millisecond, and print by how much later that ended [ns]."""
+    """Sleep until each millisecond, and print by how much later the sleep ended [ns]."""
     due, late = time.monotonic_ns(), []
     for _ in range(1000 * seconds):
         due += PERIOD

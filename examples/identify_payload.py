@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Has dynamics_node find out what the robot holds, and put it in force."""
+"""Makes dynamics_node identify the payload of the robot, and apply it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,14 @@ def identify(node: Node, goal: IdentifyPayload.Goal) -> Any:
 
 
 def main() -> None:
-    """Watch, print mass and centre of mass, apply them."""
+    """Identify the payload, apply it, and print its mass."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--frame', default='tool0')
-    parser.add_argument('--duration', type=float, default=5.0, help='how long to watch [s]')
+    parser.add_argument(
+        '--frame', default='tool0', help='frame of the payload (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--duration', type=float, default=5.0, help='duration [s] (default: %(default)s)'
+    )
     options = parser.parse_args()
     goal = IdentifyPayload.Goal(frame=options.frame, duration=options.duration, apply=True)
     with ros_node('identify_payload') as node:

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes the simulated robot, and says how far its tool has moved when it is over.
+"""Pushes the simulated robot, and prints how far its tool has moved afterwards.
 
-Run as `push.py FX FY FZ` [N, in the root frame]; `--help` has the rest.
+Run as `push.py FX FY FZ` [N, in the root frame]; `--help` lists the options.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dynamics_ros_msgs.srv import ApplyWrench
 
 POSE = 'robot_simulator/ground_truth/pose'
 MOVING = 0.02
-"""rad/s: a joint that is faster moves."""
+"""Joint speed from which the robot counts as moving [rad/s]."""
 
 STAYED = 0.01
-"""m: a tool that is no farther away has stayed."""
+"""Distance up to which the tool counts as unmoved [m]."""
 
 
 def tool(node: Node) -> tuple[float, np.ndarray]:
@@ -34,13 +34,15 @@ def tool(node: Node) -> tuple[float, np.ndarray]:
 
 
 def main() -> None:
-    """Push, and wait for the end unless told otherwise."""
+    """Push, and unless ``--go-on`` is given wait for the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('force', nargs=3, type=float)
-    parser.add_argument('--seconds', type=float, default=1.0)
-    parser.add_argument('--frame', default='tool0')
+    parser.add_argument('force', nargs=3, type=float, help='force in the root frame [N]')
+    parser.add_argument(
+        '--seconds', type=float, default=1.0, help='duration [s] (default: %(default)s)'
+    )
+    parser.add_argument('--frame', default='tool0', help='pushed frame (default: %(default)s)')
     parser.add_argument('--when-moving', action='store_true', help='wait until the robot moves')
-    parser.add_argument('--go-on', action='store_true', help='end while the push goes on')
+    parser.add_argument('--go-on', action='store_true', help='exit while the push continues')
     options = parser.parse_args()
     with ros_node('push') as node:
         while options.when_moving:

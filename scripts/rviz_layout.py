@@ -68,7 +68,9 @@ def arrange(frame: QMainWindow) -> None:
 def main() -> None:
     """Write the state, or draw what a window that restores it looks like."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--picture', type=Path, help='draw the window of the file, change nothing')
+    parser.add_argument(
+        '--picture', type=Path, help='image file for a picture of the window, without changes'
+    )
     options = parser.parse_args()
     _application = QApplication([])
     text = FILE.read_text()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Identifies masses, friction, rotor inertias and effort scales of a robot from recordings."""
+"""calibrate_robot: identifies masses, friction, rotors and effort scales from recordings."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
 def _plan(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog=f'{NAME} plan',
-        description='Plans an exciting trajectory within the limits of a robot.',
+        description='Plans an exciting trajectory for an identification, within the limits.',
     )
     add_robot_options(parser)
     parser.add_argument(
@@ -172,13 +172,25 @@ def _plan(arguments: list[str]) -> None:
         type=Path,
         required=True,
         metavar='TRAJECTORY',
-        help='name in .yaml or .csv; both files are written',
+        help='name of the .yaml or .csv file; both are written',
     )
-    parser.add_argument('--duration', type=float, default=20.0, help='[s]')
-    parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
-    parser.add_argument('--seed', type=int, default=0, help='seed of the random starts')
     parser.add_argument(
-        '--iterations', type=int, default=400, help='iterations of the optimization'
+        '--duration', type=float, default=20.0, help='duration [s] (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--floor',
+        type=float,
+        metavar='HEIGHT',
+        help='least height of links in the root frame [m] (default: not checked)',
+    )
+    parser.add_argument(
+        '--seed', type=int, default=0, help='seed of the random starts (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--iterations',
+        type=int,
+        default=400,
+        help='number of iterations of the optimization (default: %(default)s)',
     )
     options = parser.parse_args(arguments)
     print(plan(options, dict(positions(options.lock))))
@@ -304,7 +316,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,
-        epilog=f'{NAME} plan --help: an exciting trajectory; {NAME} run --help: on a robot',
+        epilog=f'{NAME} plan --help: plan a trajectory; {NAME} run --help: run it on a robot',
     )
     parser.add_argument(
         'recordings',
@@ -320,53 +332,58 @@ def parser() -> argparse.ArgumentParser:
         nargs='+',
         default=[],
         metavar='RECORDING',
-        help='recordings for the test only',
+        help='recordings on which the result is tested',
     )
     parser.add_argument(
         '--split',
         type=_share,
         metavar='SHARE',
-        help='identify from this first share of each recording, test on the rest',
+        help='first share of each recording for the identification; the rest is the test',
     )
-    parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
     parser.add_argument(
-        '--parameters', type=Path, metavar='YAML', help='parameters for contact_node'
+        '--output', type=Path, metavar='URDF', help='file for the identified description'
     )
-    parser.add_argument('--report', type=Path, metavar='HTML', help='report with plots')
+    parser.add_argument(
+        '--parameters', type=Path, metavar='YAML', help='file for parameters of contact_node'
+    )
+    parser.add_argument('--report', type=Path, metavar='HTML', help='file for a report with plots')
     runs = parser.add_mutually_exclusive_group()
     runs.add_argument(
         '--load',
         metavar='FRAME',
-        help='the last recording is with a payload fixed to this frame, those before without',
+        help='identify a payload at this frame: only the last recording is with the payload',
     )
     runs.add_argument(
         '--drive-gains',
         nargs=5,
         metavar=('FRAME', 'MASS', 'X', 'Y', 'Z'),
-        help='the last recording is with this load, mass [kg] and centre in the frame [m]: '
-        'identifies the Nm per unit of effort',
+        help='identify Nm per unit of effort: only the last recording is with this known load, '
+        'by frame, mass [kg] and centre of mass in the frame [m]',
     )
-    parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
+    parser.add_argument(
+        '--json', action='store_true', help='print one JSON object as the last line'
+    )
     parser.add_argument(
         '--units',
         choices=('rad', 'degrees'),
         default='rad',
-        help='unit of recorded angles and of their velocities (per second); efforts are in Nm',
+        help='unit of recorded angles and angular velocities; efforts are not converted '
+        '(default: %(default)s)',
     )
-    parser.add_argument('--topic', help='topic of the joint states, if a bag has several')
+    parser.add_argument('--topic', help='topic of the joint states (default: the only one)')
     parser.add_argument(
         '--joints',
         type=_pair,
         nargs='+',
         default=[],
         metavar='RECORDED=NAME',
-        help='joint names of the robot for recorded names',
+        help='joint names of the robot for recorded names (default: matched automatically)',
     )
     return parser
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that all subcommands share."""
+    """Options that all tasks have."""
     parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
     parser.add_argument(
         '--lock',
@@ -374,7 +391,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         default=[],
         metavar='NAME=POSITION',
-        help='joints that do not move [rad or m]',
+        help='joints that are fixed at positions [rad or m]',
     )
     parser.add_argument(
         '--gravity',
@@ -382,7 +399,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
         nargs=3,
         default=DEFAULT_GRAVITY,
         metavar=('X', 'Y', 'Z'),
-        help='gravity in the root frame, for a hanging or inclined robot [m/s^2]',
+        help='gravity in the root frame [m/s^2]; for a tilted robot (default: 0 0 -9.81)',
     )
 
 

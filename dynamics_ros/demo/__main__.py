@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What ``scripts/demo`` runs: ``python -m dynamics_ros.demo``."""
+"""Command line of ``scripts/demo``: ``python -m dynamics_ros.demo``."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .domain import DomainError, choose_domain
 from .known_robots import LEGGED, legged_description
 from .processes import ChildError, Children
 
-SHORTEST = 5.0
-"""s that a round needs at least."""
+MIN_DURATION = 5.0
+"""Least duration of a round [s]."""
 
 VIEWER_START = 2.0
-"""s after which a browser is sent to the page."""
+"""Time from the start of the viewer to opening the page in a browser [s]."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demonstration; the exit code of the process, 0 when all of it worked."""
+    """Run the demonstration, and return the exit code: 0 if there was no failure."""
     began = time.monotonic()
     options = _parse(arguments)
     try:
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _demonstrate(
     urdf: str, running: Children, options: argparse.Namespace, domain_id: int, began: float
 ) -> int:
-    # Imported here: it takes as long as the start of the other processes, and so runs beside it.
+    # The import takes as long as the start of the other processes, so it runs in parallel with it.
     from .subject import Subject
 
     subject = Subject.of(urdf)
@@ -95,7 +95,7 @@ def _demonstrate_legged(running: Children, options: argparse.Namespace) -> int:
 
 
 def _show(running: Children) -> None:
-    """Serve a page with the robot, and open it where there is a browser."""
+    """Start the viewer, and open its page in a browser if there is one."""
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]
@@ -117,32 +117,38 @@ def _fail(failure: str, options: argparse.Namespace) -> int:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog='scripts/demo',
-        description='A simulated robot, the real nodes on it, and a check of what they say. '
-        'Ends with 0 unless something is wrong; a machine that is too slow is told, and no fault.',
+        description='Runs the nodes with a simulated robot and checks their outputs. The exit code '
+        'is 0 unless an output is wrong; figures that the machine is too slow for are reported.',
     )
     parser.add_argument(
         '--duration',
         type=_duration,
         default=math.inf,
         metavar='S',
-        help=f'seconds from the first output on, at least {SHORTEST:g}; without it until Ctrl-C',
+        help=f'duration [s], at least {MIN_DURATION:g} (default: until Ctrl-C)',
     )
     parser.add_argument(
         '--robot',
         metavar='FILE',
-        help='another robot, URDF or xacro; or by name, on legs in MuJoCo: ' + ', '.join(LEGGED),
+        help='URDF or xacro file, or the name of a legged robot, simulated in MuJoCo: '
+        + ', '.join(LEGGED)
+        + ' (default: the seven-joint arm)',
     )
     parser.add_argument(
-        '--viewer', action='store_true', help='a page that shows it; needs the Python package viser'
+        '--viewer',
+        action='store_true',
+        help='show the robot on a local web page; needs the Python package viser',
     )
-    parser.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    parser.add_argument(
+        '--json', action='store_true', help='print one JSON object as the last line'
+    )
     return parser.parse_args(arguments)
 
 
 def _duration(text: str) -> float:
     value = float(text)
-    if not SHORTEST <= value < math.inf:
-        raise argparse.ArgumentTypeError(f'{text} is not at least {SHORTEST:g}')
+    if not MIN_DURATION <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is not at least {MIN_DURATION:g}')
     return value
 
 

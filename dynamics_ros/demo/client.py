@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The client node of the demonstration: it listens to everything and calls the services."""
+"""Client node of the demonstration: subscribes to all outputs and calls the services."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ Value = TypeVar('Value')
 
 _SIMULATOR = '/robot_simulator'
 QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE)
-_SERVICE_TIMEOUT = 60.0  # s, after which a service hangs: a machine that is busy takes ten
-_SEARCH_TIMEOUT = 5.0  # s, the most that the service takes
+_SERVICE_TIMEOUT = 60.0  # s, timeout of a service call: a busy machine takes ten
+_SEARCH_TIMEOUT = 5.0  # s, timeout of a search, which the service allows at most
 
 
 class ServiceError(Exception):
-    """A service that does not answer, or answers that it failed."""
+    """A service call failed or was not answered."""
 
 
 class LateError(ServiceError):
-    """A service that answers that it had too little time."""
+    """A service reported that its timeout was too short."""
 
 
 class UnansweredError(ServiceError):
-    """A service that has not answered."""
+    """A service call was not answered."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A joint state in the order of the robot: (n) each."""
+    """A joint state (n each), in the joint order of the robot."""
 
     q: Array
     v: Array
@@ -67,7 +67,7 @@ class State:
 
 @dataclass(frozen=True)
 class Wrench:
-    """A wrench (6) about the tool's origin and the frame whose axes it is in."""
+    """A wrench (6) about the tool's origin, and the frame in whose axes it is expressed."""
 
     frame_id: str
     values: Array
@@ -75,32 +75,32 @@ class Wrench:
 
 @dataclass(frozen=True)
 class Contact:
-    """What the contact node says about contact."""
+    """Contact state and link from contact_node."""
 
     state: int
     link: str
 
     @property
     def touched(self) -> bool:
-        """Whether something touches the robot."""
+        """Whether contact_node reports a contact or a collision."""
         return self.state != ContactState.NONE
 
 
 class Client:
-    """Keeps what the nodes and the simulator publish; callbacks run in the executor's thread.
+    """Stores the outputs of nodes and simulator; its callbacks run in the executor's thread.
 
     Attributes:
-        node: its node.
-        joint_states, pose, gravity, external_torques, wrench, contact: of the nodes.
-        true_pose, true_wrench: of the simulator.
+        node: its ROS node.
+        joint_states, pose, gravity, external_torques, wrench, contact: outputs of the nodes.
+        true_pose, true_wrench: ground truth of the simulator.
     """
 
     def __init__(self, subject: Subject, tick: Callable[[], None]) -> None:
-        """Create the node.
+        """Create the node with its subscriptions and clients.
 
         Args:
             subject: the robot.
-            tick: called again and again while waiting; raises to give up.
+            tick: called repeatedly while waiting; an exception from it ends the wait.
         """
         self.node = Node('dynamics_ros_demo')
         self._subject = subject
@@ -110,16 +110,16 @@ class Client:
 
         tool = topic_names([subject.tool])[subject.tool]
         truth = f'{_SIMULATOR}/ground_truth'
-        self.joint_states = self._follow('/joint_states', JointState, self._state)
-        self.pose = self._follow(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
-        self.gravity = self._follow('/dynamics_node/gravity_torques', JointState, self._efforts)
-        self.external_torques = self._follow(
+        self.joint_states = self._subscribe('/joint_states', JointState, self._state)
+        self.pose = self._subscribe(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
+        self.gravity = self._subscribe('/dynamics_node/gravity_torques', JointState, self._efforts)
+        self.external_torques = self._subscribe(
             '/contact_node/external_torques', JointState, self._efforts
         )
-        self.wrench = self._follow(f'/contact_node/{tool}/wrench', WrenchStamped, _wrench)
-        self.contact = self._follow('/contact_node/contact_state', ContactState, _contact)
-        self.true_pose = self._follow(f'{truth}/pose', PoseStamped, _matrix)
-        self.true_wrench = self._follow(f'{truth}/wrench', WrenchStamped, _wrench)
+        self.wrench = self._subscribe(f'/contact_node/{tool}/wrench', WrenchStamped, _wrench)
+        self.contact = self._subscribe('/contact_node/contact_state', ContactState, _contact)
+        self.true_pose = self._subscribe(f'{truth}/pose', PoseStamped, _matrix)
+        self.true_wrench = self._subscribe(f'{truth}/wrench', WrenchStamped, _wrench)
 
         self._push = self.node.create_client(ApplyWrench, f'{_SIMULATOR}/apply_wrench')
         self._solve = self.node.create_client(
@@ -131,37 +131,37 @@ class Client:
         self._services = (self._push, self._solve, self._inverse_dynamics)
 
     def received(self) -> dict[str, int]:
-        """How many messages have come on each topic."""
+        """Number of received messages of each topic."""
         return {name: track.count for name, track in self._tracks.items()}
 
     def rate(self) -> float:
-        """Joint states per second of simulated time, of which some may have been lost."""
+        """Joint states per second of simulated time, including lost ones [Hz]."""
         stamps = sorted(self.joint_states.stamps())
         steps = [b - a for a, b in pairwise(stamps)]
         return NANOSECONDS / min(steps) if steps else 0.0
 
     def silent(self) -> list[str]:
-        """Topics that nothing has come on yet, and services that nobody offers."""
+        """Names of topics without a message so far, and of services that are not available."""
         topics = [name for name, count in self.received().items() if not count]
         return topics + [
             client.srv_name for client in self._services if not client.service_is_ready()
         ]
 
     def alone(self) -> bool:
-        """Whether no other robot publishes its joint states here."""
+        """Whether exactly one node publishes joint states."""
         return bool(self.node.count_publishers('/joint_states') == 1)
 
     def newest_state(self) -> State:
-        """The newest joint state; there must have been one."""
+        """The latest joint state; at least one must have been received."""
         state = self.joint_states.latest
         assert state is not None
         return state
 
     def push(self, force: Array, duration: float) -> float:
-        """Push the tool with a force (3) in root axes for so many seconds; how long it took [s].
+        """Push the tool with a force (3) in root axes for a duration [s]; return the call time [s].
 
         Raises:
-            ServiceError: the push was refused.
+            ServiceError: the push was rejected.
         """
         request = ApplyWrench.Request(
             frame=self._subject.tool,
@@ -172,10 +172,10 @@ class Client:
         return took
 
     def inverse_kinematics(self, target: Array) -> tuple[Array, float]:
-        """Joint positions (n) that bring the tool to a pose (4, 4), and how long it took [s].
+        """Joint positions (n) that bring the tool to a pose (4, 4), and the call time [s].
 
         Raises:
-            ServiceError: there is no solution.
+            ServiceError: there is no solution, or the call failed.
         """
         request = ComputeInverseKinematics.Request(
             frame=self._subject.tool, timeout=duration_message(_SEARCH_TIMEOUT)
@@ -187,7 +187,7 @@ class Client:
         return self._in_order(response.solution.name, response.solution.position), took
 
     def inverse_dynamics(self, state: State, a: Array) -> tuple[Array, float]:
-        """Torques (n) for accelerations a (n) in a state, and how long it took [s].
+        """Joint torques (n) for accelerations a (n) in a state, and the call time [s].
 
         Raises:
             ServiceError: the call failed.
@@ -201,12 +201,12 @@ class Client:
         response, took = self._call(self._inverse_dynamics, request)
         return self._in_order(response.torques.name, response.torques.effort), took
 
-    def _follow(self, topic: str, kind: Any, value: Callable[[Any], Value]) -> Track[Value]:
-        """Keep the messages of a topic as they come over the wire."""
+    def _subscribe(self, topic: str, kind: Any, value: Callable[[Any], Value]) -> Track[Value]:
+        """Subscribe to a topic as bytes; ``value`` converts a message when it is requested."""
         track = Track(lambda data: value(deserialize_message(data, kind)))
 
         def receive(data: bytes) -> None:
-            # All these messages begin with their header, and CDR puts four bytes before it.
+            # All these messages begin with a header, after the four bytes of the CDR encapsulation.
             sec, nanosec = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
             track.add(sec * NANOSECONDS + nanosec, data)
 
@@ -215,10 +215,10 @@ class Client:
         return track
 
     def _call(self, client: Any, request: Any) -> tuple[Any, float]:
-        """Wait for an answer in the calling thread, while the executor runs in another.
+        """Call a service and wait for its response, while the executor runs in another thread.
 
         Returns:
-            The response, and how long it took [s].
+            The response, and the time of the call [s].
         """
         began = time.monotonic()
         arrivals: list[float] = []
@@ -250,7 +250,7 @@ class Client:
         return self._in_order(message.name, message.effort)
 
     def _in_order(self, names: list[str], values: Any) -> Array:
-        """(n) values of a message in the order of the robot."""
+        """Values (n) of a message in the joint order of the robot."""
         if names == self._names:
             return np.array(values)
         given = dict(zip(names, values, strict=True))

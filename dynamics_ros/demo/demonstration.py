@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The course of a demonstration: start, watch, push, ask, and see whether all of it was right."""
+"""Course of a demonstration: start the nodes, watch, push, call services, check the results."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ from .subject import Subject
 
 Answer = TypeVar('Answer')
 
-_SLOW_START = 20.0  # s after which the machine is called slow
+_SLOW_START = 20.0  # s, after which the machine is reported to be slow
 _START_TIMEOUT = 120.0  # s
-_ROUND = 12.0  # s, of one round when there is time for several
-_QUIET = 0.1  # share of a round before the push, in which nothing must be felt
+_ROUND = 12.0  # s, duration of a round, if there are several
+_QUIET = 0.1  # share of a round before the push, in which no contact may be reported
 _PUSH = 0.35  # share of a round that the push lasts
 _LONGEST_PUSH = 4.0  # s
-_PAUSE = 0.3  # s between the push and the services
-_HANGING = 60.0  # s without anything new after which a process is not slow, but hangs
+_PAUSE = 0.3  # s, between the push and the service calls
+_HANG_TIMEOUT = 60.0  # s without a new message, after which a process is considered to hang
 _SLOW_SERVICE = 10.0  # s
-_IN_TIME = 0.8  # of the states that are simulated in real time, answered by a node that keeps up
-_LOOK = 0.02  # s between two looks at what has come
+_MIN_SHARE = 0.8  # share of joint states processed in real time, above which a node keeps up
+_POLL_PERIOD = 0.02  # s, period of checks for new messages
 
 
 class Demonstration:
-    """Runs the nodes on a simulated robot, round by round, each with its report.
+    """Runs the nodes on a simulated robot in rounds, each with a report.
 
     Attributes:
-        report: of the last round that was completed; before, what is known so far.
-        complete: whether a round has been completed.
+        report: report of the last complete round; before that, of the current one.
+        complete: whether a round is complete.
     """
 
     def __init__(self, subject: Subject, running: Children, domain_id: int, began: float) -> None:
-        """Make ready.
+        """Prepare a demonstration.
 
         Args:
             subject: the robot.
-            running: the processes, the simulator among them.
-            domain_id: ROS domain that the environment names.
-            began: when the program was started [s, monotonic].
+            running: the child processes, which include the simulator.
+            domain_id: ROS domain ID.
+            began: start time of the program [s, monotonic].
         """
         self.report = Report.of(subject, domain_id)
         self.report.require(not subject.robot.massless_bodies, subject.robot.model.doubt)
@@ -68,10 +68,10 @@ class Demonstration:
         self._display: Display | None = None
 
     def run(self, duration: float) -> None:
-        """Rounds for so many seconds from the first output on, without end when infinite.
+        """Run rounds for a duration [s] from the first outputs on; infinite: until interrupted.
 
         Raises:
-            ChildError: a process has ended by itself, or is silent.
+            ChildError: a process has ended or sends no messages.
         """
         rounds = 0 if math.isinf(duration) else max(1, round(duration / _ROUND))
         with spun(lambda: Client(self._subject, self._tick)) as client:
@@ -84,7 +84,7 @@ class Demonstration:
                 self._round(client, display, duration / rounds if rounds else _ROUND)
 
     def _tick(self) -> None:
-        """What goes on whatever is waited for or computed: called every few milliseconds."""
+        """Check the processes and update the display; called every few milliseconds."""
         self._running.check()
         if self._display is not None:
             self._display.update()
@@ -100,13 +100,13 @@ class Demonstration:
             if waited > _SLOW_START and not told:
                 print(f'this machine is slow: nothing {text}', flush=True)
                 told = True
-            time.sleep(_LOOK)
+            time.sleep(_POLL_PERIOD)
 
     def _watch(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._tick()
-            time.sleep(_LOOK)
+            time.sleep(_POLL_PERIOD)
 
     def _round(self, client: Client, display: Display, duration: float) -> None:
         report = self.report.next() if self.complete else self.report
@@ -122,7 +122,7 @@ class Demonstration:
         self._watch(push + _PAUSE)
         self._catch_up(client, quiet + round((push + _PAUSE) * 1e9))
         measures.push(quiet, push)
-        self._tell_push(display, report)
+        self._report_push(display, report)
         self._solve(client, display, report)
         self._watch(_PAUSE)
         self._compute_torques(client, display, report)
@@ -138,10 +138,10 @@ class Demonstration:
         self.report, self.complete = report, True
 
     def _catch_up(self, client: Client, stamp: int) -> None:
-        """Wait until it has been simulated up to a stamp, and the estimates are there.
+        """Wait until simulation and estimates have reached a stamp [ns].
 
         Raises:
-            ChildError: something has stopped coming.
+            ChildError: a topic has no new messages.
         """
         before, since = client.received(), time.monotonic()
         while min(client.true_wrench.newest, client.wrench.newest) < stamp:
@@ -149,22 +149,22 @@ class Demonstration:
             now, received = time.monotonic(), client.received()
             if all(received[name] > count for name, count in before.items()):
                 before, since = received, now
-            elif now - since > _HANGING:
+            elif now - since > _HANG_TIMEOUT:
                 silent = [name for name, count in before.items() if received[name] == count]
-                raise ChildError(f'nothing in {_HANGING:g} s on {", ".join(silent)}')
-            time.sleep(_LOOK)
+                raise ChildError(f'nothing in {_HANG_TIMEOUT:g} s on {", ".join(silent)}')
+            time.sleep(_POLL_PERIOD)
 
     def _push(self, client: Client, display: Display, report: Report, duration: float) -> None:
         force = self._subject.force
         size = float(np.linalg.norm(force))
         text = ', '.join(f'{component:.2f}' for component in force)
         display.event(f'push at {self._subject.tool}: ({text}) N, {size:.2f} N, {duration:.1f} s')
-        self._ask(client, report, 'push', lambda: client.push(force, duration))
+        self._call_service(client, report, 'push', lambda: client.push(force, duration))
 
-    def _ask(
+    def _call_service(
         self, client: Client, report: Report, figure: str, question: Callable[[], Answer]
     ) -> Answer | None:
-        """The answer of a service; None when there is none, which the report tells."""
+        """Response of a service; None if it failed, which is added to the report."""
         began, outputs = time.monotonic(), client.wrench.count
         try:
             answer = question()
@@ -172,7 +172,7 @@ class Demonstration:
             report.came_late(figure, str(error))
         except UnansweredError as error:
             waited = time.monotonic() - began
-            if client.wrench.count - outputs < _IN_TIME * waited * client.rate():
+            if client.wrench.count - outputs < _MIN_SHARE * waited * client.rate():
                 report.came_late(figure, str(error))
             else:
                 report.require(False, str(error))
@@ -185,7 +185,7 @@ class Demonstration:
             return answer
         return None
 
-    def _tell_push(self, display: Display, report: Report) -> None:
+    def _report_push(self, display: Display, report: Report) -> None:
         if report.push_detected_after_ms is not None:
             link = f'at link {report.contact_link}' if report.contact_link else 'at no known link'
             display.event(f'detected after {report.push_detected_after_ms:.0f} ms, {link}')
@@ -197,7 +197,7 @@ class Demonstration:
 
     def _solve(self, client: Client, display: Display, report: Report) -> None:
         target = self._subject.reference.pose(self._subject.target(), self._subject.tool)
-        answer = self._ask(
+        answer = self._call_service(
             client, report, 'inverse kinematics', lambda: client.inverse_kinematics(target)
         )
         if answer is None:
@@ -209,7 +209,7 @@ class Demonstration:
     def _compute_torques(self, client: Client, display: Display, report: Report) -> None:
         state = client.newest_state()
         a = self._rng.uniform(-1.0, 1.0, size=self._subject.robot.nv)
-        answer = self._ask(
+        answer = self._call_service(
             client, report, 'inverse dynamics', lambda: client.inverse_dynamics(state, a)
         )
         if answer is None:
@@ -229,8 +229,8 @@ Spun = TypeVar('Spun', bound=_HasNode)
 
 @contextmanager
 def spun(make: Callable[[], Spun]) -> Iterator[Spun]:
-    """A client, whose node is spun by a thread of its own."""
-    # Signals are for the main thread, which ends the children before anything else.
+    """Context with a client whose node is spun in its own thread."""
+    # Signals are for the main thread, which ends the child processes first.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     client = make()
     executor = make_executor()

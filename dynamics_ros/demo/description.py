@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The description of the robot to show, from a file or from the package."""
+"""Reads the description of the demonstrated robot from a file or from the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
 
 def read_description(path: str | None) -> str:
-    """URDF text of a file, expanded if it is a xacro file, or of the package's own arm.
+    """URDF text of a file, expanded if it is a xacro file; by default of the package's own arm.
 
     Raises:
         ModelError: the file cannot be read or expanded.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees: a block that is painted over in a terminal, plain lines elsewhere."""
+"""Output of the demonstration: a repainted block in a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _BOLD, _DIM, _GREEN, _RED, _YELLOW, _PLAIN = (
 _REPAINT = 0.1  # s
 _LINE = 1.0  # s between two plain lines
 _EVENTS = 6
-_MOST_JOINTS = 8
+_MAX_JOINTS = 8
 
 
 class Display:
-    """Shows the latest of everything, and events as they come.
+    """Shows the latest messages, and events as they occur.
 
     Args:
         subject: the robot.
-        client: what is received.
+        client: source of the messages.
     """
 
     def __init__(self, subject: Subject, client: Client) -> None:
@@ -43,30 +43,32 @@ class Display:
         self._client = client
         self._terminal = sys.stdout.isatty()
         self._painted = 0
-        self._due = 0.0
+        self._next_update = 0.0
         self._events: list[str] = []
         self._began = time.monotonic()
-        # What came before is no measure of how much comes in a second.
+        # Earlier messages do not count for the rate.
         self._count = (self._began, client.joint_states.count)
         self._rate: float | None = None
 
     def event(self, text: str) -> None:
-        """Something happened."""
+        """Add a line of text to the events."""
         line = f'{time.monotonic() - self._began:6.1f} s  {text}'
         self._events = [*self._events, line][-_EVENTS:]
         if self._terminal:
-            self._due = 0.0
+            self._next_update = 0.0
         else:
             print(line, flush=True)
 
     def update(self) -> None:
-        """Show what is new, if it is time to."""
+        """Update the output if its period has passed."""
         now = time.monotonic()
-        if now < self._due or not self._client.joint_states.newest:
+        if now < self._next_update or not self._client.joint_states.newest:
             return
         period = _REPAINT if self._terminal else _LINE
-        # Steady, but never twice for a repaint that is long overdue.
-        self._due += period if now - self._due < period else now - self._due + period
+        # Keep a steady rate, but do not repeat an overdue update.
+        self._next_update += (
+            period if now - self._next_update < period else now - self._next_update + period
+        )
         then, count = self._count
         if now - then >= 0.5:
             received = self._client.joint_states.count
@@ -77,12 +79,12 @@ class Display:
             print(f'{now - self._began:6.1f} s  {self._status()}', flush=True)
 
     def _paint(self, lines: list[tuple[str, str]]) -> None:
-        """Put lines over the last ones; each is a style and a text."""
+        """Replace the previous lines by others, each with a style and a text."""
         width = shutil.get_terminal_size().columns - 1
         text = f'\033[{self._painted}F' if self._painted else ''
-        # A line that is cut does not wrap, and so the next block finds the first one again.
+        # Cut lines, because a wrapped line would change the height of the block.
         text += ''.join(f'{style}{line[:width]}{_PLAIN}\033[K\n' for style, line in lines)
-        # Past Python's buffer in one go: Ctrl-C must not leave half a block.
+        # Write without Python's buffer, so that Ctrl-C does not leave half a block.
         os.write(sys.stdout.fileno(), text.encode())
         self._painted = len(lines)
 
@@ -102,10 +104,10 @@ class Display:
                 f'{"joint":24}{"position":>10}{"velocity":>10}{"gravity":>10}{"external":>10}',
             ),
         ]
-        for name, columns in zip(names[:_MOST_JOINTS], self._joint_columns(), strict=False):
+        for name, columns in zip(names[:_MAX_JOINTS], self._joint_columns(), strict=False):
             lines.append(('', f'{name[:23]:24}{columns}'))
-        if len(names) > _MOST_JOINTS:
-            lines.append((_DIM, f'and {len(names) - _MOST_JOINTS} more'))
+        if len(names) > _MAX_JOINTS:
+            lines.append((_DIM, f'and {len(names) - _MAX_JOINTS} more'))
         shown = ['', self._pose_line(), *self._push_lines(), '']
         lines += [('', line) for line in shown]
         lines += [(_DIM, line) for line in self._events]
@@ -171,18 +173,18 @@ class Display:
 
 
 def listed(values: Array) -> str:
-    """Numbers of one kind for a person: the largest with three digits or more, not too many."""
+    """Values of one kind as text: at least three digits of the largest, a limited number."""
     largest = float(np.max(np.abs(values), initial=0.0))
     decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
-    # Without the sign of what is rounded to zero.
-    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_MOST_JOINTS], decimals) + 0.0]
-    if len(values) > _MOST_JOINTS:
-        shown.append(f'and {len(values) - _MOST_JOINTS} more')
+    # Adding 0.0 removes the sign of a negative zero.
+    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_MAX_JOINTS], decimals) + 0.0]
+    if len(values) > _MAX_JOINTS:
+        shown.append(f'and {len(values) - _MAX_JOINTS} more')
     return ' '.join(shown)
 
 
 def summary(report: Report) -> str:
-    """The figures of a report for a person."""
+    """Text of a report with its figures."""
     color = sys.stdout.isatty()
     shades = (_GREEN, _YELLOW, _RED, _PLAIN) if color else ('', '', '', '')
     good, doubtful, bad, plain = shades

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS domain that a demonstration has for itself."""
+"""Selection of a ROS domain that only one demonstration uses."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import IO
 
 DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
-"""Overrides the choice of a ROS domain. ROS_DOMAIN_ID does not: a real robot may be on that one."""
+"""Overrides the choice of the domain. ROS_DOMAIN_ID is ignored: a real robot may use that one."""
 
 _DOMAINS = range(20, 100)
-_MOST_DOMAIN = 232  # the ports of those above are beyond 65535
-_PARTICIPANTS = 8  # of a domain that are looked for; the first takes the first free number
+_MAX_DOMAIN = 232  # the ports of higher domains exceed 65535
+_PARTICIPANTS = 8  # checked participant numbers of a domain; a participant takes the first free one
 _SHARED_MEMORY = Path('/dev/shm')
 
 
 class DomainError(Exception):
-    """There is no domain to be had."""
+    """No ROS domain is available."""
 
 
 class Domain:
-    """A domain where nobody else is, kept by a lock for as long as this lives.
+    """A ROS domain that is locked against other demonstrations until ``close``.
 
     Attributes:
-        number: the domain id.
+        number: the domain ID.
     """
 
     def __init__(self, number: int, lock: IO[str]) -> None:
@@ -36,15 +36,15 @@ class Domain:
         self._lock = lock
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the domain."""
         self._lock.close()
 
 
 def choose_domain() -> Domain:
-    """A domain that nobody on this machine uses, or the one that the environment names.
+    """A domain that nobody on this machine uses, or the one that ``DOMAIN_VARIABLE`` names.
 
     Raises:
-        DomainError: another demonstration has the one that is named, or all are taken.
+        DomainError: another demonstration uses the named domain, or none is free.
     """
     wanted = os.environ.get(DOMAIN_VARIABLE)
     if wanted:
@@ -54,7 +54,7 @@ def choose_domain() -> Domain:
         lock = _locked(number)
         if lock is None:
             continue
-        # Looked at only once it is locked: two that start together must not both find it free.
+        # Checked after locking: two demonstrations that start together must not both find it free.
         if _is_free(number):
             return Domain(number, lock)
         lock.close()
@@ -62,8 +62,8 @@ def choose_domain() -> Domain:
 
 
 def _named(text: str) -> Domain:
-    if not text.isdecimal() or int(text) > _MOST_DOMAIN:
-        raise DomainError(f'{DOMAIN_VARIABLE}={text!r} is not a number from 0 to {_MOST_DOMAIN}')
+    if not text.isdecimal() or int(text) > _MAX_DOMAIN:
+        raise DomainError(f'{DOMAIN_VARIABLE}={text!r} is not a number from 0 to {_MAX_DOMAIN}')
     lock = _locked(int(text))
     if lock is None:
         raise DomainError(f'another demonstration runs in domain {int(text)} ({DOMAIN_VARIABLE})')
@@ -71,7 +71,7 @@ def _named(text: str) -> Domain:
 
 
 def _locked(number: int) -> IO[str] | None:
-    """The lock of a domain; None when another process, of any user, has it."""
+    """Lock file of a domain; None if another process of any user holds it."""
     path = Path(tempfile.gettempdir(), f'dynamics_ros_demo_domain_{number}.lock')
     try:
         lock = path.open('a')
@@ -86,11 +86,11 @@ def _locked(number: int) -> IO[str] | None:
 
 
 def _is_free(number: int) -> bool:
-    """Whether no participant holds a port of the domain, nor has left shared memory behind.
+    """Whether no participant uses a port of the domain or has left shared memory behind.
 
-    What a killed one leaves behind delays discovery by seconds.
+    Shared memory of a killed participant delays discovery by seconds.
     """
-    # Ports of DDSI-RTPS 9.6.1.
+    # Port numbers of DDSI-RTPS 9.6.1.
     base = 7400 + 250 * number
     if any(_SHARED_MEMORY.glob(f'fastdds_port{base // 10}*')):
         return False

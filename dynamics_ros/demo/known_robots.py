@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots on legs that the demo knows by name, from the PyPI package example-robot-data."""
+"""Legged robots that the demonstration knows by name, from the PyPI package example-robot-data."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pathlib import Path
 from dynamics_ros.errors import ModelError
 
 NEEDED = 'mujoco example-robot-data'
-"""Packages that a robot on legs takes."""
+"""Names of the Python packages that a legged robot needs."""
 
 
 @dataclass(frozen=True)
 class LeggedRobot:
-    """A robot that stands.
+    """A legged robot.
 
     Attributes:
-        file: in the package's folder of robots.
-        feet: frames.
-        foot_radius: m.
-        base: its root link.
-        stance: joint name to position in which it stands [rad]; 0 for the others.
+        file: path of the URDF in the package's folder ``robots``.
+        feet: frames of the feet.
+        foot_radius: radius of the spherical feet [m].
+        base: root link.
+        stance: joint positions of the standing robot [rad]; 0 for other joints.
     """
 
     file: str
@@ -51,7 +51,7 @@ LEGGED = {
 
 
 def robots_folder() -> Path:
-    """The folder ``robots`` of the installed example-robot-data.
+    """Path of the folder ``robots`` of the installed example-robot-data.
 
     Raises:
         FileNotFoundError: the package is not installed.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration of a robot on legs: it stands, is pushed, and its feet are felt."""
+"""Demonstration of a legged robot: it stands and is pushed, and its foot forces are estimated."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ from .tracks import Track
 Array = NDArray[np.float64]
 
 FORCE_TOLERANCE = 5.0
-"""Percent of an even share of the weight, RMS, while it stands or is pushed slowly."""
+"""Largest RMS error of a vertical foot force, in percent of an even share of the weight."""
 
-RIGHT = 99.0
-"""Percent of samples in which contact_node must be right about which feet stand."""
+MIN_RIGHT_PERCENT = 99.0
+"""Least percentage of samples in which contact_node is right about the feet in contact."""
 
 _ROUND = 12.0  # s
-_SETTLING = 2.5  # s until it stands and the filters have forgotten the touch-down
+_SETTLING = 2.5  # s, until the robot stands and the filters have settled after touch-down
 _PUSH = 2.0  # s
-_EDGE = 300_000_000  # ns after a push begins or ends, in which an observer is late by nature
-_SHARE = 0.15  # of the weight, of the push
-_PATIENCE = 120.0  # s
-_LINE = 1.0  # s between two lines
+_EDGE = 300_000_000  # ns after a push begins or ends, in which the delay of the observer dominates
+_SHARE = 0.15  # share of the weight that the push has
+_TIMEOUT = 120.0  # s
+_LINE_PERIOD = 1.0  # s, between two lines of output
 
 
 @dataclass
 class LeggedReport:
-    """What was found; forces are vertical, errors over an even share of the weight.
+    """Results; forces are vertical, and errors relative to an even share of the weight.
 
     Attributes:
-        robot, joints, feet: which robot.
-        weight_n: its weight.
-        samples: states that were compared.
-        true_n, felt_n: sums over the feet while it stands.
-        pushed_n: how much more the feet carried during the push, by constraints, which unlike the
-            observer do not share a push at the base among the feet.
-        push_n: downward part of the push.
-        observer_error_percent, constraint_error_percent: RMS of the two estimates.
-        contact_right_percent: of the samples and feet.
-        failures: what was wrong.
+        robot, joints, feet: name, number of joints, frames of the feet.
+        weight_n: weight of the robot.
+        samples: number of compared states.
+        true_n, felt_n: true and estimated sum over the feet before the push.
+        pushed_n: increase of the sum during the push, by constraint forces; the forces of the
+            observer do not contain a push at the base.
+        push_n: downward component of the push.
+        observer_error_percent, constraint_error_percent: RMS errors of the two estimates.
+        contact_right_percent: share of samples and feet with the right contact state.
+        failures: failed checks.
     """
 
     robot: str
@@ -77,7 +77,7 @@ class LeggedReport:
     failures: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """The fields as JSON values."""
         return asdict(self)
 
     def summary(self) -> str:
@@ -85,17 +85,20 @@ class LeggedReport:
         verdict = 'failed' if self.failures else 'all of it worked'
         share = 'of a foot, RMS'
         rows = (
-            ('weight', f'{self.weight_n:.1f} N, on the feet {_told(self.true_n, "N")}'),
-            ('felt by contact_node', _told(self.felt_n, 'N')),
-            ('push downward', f'{self.push_n:.1f} N, felt {_told(self.pushed_n, "N")}'),
-            ('force, by the observer', f'off by {_told(self.observer_error_percent, "%")} {share}'),
+            ('weight', f'{self.weight_n:.1f} N, on the feet {_number_text(self.true_n, "N")}'),
+            ('felt by contact_node', _number_text(self.felt_n, 'N')),
+            ('push downward', f'{self.push_n:.1f} N, felt {_number_text(self.pushed_n, "N")}'),
+            (
+                'force, by the observer',
+                f'off by {_number_text(self.observer_error_percent, "%")} {share}',
+            ),
             (
                 'force, by constraints',
-                f'off by {_told(self.constraint_error_percent, "%")} {share}',
+                f'off by {_number_text(self.constraint_error_percent, "%")} {share}',
             ),
             (
                 'feet that stand',
-                f'right in {_told(self.contact_right_percent, "%")} of {self.samples}',
+                f'right in {_number_text(self.contact_right_percent, "%")} of {self.samples}',
             ),
         )
         lines = [f'  {name:24}{text}' for name, text in rows]
@@ -109,9 +112,9 @@ class LeggedClient:
         """Create the node; ``tick`` is called while waiting."""
         self.node = Node('dynamics_ros_demo')
         self._tick = tick
-        self.states = self._follow('/joint_states', JointState)
-        self.felt = self._follow('/contact_node/foot_contacts', FootContacts)
-        self.truth = self._follow('/robot_simulator/ground_truth/foot_contacts', FootContacts)
+        self.states = self._subscribe('/joint_states', JointState)
+        self.felt = self._subscribe('/contact_node/foot_contacts', FootContacts)
+        self.truth = self._subscribe('/robot_simulator/ground_truth/foot_contacts', FootContacts)
         self._push = self.node.create_client(ApplyWrench, '/robot_simulator/apply_wrench')
 
     def ready(self) -> bool:
@@ -131,7 +134,7 @@ class LeggedClient:
             self._tick()
             time.sleep(0.01)
 
-    def _follow(self, topic: str, kind: Any) -> Track[Any]:
+    def _subscribe(self, topic: str, kind: Any) -> Track[Any]:
         track: Track[Any] = Track()
         self.node.create_subscription(
             kind, topic, lambda message: track.add(nanoseconds(message.header.stamp), message), QOS
@@ -140,16 +143,16 @@ class LeggedClient:
 
 
 def demonstrate_legged(name: str, running: Children, duration: float) -> LeggedReport:
-    """Start the nodes for a robot of `LEGGED` and watch its feet.
+    """Start the nodes for a robot of `LEGGED`, and check the estimates of its feet.
 
     Args:
-        name: of the robot.
-        running: where processes are started.
-        duration: s; infinite: until somebody ends it.
+        name: name of the robot.
+        running: starts the processes.
+        duration: duration [s]; infinite: until interrupted.
 
     Raises:
-        ModelError: what it takes is not installed.
-        ChildError: a process has ended, or is silent.
+        ModelError: a required package is not installed.
+        ChildError: a process has ended or sends no messages.
     """
     known, urdf = LEGGED[name], legged_description(name)
     robot = Robot(build_model(read_urdf(urdf), 'floating'))
@@ -182,7 +185,7 @@ class _Course:
         client = self._client
         while not client.ready():
             self._running.check()
-            if time.monotonic() - self._began > _PATIENCE:
+            if time.monotonic() - self._began > _TIMEOUT:
                 raise ChildError(f'the feet are silent{self._running.last_words()}')
             time.sleep(0.02)
         end = time.monotonic() + duration
@@ -199,7 +202,7 @@ class _Course:
         pushed = client.truth.newest
         force = _SHARE * report.weight_n * np.array([0.3, 0.3, -0.9])
         report.push_n = -float(force[2])
-        self._say(f'push at {self._base}: {np.linalg.norm(force):.0f} N for {_PUSH:g} s')
+        self._print_line(f'push at {self._base}: {np.linalg.norm(force):.0f} N for {_PUSH:g} s')
         client.push(self._base, force, _PUSH)
         self._watch(_PUSH + 0.5)
         self._measure(first, pushed)
@@ -208,7 +211,7 @@ class _Course:
         end = time.monotonic() + seconds
         while (now := time.monotonic()) < end:
             self._running.check()
-            if now - self._shown >= _LINE:
+            if now - self._shown >= _LINE_PERIOD:
                 self._shown = now
                 self._show()
             time.sleep(0.02)
@@ -222,13 +225,13 @@ class _Course:
             stands = 'stands' if felt.in_contact[i] else 'swings'
             felt_n = f'{felt.forces[i].z:.0f}, {felt.constraint_forces[i].z:.0f}'
             parts.append(f'{foot} {felt_n} of {truth.forces[i].z:.0f} N, {stands}')
-        self._say('; '.join(parts))
+        self._print_line('; '.join(parts))
 
-    def _say(self, text: str) -> None:
+    def _print_line(self, text: str) -> None:
         print(f'{time.monotonic() - self._began:6.1f} s  {text}', flush=True)
 
     def _measure(self, first: int, pushed: int) -> None:
-        """Fill the report from messages after a stamp; a push began at another one."""
+        """Fill the report from messages after a stamp; ``pushed`` is the stamp of the push [ns]."""
         report = self._report
         rows: list[tuple[int, Array]] = []
         for stamp, felt, truth in self._client.felt.matched(self._client.truth, first):
@@ -262,7 +265,7 @@ class _Course:
             (abs(report.true_n - report.weight_n) < 0.02 * report.weight_n, 'it does not stand'),
             (report.observer_error_percent < FORCE_TOLERANCE, 'forces by the observer are off'),
             (report.constraint_error_percent < FORCE_TOLERANCE, 'forces by constraints are off'),
-            (report.contact_right_percent > RIGHT, 'feet that stand are told wrongly'),
+            (report.contact_right_percent > MIN_RIGHT_PERCENT, 'feet that stand are told wrongly'),
         )
         for good, failure in checks:
             if not good and failure not in report.failures:
@@ -273,5 +276,5 @@ def _rms(values: Array) -> float:
     return math.sqrt(float(np.mean(values**2)))
 
 
-def _told(value: float | None, unit: str) -> str:
+def _number_text(value: float | None, unit: str) -> str:
     return 'unknown' if value is None else f'{value:.1f} {unit}'

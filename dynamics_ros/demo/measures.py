@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a round from what the nodes said and what is true, a step at a time."""
+"""Computes the figures of a round from node outputs and ground truth, in small steps."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 
 from .client import Client, Wrench
 from .continuity import Continuity
-from .report import LEAST_RATE, POSE_TOLERANCE, PUSH_TOLERANCE, SLOWEST_DETECTION, Report
+from .report import MAX_DETECTION_TIME, MIN_RATE, POSE_TOLERANCE, PUSH_TOLERANCE, Report
 from .subject import Subject
 from .tracks import Track, pose_error
 
 Array = NDArray[np.float64]
 Item = TypeVar('Item')
 
-_BEFORE = 400_000_000  # ns before the push in which there must be no contact
-_SETTLED = 0.4  # share of the push after which it counts as steady
-_EDGE = 50_000_000  # ns left out at the end of the push
-_LEAST_SAMPLES = 10
+_BEFORE = 400_000_000  # ns before the push in which no contact may be reported
+_SETTLED = 0.4  # share of the push after which it is in steady state
+_EDGE = 50_000_000  # ns excluded at the end of the push
+_MIN_SAMPLES = 10
 _MOST_POSES = 1000
-_MOST_SAMPLES = 50  # of those whose truth takes a millisecond or more to compute
+_MAX_SAMPLES = 50  # largest number of samples whose true value takes a millisecond or more
 
 
 class Measures:
-    """Fills a report.
+    """Fills a report with figures.
 
     Args:
-        report: that is filled.
-        client: what was received.
+        report: the report.
+        client: the received messages.
         subject: the robot.
-        tick: called after each small step, so that the display goes on meanwhile.
-        first: stamp from which messages belong to the round [ns].
+        tick: called after each small step, so that the display continues meanwhile.
+        first: first stamp of the round [ns].
     """
 
     def __init__(
@@ -50,19 +50,21 @@ class Measures:
         self._tick, self._first = tick, first
 
     def rate(self, messages: int, seconds: float) -> None:
-        """Joint states per second, of so many in so long."""
+        """Rate of joint states, from their number and a time [s]."""
         rate = messages / seconds if seconds > 0.0 else 0.0
         self._report.joint_state_rate_hz = rate
-        if rate < LEAST_RATE:
+        if rate < MIN_RATE:
             self._report.came_late('joint states', f'only {rate:.0f} a second')
 
     def poses(self) -> None:
-        """Published poses against the simulator's."""
+        """Error of the published poses, relative to those of the simulator."""
         report, client = self._report, self._client
         matched = client.pose.matched(client.true_pose, self._first, most=_MOST_POSES)
-        errors = [pose_error(A, B) for _, A, B in self._paced(matched)]
+        errors = [pose_error(A, B) for _, A, B in self._with_ticks(matched)]
         report.pose_samples = len(errors)
-        if not self._enough('pose of the tool', len(errors), client.pose, client.true_pose):
+        if not self._has_enough_samples(
+            'pose of the tool', len(errors), client.pose, client.true_pose
+        ):
             return
         report.pose_error_m, report.pose_error_rad = (float(e) for e in np.max(errors, axis=0))
         report.require(
@@ -71,48 +73,51 @@ class Measures:
         )
 
     def gravity(self) -> None:
-        """Published gravity torques against the slope of the potential energy."""
+        """Error of the published gravity torques, by the gradient of the potential energy."""
         report, client = self._report, self._client
-        matched = client.gravity.matched(client.joint_states, self._first, most=_MOST_SAMPLES)
+        matched = client.gravity.matched(client.joint_states, self._first, most=_MAX_SAMPLES)
         truth, errors = [], []
-        for _, tau, state in self._paced(matched):
+        for _, tau, state in self._with_ticks(matched):
             true = self._subject.reference.gravity_torques(state.q)
             truth.append(true)
             errors.append(tau - true)
         report.gravity_samples = len(errors)
-        if not self._enough('gravity torques', len(errors), client.gravity, client.joint_states):
+        if not self._has_enough_samples(
+            'gravity torques', len(errors), client.gravity, client.joint_states
+        ):
             return
         report.gravity_torque_error_nm = float(np.max(np.abs(errors)))
         report.require_torque('gravity torques', report.gravity_torque_error_nm, np.array(truth))
 
     def push(self, quiet: int, duration: float) -> None:
-        """The push that began after the stamp ``quiet`` [ns] and lasted so many seconds."""
+        """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
         report, client = self._report, self._client
-        pushes = self._paced(client.true_wrench.items(quiet))
+        pushes = self._with_ticks(client.true_wrench.items(quiet))
         began = next((t for t, wrench in pushes if np.any(wrench.values)), None)
         if began is None:
             seen = client.true_wrench.newest - quiet >= duration * 1e9
-            if seen and self._in_time(client.true_wrench, quiet):
+            if seen and self._has_full_rate(client.true_wrench, quiet):
                 report.require(False, 'the simulator did not push')
             else:
                 report.came_late('push', 'the simulator is behind')
             return
         end = began + round(duration * 1e9)
         steady = began + round(_SETTLED * duration * 1e9)
-        # What follows from one state is published in one go: one output stands for all.
+        # All outputs of one state are published together: one topic represents them.
         continuity = Continuity(client.wrench.stamps(quiet - 2 * _BEFORE, end))
         self._force(continuity, steady, end - _EDGE)
         self._detection(continuity, quiet, began, end)
         links = [
-            contact.link for _, contact in self._paced(client.contact.items(steady, end - _EDGE))
+            contact.link
+            for _, contact in self._with_ticks(client.contact.items(steady, end - _EDGE))
         ]
         report.contact_link = links[-1] if links else ''
 
     def _detection(self, continuity: Continuity, quiet: int, began: int, end: int) -> None:
         report, told, missed = self._report, None, False
         early = 0
-        latest = began + round(SLOWEST_DETECTION * 1e6)
-        for t, contact in self._paced(self._client.contact.items(quiet - _BEFORE, end)):
+        latest = began + round(MAX_DETECTION_TIME * 1e6)
+        for t, contact in self._with_ticks(self._client.contact.items(quiet - _BEFORE, end)):
             if t >= began and contact.touched:
                 told = t
                 break
@@ -123,7 +128,7 @@ class Measures:
         if told is not None:
             report.push_detected_after_ms = (told - began) * 1e-6
             how = f'the push was detected only after {report.push_detected_after_ms:.0f} ms'
-            if report.push_detected_after_ms <= SLOWEST_DETECTION:
+            if report.push_detected_after_ms <= MAX_DETECTION_TIME:
                 return
         else:
             how = 'the push was not detected'
@@ -134,18 +139,20 @@ class Measures:
 
     def _force(self, continuity: Continuity, first: int, last: int) -> None:
         report, client, subject = self._report, self._client, self._subject
-        poses = dict(self._paced(client.true_pose.items(first, last)))
-        matched = self._paced(client.wrench.matched(client.true_wrench, first, last))
+        poses = dict(self._with_ticks(client.true_pose.items(first, last)))
+        matched = self._with_ticks(client.wrench.matched(client.true_wrench, first, last))
         samples = [
             (t, wrench_in_root(true, poses[t], subject), wrench_in_root(found, poses[t], subject))
             for t, found, true in matched
             if t in poses
         ]
         if not subject.observable:
-            states = dict(self._paced(client.joint_states.items(first, last)))
+            states = dict(self._with_ticks(client.joint_states.items(first, last)))
             samples = [sample for sample in samples if sample[0] in states]
         report.push_samples = len(samples)
-        if not self._enough('push', len(samples), client.wrench, client.true_wrench, first, last):
+        if not self._has_enough_samples(
+            'push', len(samples), client.wrench, client.true_wrench, first, last
+        ):
             return
         times = [t for t, *_ in samples]
         true, found = (np.array([sample[side] for sample in samples]) for side in (1, 2))
@@ -156,9 +163,12 @@ class Measures:
         if subject.observable:
             true, found = true[:, :3], found[:, :3]
         else:
-            # Several wrenches leave the same torques: these are what can be right or wrong.
+            # Several wrenches have the same joint torques, so the torques are compared.
             report.push_compared = 'joint torques'
-            J = [subject.reference.jacobian(states[t].q, subject.tool) for t in self._paced(times)]
+            J = [
+                subject.reference.jacobian(states[t].q, subject.tool)
+                for t in self._with_ticks(times)
+            ]
             true, found = (np.einsum('tij,ti->tj', J, wrenches) for wrenches in (true, found))
         sizes = np.linalg.norm(true, axis=1)
         if not sizes.all():
@@ -167,7 +177,7 @@ class Measures:
         errors = np.linalg.norm(found - true, axis=1) / sizes * 100.0
         if np.median(errors) >= PUSH_TOLERANCE:
             settled = [continuity.settled(t) for t in times]
-            if sum(settled) < _LEAST_SAMPLES:
+            if sum(settled) < _MIN_SAMPLES:
                 report.came_late('push', f'off by {np.median(errors):.1f} %, states were missed')
                 return
             errors = errors[settled]
@@ -179,7 +189,7 @@ class Measures:
             f'({report.push_compared})',
         )
 
-    def _enough(
+    def _has_enough_samples(
         self,
         what: str,
         samples: int,
@@ -188,37 +198,37 @@ class Measures:
         first: int | None = None,
         last: int | None = None,
     ) -> bool:
-        """Whether there are samples to compare; too few are the machine's fault or an error's."""
-        if samples >= _LEAST_SAMPLES:
+        """Whether there are enough samples; otherwise note a failure, or a slow machine."""
+        if samples >= _MIN_SAMPLES:
             return True
         first = self._first if first is None else first
         how = f'{samples} samples with the stamp of a true one, too few to compare'
-        if self._in_time(ours, first, last) and self._in_time(truth, first, last):
+        if self._has_full_rate(ours, first, last) and self._has_full_rate(truth, first, last):
             self._report.require(False, f'{what}: {how}')
         else:
             self._report.came_late(what, how)
         return False
 
-    def _in_time(self, track: Track[Any], first: int, last: int | None = None) -> bool:
-        """Whether messages came as often as something can be shown of."""
+    def _has_full_rate(self, track: Track[Any], first: int, last: int | None = None) -> bool:
+        """Whether messages of a topic arrived at ``MIN_RATE`` or more."""
         stamps = track.stamps(first, last)
         states = self._client.joint_states.stamps(first, last)
         seconds = (states[-1] - states[0]) * 1e-9 if states else 0.0
-        return len(stamps) > _LEAST_SAMPLES and len(stamps) >= LEAST_RATE * seconds
+        return len(stamps) > _MIN_SAMPLES and len(stamps) >= MIN_RATE * seconds
 
-    def _paced(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, with a tick after each."""
+    def _with_ticks(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Iterate over items, with a tick after each."""
         for item in items:
             yield item
             self._tick()
 
 
 def wrench_in_root(wrench: Wrench, tool: Array, subject: Subject) -> Array:
-    """(6) a wrench about the tool's origin in root axes, whichever of both it is expressed in.
+    """Wrench (6) about the tool's origin in root axes.
 
     Args:
-        wrench: expressed in the tool or in the root frame.
-        tool: (4, 4) pose of the tool in the root frame.
+        wrench: wrench in the axes of the tool or of the root frame.
+        tool: pose (4, 4) of the tool in the root frame.
         subject: the robot.
     """
     if wrench.frame_id != subject.tool:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The executables of the package as child processes that never outlive the demonstration."""
+"""Runs executables of the package as child processes, which end with the demonstration."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ import yaml
 from ament_index_python.packages import get_package_prefix
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_PATIENCE = 3.0  # s, from asking a child to end until it is killed
+_TIMEOUT = 3.0  # s, from the request to end a child until it is killed
 _ERRORS = ('[ERROR]', '[FATAL]')
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
-_libc = ctypes.CDLL(None)  # loaded before any fork: a child must not wait for a lock of a thread
+_libc = ctypes.CDLL(None)  # loaded before forks: a child must not wait for a lock of a thread
 
 
 class ChildError(Exception):
-    """A child process that could not be started or has ended by itself."""
+    """A child process could not be started, has ended, or sends no messages."""
 
 
 class Child:
-    """A running executable of the package; its output goes to a file."""
+    """A running executable of the package, whose output goes to a file."""
 
     def __init__(
         self, executable: str, parameters: Mapping[str, Mapping[str, Any]], folder: Path
     ) -> None:
-        """Start it; see ``Children.start``."""
+        """Start the executable; see ``Children.start``."""
         self.executable = executable
         path = Path(get_package_prefix('dynamics_ros'), 'lib', 'dynamics_ros', executable)
         if not path.is_file():
@@ -51,30 +51,30 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal is for the demonstration alone
+                start_new_session=True,  # Ctrl-C in the terminal must reach only the demonstration
                 preexec_fn=_die_with_parent if sys.platform == 'linux' else None,
             )
 
     def check(self) -> None:
-        """Raise ChildError when the process has ended, with the last it wrote."""
+        """Raise ChildError with the last output if the process has ended."""
         code = self._process.poll()
         if code is not None:
             raise ChildError(f'{self.executable} has ended with code {code}{self.last_words()}')
 
     def last_words(self) -> str:
-        """The last error of the output, or else its last line; empty when there is none."""
+        """Last error of the output, otherwise its last line; '' if there is no output."""
         lines = self._log.read_text(errors='replace').split('\n')
         told = [line.strip() for line in lines if line.strip()]
         errors = [line for line in told if line.startswith(_ERRORS)]
         return f': {(errors or told)[-1]}' if told else ''
 
     def ask_to_end(self) -> None:
-        """Send the interrupt that a person would."""
+        """Send SIGINT."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
 
     def end(self, patience: float) -> None:
-        """Wait for the end, and force it after so many seconds."""
+        """Wait for the end, and kill the process after a time [s]."""
         try:
             self._process.wait(timeout=max(patience, 0.0))
         except subprocess.TimeoutExpired:
@@ -83,10 +83,10 @@ class Child:
 
 
 class Children:
-    """A context whose processes have all ended when it is left, however it is left.
+    """Context that ends all its child processes on exit, including exits by signals.
 
-    Within it SIGINT and SIGTERM raise nothing by themselves: a KeyboardInterrupt in the middle of
-    the middleware's code would be lost there. ``check`` raises it instead.
+    Within the context, SIGINT and SIGTERM do not raise KeyboardInterrupt, which could be lost
+    inside the middleware's code. ``check`` raises it instead.
     """
 
     def __init__(self) -> None:
@@ -112,11 +112,11 @@ class Children:
         self._running.append(Child(executable, parameters, Path(self._folder.name)))
 
     def check(self) -> None:
-        """Nothing, while all goes well.
+        """Raise an exception if a signal was received or a process has ended.
 
         Raises:
-            KeyboardInterrupt: a signal has asked for the end.
-            ChildError: a process has ended by itself.
+            KeyboardInterrupt: a signal was received.
+            ChildError: a process has ended.
         """
         if self._interrupted:
             raise KeyboardInterrupt
@@ -124,16 +124,16 @@ class Children:
             child.check()
 
     def last_words(self) -> str:
-        """The last line that each has written, for a message."""
+        """Last output line of each process, for an error message."""
         return ''.join(f'; {child.executable}{child.last_words()}' for child in self._running)
 
     def __exit__(self, *_exception: object) -> None:
-        # A second Ctrl-C must not leave a child behind.
+        # Ignore a second Ctrl-C, which would leave child processes behind.
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         for child in self._running:
             child.ask_to_end()
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         for child in self._running:
             child.end(deadline - time.monotonic())
         self._folder.cleanup()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a demonstration, what is wrong with them, and what came late."""
+"""Figures of a demonstration, with failures and figures that the machine was too slow for."""
 
 from __future__ import annotations
 
@@ -17,55 +17,55 @@ from .tracks import pose_error
 Array = NDArray[np.float64]
 
 POSE_TOLERANCE = 1e-6
-"""m and rad: two double-precision roads to a pose differ by 1e-15, a wrong frame by far more."""
+"""Tolerance of poses [m and rad]: rounding gives 1e-15, a wrong frame far more."""
 
 TORQUE_TOLERANCE = 1e-6
-"""Of the largest torque, or Nm: as above, for sums over all links."""
+"""Tolerance of torques, relative to the largest torque if that exceeds 1 Nm, else in Nm."""
 
 PUSH_TOLERANCE = 5.0
-"""Percent of the force, in steady state."""
+"""Tolerance of the estimated force in steady state [%]."""
 
 SOLUTION_TOLERANCE = 1e-3
-"""m and rad that inverse kinematics may miss its target by; it aims at 1e-5."""
+"""Tolerance of inverse kinematics [m and rad]; its own tolerance is 1e-5."""
 
-LEAST_RATE = 50.0
-"""Messages a second below which the machine is too slow to show anything."""
+MIN_RATE = 50.0
+"""Rate below which the machine is too slow for a comparison [messages per second]."""
 
-SLOWEST_DETECTION = 500.0
-"""ms from the beginning of a push until it must be told."""
+MAX_DETECTION_TIME = 500.0
+"""Largest time from the beginning of a push to its detection [ms]."""
 
-_MOST_FAILURES = 20
-"""Failures that are kept: a demonstration without end may fail in each round."""
+_MAX_FAILURES = 20
+"""Largest number of stored failures, because an endless demonstration may fail in each round."""
 
 
 @dataclass
 class Report:
-    """Figures of one round of a demonstration; None where it did not come to it.
+    """Figures of one round of a demonstration; None if they were not determined.
 
     Attributes:
-        robot, joints, tool, domain_id: what was shown, and where.
-        rounds: how many there were, this one included.
-        startup_s: from the start to the first output of everything.
-        duration_s: of the round.
-        joint_state_rate_hz: joint states received per second.
-        pose_error_m, pose_error_rad: published pose of the tool against the simulator's truth, the
-            largest over samples of the same stamp.
-        gravity_torque_error_nm: published gravity torques against the slope of the potential
-            energy, the largest.
-        push_true_n, push_estimated_n: size of the force in steady state, the mean.
-        push_true, push_estimated: the mean forces in root axes.
-        push_error_percent: |estimated - true| / |true|, the median in steady state.
-        push_error_max_percent: the largest.
-        push_compared: of which vector: 'force', or the 'joint torques' of the estimated and of the
-            true wrench where fewer than six joints cannot tell the force.
-        push_detected_after_ms: from the push's first joint state to the first contact state.
-        contact_link: what the contact node took for the touched link at the end of the push.
-        inverse_kinematics_success: solved, and confirmed by the independent road.
-        inverse_kinematics_error_m, _rad, _ms: miss of the target, and time of the call.
-        inverse_dynamics_error_nm: service against Lagrange's equations, the largest joint.
+        robot, joints, tool, domain_id: robot name, number of joints, tool frame, ROS domain.
+        rounds: number of rounds up to this one.
+        startup_s: time from the start to the first message of every output.
+        duration_s: duration of the round.
+        joint_state_rate_hz: received joint states per second.
+        pose_error_m, pose_error_rad: largest error of the published pose of the tool, relative to
+            the pose of the simulator at the same stamp.
+        gravity_torque_error_nm: largest error of the published gravity torques, relative to the
+            gradient of the potential energy.
+        push_true_n, push_estimated_n: magnitudes of the mean forces in steady state.
+        push_true, push_estimated: mean forces in steady state, in root axes.
+        push_error_percent: median of |estimated - true| / |true| in steady state.
+        push_error_max_percent: largest value of it.
+        push_compared: compared quantity: 'force', or the 'joint torques' of both wrenches if fewer
+            than six joints do not determine the force.
+        push_detected_after_ms: time from the first joint state of the push to the contact state.
+        contact_link: link that contact_node reports at the end of the push.
+        inverse_kinematics_success: solved, and confirmed by `LagrangianReference`.
+        inverse_kinematics_error_m, _rad, _ms: distance to the target, and time of the call.
+        inverse_dynamics_error_nm: largest error of a joint, relative to Lagrange's equations.
         inverse_dynamics_ms: time of the call.
-        late: what this machine was too slow for, by figure: no fault, but not shown either.
-        failures: what went wrong, in this round or one before, one line each.
+        late: figures that this machine was too slow for, with the reason; these are no failures.
+        failures: failures of this round and of earlier ones, one line each.
     """
 
     robot: str
@@ -102,33 +102,33 @@ class Report:
 
     @classmethod
     def of(cls, subject: Subject, domain_id: int) -> Report:
-        """An empty report."""
+        """An empty report of a robot."""
         return cls(subject.robot.name, subject.robot.nv, subject.tool, domain_id)
 
     def next(self) -> Report:
-        """An empty report of another round, which forgets no failure."""
+        """An empty report of the next round, with the failures so far."""
         again = Report(self.robot, self.joints, self.tool, self.domain_id, self.rounds + 1)
         again.startup_s, again.failures = self.startup_s, list(self.failures)
         return again
 
     def as_json(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """The fields as JSON values."""
         return asdict(self)
 
     def require(self, condition: bool, failure: str) -> None:
-        """Note a failure, once, unless the condition holds."""
-        full = failure in self.failures or len(self.failures) >= _MOST_FAILURES
+        """Add a failure, unless the condition holds or the failure is listed already."""
+        full = failure in self.failures or len(self.failures) >= _MAX_FAILURES
         if not condition and not full:
             self.failures.append(failure)
 
     def came_late(self, figure: str, how: str) -> None:
-        """Note what this machine was too slow for."""
+        """Note that this machine was too slow for a figure."""
         self.late[figure] = how
 
     def measure_inverse_kinematics(
         self, subject: Subject, target: Array, q: Array, took: float
     ) -> None:
-        """A solution q (n) for a target (4, 4), confirmed by the independent road."""
+        """Check a solution q (n) for a target (4, 4) by an independent forward kinematics."""
         distance, angle = pose_error(subject.reference.pose(q, subject.tool), target)
         self.inverse_kinematics_error_m = distance
         self.inverse_kinematics_error_rad = angle
@@ -143,13 +143,13 @@ class Report:
         self.inverse_kinematics_success = inside and close
 
     def measure_inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:
-        """Torques (n) of the service against those of Lagrange's equations."""
+        """Compare torques (n) of the service with those of Lagrange's equations."""
         self.inverse_dynamics_error_nm = float(np.max(np.abs(torques - truth)))
         self.inverse_dynamics_ms = took * 1e3
         self.require_torque('inverse dynamics', self.inverse_dynamics_error_nm, truth)
 
     def require_torque(self, what: str, error: float, truth: Array) -> None:
-        """Note a failure if torques are off by more than rounding."""
+        """Add a failure if torques differ from the true ones by more than ``TORQUE_TOLERANCE``."""
         largest = float(np.max(np.abs(truth)))
         self.require(
             math.isfinite(error) and error <= TORQUE_TOLERANCE * max(1.0, largest),

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a demonstration: what is known of it before anything runs."""
+"""The demonstrated robot: model, tool, posture, push, and node parameters."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from dynamics_ros.simulation import (
 
 Array = NDArray[np.float64]
 
-_LENGTH = 0.3  # m, the lever arm of the wrench estimate: its parameter wrench.length_scale
-_USUAL_THRESHOLD = 0.02  # Nm per N, the default of wrench.singular_threshold
-_SHARE_OF_LEVER = 0.05  # of the shortest, that threshold: noise weights may shorten it by much
-_LEAST_TORQUE = 1e-6  # Nm, of a push that can be shown
-_SHARE_OF_PUSH = 0.3  # of a joint's torque by the push that counts as contact
-_SHARE_OF_LARGEST = 0.03  # and at least this much of the largest torque of a joint
+_LENGTH = 0.3  # m, lever arm of the wrench estimate: parameter wrench.length_scale
+_DEFAULT_THRESHOLD = 0.02  # Nm per N, default of wrench.singular_threshold
+_SHARE_OF_LEVER = 0.05  # largest ratio of the threshold to the shortest lever
+_MIN_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
+_SHARE_OF_PUSH = 0.3  # ratio of the contact threshold of a joint to its torque by the push
+_SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque of a joint
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A robot with its tool, its posture and the push that suits it.
+    """A robot with its tool, its posture and a suitable push.
 
     Attributes:
         urdf: the description.
         robot: the robot.
-        reference: the independent road to its poses and torques.
-        tool: frame that is followed and pushed.
-        posture: (n) that the simulated motion goes around.
-        force: (3) of the push, root axes [N].
-        observable: whether joint torques tell the whole wrench at the tool: six joints can.
+        reference: independent computation of its poses and torques, from Lagrange's equations.
+        tool: frame that is observed and pushed.
+        posture: centre (n) of the simulated motion.
+        force: force (3) of the push, in root axes [N].
+        observable: whether joint torques determine the whole wrench at the tool (six joints do).
     """
 
     urdf: str
@@ -59,10 +59,10 @@ class Subject:
 
     @classmethod
     def of(cls, urdf: str) -> Subject:
-        """Look at a description.
+        """Prepare the demonstration of a description.
 
         Raises:
-            ModelError: it is not a robot, or none that can be simulated.
+            ModelError: the description is invalid, or the robot cannot be simulated or pushed.
         """
         description = read_urdf(urdf)
         robot = Robot(build_model(description))
@@ -72,7 +72,7 @@ class Subject:
         actuators = Actuators.for_robot(robot, posture, tool)
         force = gentle_push(robot, actuators, posture, tool)
         J = robot.jacobian(posture, tool)
-        if not np.abs(J[:3].T @ force).max() > _LEAST_TORQUE:
+        if not np.abs(J[:3].T @ force).max() > _MIN_TORQUE:
             reason = 'no joint feels a force at its origin: a link farther from the axes would do'
             raise ModelError(f'link {tool!r}', reason)
         observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
@@ -80,10 +80,11 @@ class Subject:
         return cls(urdf, robot, reference, tool, posture, force, observable)
 
     def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        """Node name to parameters of the nodes; the description reaches them by its topic.
+        """Parameters of each node; the description reaches the nodes by its topic.
 
-        The thresholds follow the push, and those of the wrench estimate the size of the robot:
-        a small arm has short levers, and its simulated sensors have no noise to damp.
+        Contact thresholds are relative to the push. Threshold and noise of the wrench estimate are
+        relative to the size of the robot: a small arm has short levers, and its simulated sensors
+        have no noise.
         """
         J = self.robot.jacobian(self.posture, self.tool)
         torques = np.abs(J[:3].T @ self.force)
@@ -95,13 +96,13 @@ class Subject:
         contact = {
             'frames': [self.tool],
             'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
-            'wrench': {'singular_threshold': min(_USUAL_THRESHOLD, _SHARE_OF_LEVER * shortest)},
+            'wrench': {'singular_threshold': min(_DEFAULT_THRESHOLD, _SHARE_OF_LEVER * shortest)},
             'effort': {'noise': [max(min(0.1, 0.01 * largest), 1e-6)]},
         }
         return {'kinematics_node': {'frames': [self.tool]}, 'contact_node': contact}
 
     def target(self) -> Array:
-        """(n) a posture away from the others, inside the limits, for inverse kinematics."""
+        """Target of inverse kinematics (n), away from the posture and within the limits."""
         robot = self.robot
         step = 0.2 * np.where(np.arange(robot.nq) % 2, -1.0, 1.0)
         room = np.minimum(robot.upper_limits - self.posture, self.posture - robot.lower_limits)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What was received, by stamp, and how two topics that speak of the same instant compare."""
+"""Received messages by stamp, and comparison of messages of two topics with the same stamp."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Value = TypeVar('Value')
 Other = TypeVar('Other')
 
 LENGTH = 10_000
-"""Messages of a topic that are kept: 20 s at 500 Hz, more than a round."""
+"""Number of stored messages per topic: 20 s at 500 Hz, more than a round."""
 
 
 class Track(Generic[Value]):
-    """The latest messages of a topic by stamp [ns]; written by one thread, read by another.
+    """The latest messages of a topic by stamp [ns], written by one thread and read by another.
 
-    The writer drops the oldest message while others read: whoever reads several works on a copy,
-    and a stamp that was there a moment ago may be gone.
+    The writer may drop the oldest message during reading: methods that return several values work
+    on a copy, and ``get`` of an earlier stamp may return None.
 
     Args:
-        read: from a message as it was received to its value. It is called when the value is asked
-            for: most messages are only counted, and there are thousands a second.
-        length: messages that are kept; None: ``LENGTH``.
+        read: converts a received message to its value. It is called when a value is requested,
+            because most of the thousands of messages per second are only counted.
+        length: number of stored messages; None: ``LENGTH``.
 
     Attributes:
-        count: messages received.
-        newest: stamp of the latest message, 0 before there is one.
+        count: number of received messages.
+        newest: stamp of the latest message; 0 before the first one.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Track(Generic[Value]):
 
     @property
     def latest(self) -> Value | None:
-        """The latest value."""
+        """Value of the latest message; None before the first one."""
         return self.get(self.newest)
 
     def add(self, stamp: int, message: Any) -> None:
-        """Keep a message and forget the oldest when there are many."""
+        """Store a message, and drop the oldest one if there are too many."""
         with self._lock:
             self._messages[stamp] = message
             if len(self._messages) > self._length:
@@ -61,16 +61,16 @@ class Track(Generic[Value]):
             self.count += 1
 
     def get(self, stamp: int) -> Value | None:
-        """The value of a stamp; None when there is none, or none any more."""
+        """Value of a stamp; None if it is not stored, or not any more."""
         message = self._messages.get(stamp)
         return None if message is None else self._read(message)
 
     def stamps(self, first: int = 0, last: int | None = None) -> list[int]:
-        """All stamps with first <= stamp <= last that are kept now."""
+        """Stored stamps with first <= stamp <= last [ns]."""
         return list(self._kept(first, last))
 
     def items(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Value]]:
-        """Stamp and value of all with first <= stamp <= last that are kept now."""
+        """Stamps and values of the stored messages with first <= stamp <= last [ns]."""
         kept = self._kept(first, last)
         return ((stamp, self._read(message)) for stamp, message in kept.items())
 
@@ -81,12 +81,12 @@ class Track(Generic[Value]):
         last: int | None = None,
         most: int | None = None,
     ) -> Iterator[tuple[int, Value, Other]]:
-        """Stamp and both values wherever both topics have a message of exactly this stamp.
+        """Stamp and both values of all stamps that both topics have.
 
         Args:
             other: the other topic.
-            first, last: stamps outside are left out [ns].
-            most: how many at most, evenly spread; None: all.
+            first, last: range of stamps [ns].
+            most: largest number of results, evenly spread; None: all.
         """
         ours, theirs = self._kept(first, last), other._kept(first, last)
         stamps = [stamp for stamp in ours if stamp in theirs]
@@ -108,15 +108,15 @@ class Track(Generic[Value]):
 
 
 def pose_error(A: Array, B: Array) -> tuple[float, float]:
-    """Distance [m] and angle [rad] between two (4, 4) poses.
+    """Distance [m] and angle [rad] between two poses (4, 4).
 
-    The angle comes from |A - B| = 2 sqrt(2) sin(angle / 2), which the arc cosine of a trace would
-    only resolve to 1e-8.
+    The angle follows from |A - B| = 2 sqrt(2) sin(angle / 2); the arc cosine of the trace would
+    resolve it to 1e-8 only.
     """
     chord = float(np.linalg.norm(A[:3, :3] - B[:3, :3])) / (2.0 * math.sqrt(2.0))
     return float(np.linalg.norm(A[:3, 3] - B[:3, 3])), 2.0 * math.asin(min(chord, 1.0))
 
 
 def thinned(items: list[Value], most: int) -> list[Value]:
-    """At most so many items, evenly spread."""
+    """At most ``most`` of the items, evenly spread."""
     return items[:: max(1, math.ceil(len(items) / most))]

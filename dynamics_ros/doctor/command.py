@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""doctor: says what runs in this ROS graph, what is wrong with it, and what to do about it."""
+"""doctor: prints nodes and topic rates of the ROS graph, its problems, and remedies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog='doctor', description=__doc__)
     parser.add_argument(
-        '--seconds', type=_seconds, default=SECONDS, help='how long to look; %(default)s by default'
+        '--seconds',
+        type=_seconds,
+        default=SECONDS,
+        help='duration of the observation [s] (default: %(default)s)',
     )
     options = parser.parse_args(remove_ros_args(given))
     print(f'looking for {options.seconds:g} s ...', file=sys.stderr, flush=True)

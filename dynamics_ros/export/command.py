@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""export_kernels: writes kernels of a URDF as C, or a ros2_control package."""
+"""export_kernels: writes kernels of a robot as C code, or as a ros2_control package."""
 
 from __future__ import annotations
 
@@ -61,32 +61,43 @@ def _written(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Se
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='export_kernels', description=__doc__)
-    parser.add_argument('--robot', metavar='FILE', help='URDF, or xacro that takes no arguments')
-    parser.add_argument('--kernels', metavar='NAMES', help='separated by commas, see --list')
-    parser.add_argument('--output', metavar='FOLDER', help='where the files go')
-    parser.add_argument('--prefix', help='of all names in C; the name of the robot by default')
     parser.add_argument(
-        '--casadi', action='store_true', help='external functions of CasADi too, with Jacobians'
+        '--robot', metavar='FILE', help='URDF file, or xacro file without arguments'
+    )
+    parser.add_argument('--kernels', metavar='NAMES', help='comma-separated names; see --list')
+    parser.add_argument('--output', metavar='FOLDER', help='folder for the files')
+    parser.add_argument('--prefix', help='prefix of all names in C (default: name of the robot)')
+    parser.add_argument(
+        '--casadi',
+        action='store_true',
+        help='also write external functions for CasADi, with Jacobians',
     )
     parser.add_argument(
         '--ros2-control',
         metavar='NAME',
-        help='write the package NAME with controllers and plugins for ros2_control instead',
+        help='instead write the package NAME with controllers and plugins for ros2_control',
     )
     parser.add_argument(
-        '--tool', metavar='FRAME', help='of that package; the end of the longest chain by default'
+        '--tool',
+        metavar='FRAME',
+        help='tool frame of that package (default: the end of the longest chain)',
     )
-    parser.add_argument('--root-joint', default='fixed', choices=ROOT_JOINTS)
+    parser.add_argument(
+        '--root-joint',
+        default='fixed',
+        choices=ROOT_JOINTS,
+        help='joint between world and root link (default: %(default)s)',
+    )
     parser.add_argument(
         '--gravity', nargs=3, type=float, default=DEFAULT_GRAVITY, metavar=('X', 'Y', 'Z'),
-        help='in the root frame [m/s^2]',
+        help='gravity in the root frame [m/s^2] (default: 0 0 -9.81)',
     )  # fmt: skip
     parser.add_argument(
         '--lock', action='append', default=[], type=_locked, metavar='JOINT=VALUE',
-        help='keep a joint at a position [rad or m]; may be given again',
+        help='fix a joint at a position [rad or m]; repeatable',
     )  # fmt: skip
     parser.add_argument(
-        '--list', action='store_true', help='print all kernels, and of a robot its frames'
+        '--list', action='store_true', help='print all kernels, and with --robot its frames'
     )
     return parser
 

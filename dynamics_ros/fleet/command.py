@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Analyzes recordings of one or many robots and writes tables and a report."""
+"""analyze_recordings: evaluates bags of one or many robots; writes tables and a report."""
 
 from __future__ import annotations
 
@@ -101,47 +101,59 @@ def _parser() -> argparse.ArgumentParser:
         'inputs',
         nargs='+',
         metavar='BAG',
-        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, a folder of them or a pattern',
+        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, a folder of these, or a pattern',
     )
-    parser.add_argument('--output', type=Path, required=True, help='folder of the results')
+    parser.add_argument('--output', type=Path, required=True, help='folder for the results')
     parser.add_argument(
         '--robot',
         metavar='FILE',
-        help='URDF or xacro file; default: the recorded robot_description',
+        help='URDF or xacro file (default: the recorded robot_description)',
     )
     parser.add_argument(
-        '--name', default='', help='name of the robot; default: the folder that contains a bag'
+        '--name', default='', help='name of the robot (default: that of the folder of a bag)'
     )
     parser.add_argument(
         '--parameters',
         type=Path,
         metavar='YAML',
-        help='parameters of contact_node, as for --params-file',
+        help='parameter file of contact_node, as for --params-file (default: its defaults)',
     )
     parser.add_argument(
-        '--topic', help='topic of the joint states; default: that with most messages'
+        '--topic', help='topic of the joint states (default: the one with most messages)'
     )
     parser.add_argument(
-        '--free-motion', action='store_true', help='nothing touched the robots: contacts are false'
-    )
-    parser.add_argument('--signals', action='store_true', help='write a row for each sample')
-    parser.add_argument(
-        '--bags', choices=('mcap', 'sqlite3'), help='write bags of inputs and estimates'
+        '--free-motion',
+        action='store_true',
+        help='the robots were not touched, so all contacts count as false',
     )
     parser.add_argument(
-        '--reduce', action='store_true', help='write reduced recordings for calibrate_robot'
+        '--signals', action='store_true', help='also write tables with one row per sample'
     )
     parser.add_argument(
-        '--jobs', type=int, default=-1, help='processes on this machine; default: one per core'
+        '--bags',
+        choices=('mcap', 'sqlite3'),
+        help='also write bags of inputs and estimates, in this storage format',
     )
     parser.add_argument(
-        '--backend', choices=('loky', 'dask'), default='loky', help='this machine, or a cluster'
+        '--reduce', action='store_true', help='also write reduced recordings for calibrate_robot'
+    )
+    parser.add_argument(
+        '--jobs',
+        type=int,
+        default=-1,
+        help='number of processes on this machine (default: one per core)',
+    )
+    parser.add_argument(
+        '--backend',
+        choices=('loky', 'dask'),
+        default='loky',
+        help='loky: processes on this machine; dask: a cluster (default: %(default)s)',
     )
     parser.add_argument(
         '--scheduler',
         default='',
         metavar='ADDRESS',
-        help='dask scheduler, such as tcp://10.0.0.1:8786',
+        help='address of the dask scheduler, such as tcp://10.0.0.1:8786',
     )
     return parser
 

@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of friction and the weight of the prior that explain best what was left out.
+"""Selection of the friction shape and the weight of the prior by cross-validation.
 
-Both are tried on parts of the recording itself; what is less simple, or nearer to the data, has to
-be better by what it is worth.
+Folds are parts of the recording. A more complex friction shape or a smaller prior weight is
+selected
+only if it reduces the error on omitted folds to ``WORTH`` or less.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ Array = NDArray[np.float64]
 Choice = TypeVar('Choice')
 
 WEIGHTS = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
-"""Of the prior, that are tried; the heaviest first."""
+"""Candidate weights of the prior, in descending order."""
 
 WORTH = 0.99
-"""A less simple friction, or a lighter prior, has to reduce the error to this part."""
+"""Ratio of errors that a more complex friction or a smaller prior weight has to reach."""
 
 FOLDS = 5
 
@@ -40,11 +41,19 @@ def validated(
     weights: Array,
     before: tuple[FrictionShape, float] | None,
 ) -> tuple[FrictionShape, float]:
-    """The friction shape and the weight of the prior that explain best what is left out."""
+    """Friction shape and prior weight with the smallest error on omitted folds.
+
+    Args:
+        layout, equations, prior: the problem.
+        sigma: (nv) standard deviations of rows [Nm or N].
+        weights: (nv, blocks) weights of blocks.
+        before: previous friction shape and weight, of which speeds and weight are kept; None:
+            select both.
+    """
     parts = [Sums.of(layout, gram) for gram in fold_products(equations, sigma, weights)]
 
     def errors(shape: FrictionShape, tried: Sequence[float]) -> Array:
-        """(weights, parts) that are left out."""
+        """(weights, folds) errors on omitted folds."""
         found = np.zeros((len(tried), len(parts)))
         systems = [part.assembled(shape) for part in parts]
         whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
@@ -62,7 +71,7 @@ def validated(
         return min(shapes, key=error)
 
     shape = replace(before[0], stribeck_velocity=None) if before else steepest(None)
-    # A term that the load replaces may go, but not become another one.
+    # The load term may replace the Stribeck term, but must not change its speed.
     faded = {before[0].stribeck_velocity} - {None} if before else STRIBECK_VELOCITIES
     shapes = [replace(shape, stribeck_velocity=v) for v in (None, *faded)]
     shape = _simplest(shapes, [error(one) for one in shapes])
@@ -72,7 +81,7 @@ def validated(
 
 
 def fold_products(equations: Equations, sigma: Array, weights: Array) -> list[Array]:
-    """(nv, c, c) weighted products of all columns, over each of the parts that are left out."""
+    """(nv, c, c) weighted Gram matrices of all columns, for each fold."""
     blocks = len(equations.begins)
     folds = max(2, min(FOLDS, blocks // 2))
     number = np.arange(blocks) * folds // blocks
@@ -81,7 +90,7 @@ def fold_products(equations: Equations, sigma: Array, weights: Array) -> list[Ar
 
 
 def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
-    """The first, unless a later one is better by what it is worth; the best of those."""
+    """The first choice whose error is within ``WORTH`` of the smallest one."""
     best = int(np.argmin(errors))
     for choice, error in zip(choices, errors, strict=True):
         if WORTH * error <= errors[best]:
@@ -90,13 +99,14 @@ def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
 
 
 def heaviest(errors: Array) -> float:
-    """The heaviest weight of the prior that is not surely worse than the best one.
+    """The largest weight of the prior that is not significantly worse than the best one.
 
-    Parts of a recording differ by more than a hundredth: a lighter prior has to be better by what
-    it is worth, and by one standard error of that difference, as the parts tell [Breiman1984].
+    The error of a smaller weight has to be smaller by the factor ``WORTH``, and by one standard
+    error of
+    the difference over the folds [Breiman1984].
 
     Args:
-        errors: (weights, parts) that are left out.
+        errors: (weights, folds) errors on omitted folds.
     """
     best = errors[int(np.argmin(errors.sum(axis=1)))]
     for weight, own in zip(WEIGHTS, errors, strict=True):

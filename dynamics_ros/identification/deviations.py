@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How well identified parameters are known, and which motion would tell the others."""
+"""Standard deviations of identified parameters, and motions that would identify the others."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ from .prior import unmeasured_friction
 Array = NDArray[np.float64]
 
 TOLD = 0.3
-"""A parameter is identified when its deviation is below this part of what was open before."""
+"""Ratio of posterior to prior deviation below which a parameter counts as identified."""
 
 LOOSE = 0.01
-"""Share of what is known of offsets that is left where it is asked what motion tells."""
+"""Share of the prior information of offsets that is used to decide what the motion identifies."""
 
 MATTERS = 0.5
-"""What is open of a parameter matters when it can give this part of what is left over."""
+"""Least torque of the uncertainty of a parameter, over the residual, for which it matters."""
 
 SLIGHT = 'no motion, for they give less torque than what is left over'
 
 LIVELY, HARD = 2.0, 2.0
-"""rad/s or m/s of a lively motion; 1/s: its acceleration over its speed."""
+"""Speed of a test motion [rad/s or m/s]; ratio of its acceleration to its speed [1/s]."""
 
 LONGEST_MEMORY = 1.0
-"""s over which residuals may hang together."""
+"""Largest correlation time of residuals [s]."""
 
 MOSTLY = 0.9
-"""Share of rows at rest from which on these are all that there is of a joint."""
+"""Share of rows at rest from which rows at rest are not excluded."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One number that was identified.
+    """An identified parameter.
 
     Attributes:
-        name: what it is, with its link or joint.
+        name: quantity, with its link or joint.
         kind: 'base', 'body', 'rotor' or 'friction'.
-        unit: of value and deviation.
-        value: the identified one.
-        deviation: its standard deviation.
-        identifiable: whether the motion told it; otherwise it is what the description says, moved
-            with what it hangs together with.
+        unit: unit of value and deviation.
+        value: identified value.
+        deviation: standard deviation.
+        identifiable: whether the motion identifies it; otherwise the value is that of the
+            description, changed by its correlation with other parameters.
     """
 
     name: str
@@ -71,11 +71,11 @@ class Parameter:
 
 
 def correlation_factors(evaluation: Evaluation) -> Array:
-    """(nv) how much more noise correlated residuals have in the band of the motion than white."""
+    """(nv) ratio of the low-frequency variance of correlated residuals to that of white noise."""
     left, count = evaluation.residual, len(evaluation.time)
     period = float(np.median(np.diff(evaluation.time)))
     memory = min(max(1, round(LONGEST_MEMORY / period)), count // 4)
-    # What stiction leaves over at rest is no noise; those rows have weights of their own.
+    # Residuals of static friction at rest are not noise; these rows have separate weights.
     moves = ~evaluation.standing | (evaluation.standing.mean(axis=0) > MOSTLY)
     kept = np.maximum(moves.sum(axis=0), 1)
     centered = moves * (left - (moves * left).sum(axis=0) / kept)
@@ -84,7 +84,7 @@ def correlation_factors(evaluation: Evaluation) -> Array:
     for lag in range(1, memory + 1):
         pairs = np.maximum((moves[lag:] & moves[:-lag]).sum(axis=0), 1)
         product = (centered[lag:] * centered[:-lag]).sum(axis=0) / pairs / variance
-        # What a lag has by chance alone is no memory.
+        # Exclude correlations that are within the statistical error of uncorrelated residuals.
         sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(kept), 0.0) * np.sign(product)
         factors += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
     found: Array = np.maximum(factors, 1.0)
@@ -100,11 +100,12 @@ def parameters(
 ) -> list[Parameter]:
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
-    Where bodies are held as described, rotors and friction alone. What is known beside the
-    recordings is that masses are of the size described, whatever weight the fit gives to that.
+    If bodies are fixed to the description: only rotors and friction. The prior of masses has the
+    weight
+    1, independently of its weight in the fit.
 
     Args:
-        maker, fit, equations, evaluation: of the recordings.
+        maker, fit, equations, evaluation: fit of the recordings.
         moved: (nv) whether joints moved in them.
     """
     factors = correlation_factors(evaluation)
@@ -125,7 +126,8 @@ def parameters(
     combined = np.zeros((len(base), layout.count))
     combined[:, : layout.inertial] = base.combination
     reach, values = _reach(fit, base), combined @ fit.x
-    # What only a guess of the offsets tells, such as the mass on a vertical slide, no motion does.
+    # A parameter that only the prior of the offsets determines, such as the mass on a vertical
+    # slide, is not identified by the motion.
     loose = posterior + (LOOSE - 1.0) * _of_offsets(fit)
     found = [
         Parameter(name, 'base', base.units[i], value, deviation, bool(open_ < TOLD * width))
@@ -142,7 +144,7 @@ def parameters(
 
 
 def _of_offsets(fit: Fit) -> Array:
-    """(n, n) what is known beside the recordings of offsets alone."""
+    """(n, n) prior precision of the offsets alone."""
     found, layout = np.zeros_like(fit.prior.precision), fit.layout
     own = layout.inertial + FRICTION.index('offset') + len(FRICTION) * np.arange(layout.joints)
     found[own, own] = fit.prior.precision[own, own]
@@ -155,9 +157,9 @@ def _of_bodies(
     """Parameters of bodies and rotors.
 
     Args:
-        maker, fit: of the recordings.
-        spread: deviations of all unknowns.
-        open_: the same where offsets are hardly known; None: as spread.
+        maker, fit: fit of the recordings.
+        spread: (n) standard deviations of the unknowns.
+        open_: (n) the same with a wide prior of offsets; None: ``spread``.
     """
     base, found = maker.base, []
     open_ = spread if open_ is None else open_
@@ -176,14 +178,21 @@ def _of_friction(
     spread: Array,
     moved: NDArray[np.bool_],
 ) -> list[Parameter]:
-    """Friction of all joints, with its deviations in the order of the unknowns.
+    """Friction parameters of all joints.
 
-    Of a joint that did not move, the fit keeps what is described; what friction may be is stated,
-    and held at rest it may be part of what was taken for an offset.
+    For a joint that did not move, the value is that of the fit, which is the described one. The
+    deviation
+    includes all plausible friction, also that which may be part of the identified offset at rest.
+
+    Args:
+        maker, fit, evaluation: fit of the recordings.
+        spread: (5 nv) standard deviations in the order of the unknowns.
+        moved: (nv) whether joints moved.
     """
     size = np.sqrt((evaluation.measured**2).mean(axis=0))
     friction, found = spread.reshape(-1, len(FRICTION)).copy(), []
-    # Bounds of even distributions; viscous friction may be as much at 1 rad/s or m/s.
+    # Uniform distributions with these bounds; viscous friction may reach the bound at 1 rad/s or
+    # m/s.
     dry = unmeasured_friction(maker.robot, fit.friction[:, 2])
     unseen = np.stack([np.maximum(dry, fit.friction[:, 0]), dry, dry, dry], axis=1) / np.sqrt(3.0)
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
@@ -207,14 +216,14 @@ def _of_friction(
 def torque_deviations(
     maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation, postures: Array
 ) -> tuple[Array, Array]:
-    """Deviations of modelled torques at rest in other postures, by that of all parameters.
+    """Standard deviations of modelled static torques in other postures.
 
     Args:
-        maker, fit, equations, evaluation: of the recordings.
+        maker, fit, equations, evaluation: fit of the recordings.
         postures: (2, nv) lowest and highest positions.
 
     Returns:
-        (nv) RMS over the postures; (nv) where it is largest [Nm or N].
+        (nv) RMS and (nv) maximum over random postures [Nm or N].
     """
     layout, robot = fit.layout, maker.robot
     weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
@@ -228,7 +237,7 @@ def torque_deviations(
     rows = np.zeros((POSTURES, robot.nv, layout.count))
     rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)
     for joint in range(robot.nv):
-        # The offset; friction at rest is not known from its fit.
+        # The offset; static friction is not part of the modelled torque.
         rows[:, joint, layout.friction(joint).start + 1] = 1.0
     squares = np.einsum('tji,ik,tjk->tj', rows, open_, rows)
     return np.sqrt(squares.mean(axis=0)), np.sqrt(squares.max(axis=0))
@@ -240,17 +249,17 @@ POSTURES = 40
 def motions_that_would_tell(
     maker: EquationMaker, fit: Fit, missing: Sequence[int], moved: NDArray[np.bool_], left: Array
 ) -> list[str]:
-    """Which motion would tell base parameters, one sentence for each motion.
+    """Motions that would identify base parameters, one sentence for each motion.
 
     Args:
-        maker: of the equations.
-        fit: with what was known before.
-        missing: numbers of base parameters.
-        moved: (nv) which joints did.
-        left: (nv) what the model leaves over of the efforts [Nm or N].
+        maker: source of the equations.
+        fit: fit with its prior.
+        missing: indices of base parameters that are not identified.
+        moved: (nv) whether joints moved.
+        left: (nv) RMS residual of the efforts [Nm or N].
     """
     robot, base = maker.robot, maker.base
-    # What is open of a parameter gives so much torque, over what is left over anyway.
+    # Torques of the prior deviation of each parameter, relative to the residual.
     reach = _reach(fit, base)[:, np.newaxis]
     postures, motions = ((part * reach / left).max(axis=2) for part in _strengths(maker))
     by_motion: dict[str, list[str]] = {}
@@ -271,9 +280,11 @@ def motions_that_would_tell(
 
 
 def _strengths(maker: EquationMaker) -> tuple[Array, Array]:
-    """RMS torques (joints, b, nv) of a unit of each base parameter, by what one joint does alone.
+    """RMS torques (joints, b, nv) of a unit of each base parameter, if one joint moves alone.
 
-    First what changes as it takes other postures, at rest; then what is beyond gravity as it moves.
+    Returns:
+        Changes of static torques by the posture of the joint; torques of its motion without
+        gravity.
     """
     robot, nv = maker.robot, maker.robot.nv
     rng = np.random.default_rng(1)
@@ -299,7 +310,7 @@ def _strengths(maker: EquationMaker) -> tuple[Array, Array]:
 
 
 def _reach(fit: Fit, base: BaseParameters) -> Array:
-    """(b) deviation of base parameters that is left open by the description."""
+    """(b) prior standard deviations of the base parameters."""
     open_before = np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))
     found: Array = np.sqrt(
         np.einsum('bi,ij,bj->b', base.combination, open_before, base.combination)
@@ -308,7 +319,7 @@ def _reach(fit: Fit, base: BaseParameters) -> Array:
 
 
 def _listed(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
-    """Two joints whose strength (nv) matters, those that did not move before others."""
+    """The two joints with the largest strengths (nv), joints that did not move first."""
     enough = [int(k) for k in np.flatnonzero(strengths >= MATTERS)]
     strongest = sorted(sorted(enough, key=lambda k: (moved[k], -strengths[k]))[:2])
     words = ('' if m else ' (did not move)' for m in moved[strongest])
@@ -322,13 +333,13 @@ def _inertial(matrix: Array, layout: Layout) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Speeds:
-    """Speeds that the shape of friction was chosen by, as unknowns beside those of the fit.
+    """Speeds of the friction shape as additional unknowns of the fit.
 
     Attributes:
-        cross: (n, m) products of the columns of the unknowns with those of m speeds.
-        own: (m, m) of the latter.
-        cells: (m) speeds between which the chosen one is the nearest that was tried.
-        values: (m) the chosen ones [rad/s or m/s].
+        cross: (n, m) information between the unknowns and m speeds.
+        own: (m, m) information of the speeds.
+        cells: (m) widths of the intervals in which the selected candidate is the nearest one.
+        values: (m) selected speeds [rad/s or m/s].
     """
 
     cross: Array
@@ -337,20 +348,20 @@ class _Speeds:
     values: Array
 
     def __getitem__(self, rows: slice) -> _Speeds:
-        """Beside some of the unknowns."""
+        """Restrict ``cross`` to some of the unknowns."""
         return replace(self, cross=self.cross[rows])
 
 
 def _of_shape(fit: Fit, layout: Layout, gram: Array) -> _Speeds:
-    """What is told of the speeds v_f and v_s.
+    """Information of the speeds v_f and v_s, which all joints share.
 
-    The column of a speed is what friction changes by with it: the difference of friction at the
-    speeds that were tried next to the chosen one. All joints share the speeds.
+    The derivative of friction by a speed is approximated by the difference between the neighbouring
+    candidates.
 
     Args:
-        fit: whose friction it is.
-        layout: of the unknowns; its inertial ones may be base parameters.
-        gram: products of all columns.
+        fit: fit with its friction.
+        layout: layout of the unknowns; its inertial ones may be base parameters.
+        gram: (nv, c, c) Gram matrices of all columns.
     """
     T, b = fit.shape.unknowns(), len(layout.base)
     friction = fit.friction[:, : T.shape[1]]
@@ -387,26 +398,29 @@ def _with_speed(shape: FrictionShape, name: str, value: float) -> FrictionShape:
 
 
 def _deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -> Array:
-    """Of unknowns with the information H (n, n), where speeds of friction were chosen as well.
+    """Standard deviations of unknowns, including the uncertainty of the friction speeds.
 
-    With x(s) the unknowns that are best for speeds s, dx/ds = -H^-1 C, the deviations count those
-    of the speeds: what the recording leaves open of them, as of any unknowns [SeberWild1989], and
-    that only some were tried, of which the nearest is off by an even distribution over its cell.
+    The best unknowns x(s) for speeds s have the derivative dx/ds = -H^-1 C. The deviations include
+    the
+    uncertainty of the speeds from the recording [SeberWild1989], and a uniform distribution over
+    the
+    cell of the nearest candidate.
 
     Args:
-        H, speeds: that.
-        rows: (m, n) combinations of the unknowns; None: each of them.
+        H: information of the unknowns.
+        speeds: information of the speeds.
+        rows: (m, n) linear combinations of the unknowns; None: each unknown.
 
     Returns:
-        (n), or (m) of the combinations.
+        (n), or (m) for combinations.
     """
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
-    # Directions that were not seen at all are known to nothing, but finitely.
+    # Limit the deviation in directions without information.
     inverse = vectors / np.maximum(values, 1e-14) @ vectors.T
     cross = scale[:, np.newaxis] * speeds.cross
     moved = inverse @ cross
-    # A speed is of the size that it was found to have, whatever friction tells of it.
+    # Prior of a speed: a standard deviation equal to its value.
     told = speeds.own - cross.T @ moved + np.diag(1.0 / speeds.values**2)
     open_ = np.linalg.inv(told) + np.diag(speeds.cells**2 / 12.0)
     combined = np.diag(scale) if rows is None else rows * scale

@@ -1,15 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a unit of reported effort is in Nm, from runs with and without a known load.
+"""Identification of drive gains (Nm per unit of effort), from runs with and without a known load.
 
-A model with free masses explains efforts in any unit, so each joint is fitted by itself, with base
-parameters of its own, in reported units: its efforts are
+If all masses are unknown, a model fits efforts in any unit. Each joint is therefore fitted
+separately, with its own base parameters in reported units. Its efforts are
 
     Y phi + friction                          without the load,
     Y phi + friction + drift + Y_load / gain  with it,
 
-where Y_load, the torque that the load takes, is known. Whatever both runs have in common cannot be
-taken for the load, so the gain does not depend on the masses of the description.
+where the torque Y_load of the load is known. The common terms of both runs do not affect the gain,
+so
+it does not depend on the masses of the description.
 """
 
 from __future__ import annotations
@@ -35,20 +36,21 @@ from .payload import drift_of_friction
 Array = NDArray[np.float64]
 
 TOLD = 0.1
-"""A gain is told when its deviation is below this part of it."""
+"""A gain is identified if its standard deviation is below this fraction of it."""
 
 OPEN = 2.0
-"""How far base parameters may be from described ones, over what is open without a recording."""
+"""Prior deviation of base parameters from the described ones, over that of the identification
+prior."""
 
 
 @dataclass(frozen=True)
 class KnownLoad:
-    """A load that has been weighed.
+    """A load of measured mass.
 
     Attributes:
-        frame: that it is fixed to.
-        mass: kg.
-        center: its centre of mass in the frame [m].
+        frame: frame to which it is fixed.
+        mass: mass [kg].
+        center: centre of mass in the frame [m].
     """
 
     frame: str
@@ -64,12 +66,12 @@ class KnownLoad:
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """How many Nm, or N, a unit of reported effort is.
+    """Torque per unit of reported effort [Nm or N per unit].
 
     Attributes:
-        gain: (nv); negative where efforts count the other way round.
-        deviation: (nv) its standard deviation; inf where the load does not tell it.
-        told: (nv) whether the load tells it; otherwise the description does.
+        gain: (nv) gain; negative if efforts have the opposite sign.
+        deviation: (nv) standard deviation of the gain; inf if the load does not determine it.
+        told: (nv) whether the load determines the gain; otherwise it comes from the description.
     """
 
     gain: Array
@@ -80,16 +82,16 @@ class DriveGains:
 def identify_drive_gains(
     robot: Robot, empty: Sequence[JointSamples], loaded: Sequence[JointSamples], load: KnownLoad
 ) -> tuple[Identified, DriveGains]:
-    """The empty robot at gains that a known load tells.
+    """Identify drive gains with a known load, and the robot without the load at these gains.
 
     Args:
-        robot: as described, without the load.
-        empty, loaded: recordings of it without and with the load, efforts as reported.
-        load: what is known of it.
+        robot: described robot without the load.
+        empty, loaded: recordings without and with the load, efforts as reported.
+        load: the known load.
 
     Raises:
         UnknownFrameError: no such frame.
-        UnusableRecordingError: no joint feels the load, or the runs are in the other order.
+        UnusableRecordingError: the load changes no joint torque, or the runs are interchanged.
     """
     body = robot.model.frame(load.frame).body
     if body == ROOT:
@@ -124,7 +126,7 @@ def _gains(
     inertia = Inertia(load.mass, Vector3(*load.center), Matrix3.zero())
     known = parameter_map(first.robot, load.frame) @ inertia.array()
     carried = base.combination[:, 10 * body : 10 * body + 10] @ known
-    # In units of torque; each joint's own prior is in its own units.
+    # Base parameters in torque units; the prior of each joint is converted to its reported unit.
     inertial = slice(0, fit.layout.inertial)
     wide = OPEN**2 * np.linalg.inv(fit.prior.divergence[inertial, inertial])
     usual = base.combination @ fit.prior.mean[inertial]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit tells of the drives: efforts as torques, and friction."""
+"""Effort model and friction of the drives from a fit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Array = NDArray[np.float64]
 
 
 def effort_model_of(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
-    """What reported efforts mean: friction and rotors of a fit, (nv) scale of the drives."""
+    """Effort model from the friction and rotors of a fit, and the (nv) effort scale."""
     viscous, offset, dry, rest, _ = fit.friction.T
     stribeck = fit.shape.stribeck_velocity
-    # The model is of the torques on bodies: what a motor gives beyond them is taken off.
+    # The effort model computes torques on the bodies: motor offset and friction are subtracted.
     model = EffortModel.ideal(robot).with_values(
         scale=scale,
         offset=-offset,
@@ -41,18 +41,18 @@ def effort_model_of(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
 def friction_at_rest(
     robot: Robot, fit: Fit, moved: NDArray[np.bool_]
 ) -> tuple[Fit, tuple[str, ...]]:
-    """A fit whose joints that did not move have the friction that is the best guess for them.
+    """Choose the friction of joints that did not move: the described one, or none.
 
-    That is the described one, unless the joints that moved say that descriptions of this robot are
-    farther off than none: values that keep a simulator stable are in many of them.
+    The described friction is kept, unless the joints that moved show that the description is worse
+    than no friction at all: many descriptions contain values that only stabilize a simulator.
 
     Args:
-        robot: whose fit it is.
-        fit: in which those joints have friction as described.
-        moved: (nv) which joints moved.
+        robot: the robot.
+        fit: its fit, with the described friction for joints that did not move.
+        moved: (nv) whether joints moved.
 
     Returns:
-        The fit, and a sentence where friction is not taken as described.
+        The fit, and a sentence for each change of the described friction.
     """
     x = fit.x.copy()
     friction, described = fit.layout.friction_of(x), fit.layout.friction_of(fit.prior.mean)
@@ -72,17 +72,17 @@ def friction_at_rest(
 
 
 VISCOUS_AND_DRY = np.array([name in ('viscous', 'coulomb', 'breakaway') for name in FRICTION])
-"""Friction that descriptions tell of."""
+"""Mask of the friction terms that a description contains."""
 
 
 def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | float = 0.0) -> Array:
-    """Friction and offset of a joint as a motor has to bring them (n) [Nm or N].
+    """Friction and offset torque that a motor has to provide (n) [Nm or N].
 
     Args:
-        model: of the drives.
-        joint: number.
+        model: effort model of the drives.
+        joint: index of the joint.
         v: (n) velocities [rad/s or m/s].
-        carried: number or (n), what the joint carries [Nm or N].
+        carried: load of the joint, number or (n) [Nm or N].
     """
     curve: Array = (
         friction_torque(

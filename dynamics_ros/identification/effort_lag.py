@@ -1,14 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How much later efforts are than the motion that they belong to.
+"""Delay of reported efforts relative to positions.
 
-Drivers filter efforts, or report those of another cycle than the positions. With a lag d, efforts
-are those that the model has at t - d, so that to first order
+Drivers filter efforts, or report those of another cycle than the positions. With a lag d, reported
+efforts are those of the model at t - d, to first order
 
     scale effort(t) + d scale d/dt effort(t) = Y phi + friction,
 
-where d is one more unknown of the linear equations, the same for all joints. What a fit can explain
-of the slope of the efforts by masses and friction is no evidence of a lag.
+where d is another unknown of the linear equations, common to all joints. Only the part of the
+effort
+slope that masses and friction cannot explain contains information about d.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ from .robust_weights import normal_system, ridge
 Array = NDArray[np.float64]
 
 SURE = 3.0
-"""Deviations that a lag has to be away from none."""
+"""Standard deviations by which a lag has to differ from zero."""
 
 LEAST = 1e-3
-"""s: a shorter lag changes nothing that matters."""
+"""Smallest relevant lag [s]."""
 
 MUCH = 5e-3
-"""s: a longer one is told."""
+"""Lag from which it is reported [s]."""
 
 LONGEST = 0.25
-"""s: no driver is as late; what is beyond is explained by something else, or by nothing."""
+"""Largest plausible lag [s]; larger values have another cause."""
 
 ROUNDS = 4
-"""First-order steps at most; a tenth of a second takes two or three."""
+"""Largest number of linearizations; a lag of 0.1 s takes two or three."""
 
 
 @dataclass(frozen=True)
 class EffortLag:
-    """How late efforts are.
+    """Estimated delay of efforts.
 
     Attributes:
-        seconds: after positions; negative where efforts are earlier.
-        deviation: of that [s]; infinite where nothing is known.
+        seconds: delay after positions; negative if efforts are earlier [s].
+        deviation: its standard deviation [s]; infinite if it is unknown.
     """
 
     seconds: float
@@ -58,15 +59,16 @@ class EffortLag:
 
     @property
     def sure(self) -> bool:
-        """Whether there is one that matters."""
+        """Whether the lag is significant and large enough to matter."""
         return abs(self.seconds) > max(LEAST, SURE * self.deviation)
 
 
 def effort_lag(equations: Equations, fit: Fit) -> EffortLag:
-    """The lag that equations still have beside a fit of them.
+    """Remaining lag of equations, beyond their fit.
 
-    Its deviation is the larger one of those by which seconds, and joints, differ: friction at
-    reversals can look like a lag of one joint.
+    The standard deviation is the larger of those between blocks and between joints, because
+    friction
+    at reversals can look like a lag of one joint.
     """
     layout = fit.layout
     moving = fit.weights * ~equations.standing
@@ -98,13 +100,13 @@ def without_lag(
     made: Callable[[EquationMaker], Equations],
     fitted: Callable[[EquationMaker, Equations], Fit],
 ) -> tuple[EquationMaker, Equations, Fit, EffortLag]:
-    """Equations in which efforts and motion are of the same time, and the fit of them.
+    """Equations with aligned efforts and positions, their fit, and the lag.
 
-    Where no such lag is found they stay as they are.
+    Without a significant lag, equations and fit stay unchanged.
 
     Args:
-        maker, equations, fit: as found, with efforts as stamped.
-        made, fitted: equations of another maker, and the fit of equations.
+        maker, equations, fit: equations with efforts as stamped, and their fit.
+        made, fitted: return the equations of another maker, and the fit of equations.
     """
     left = effort_lag(equations, fit)
     if not left.sure:
@@ -119,14 +121,14 @@ def without_lag(
         other = fitted(aligned, changed)
         left = effort_lag(changed, other)
         if abs(left.seconds) < max(LEAST, left.deviation):
-            # Too little for another round, and known no better.
+            # The remainder is too small for another step, and is part of the uncertainty.
             deviation = float(np.hypot(left.seconds, left.deviation))
             return aligned, changed, other, EffortLag(seconds, deviation)
     return maker, equations, fit, EffortLag(0.0, np.inf)
 
 
 def late_efforts(robot: Robot, equations: Equations, lag: EffortLag) -> list[str]:
-    """A sentence on a lag that was found, with what it amounts to where that is most."""
+    """A sentence on a lag, with the apparent external torque of the joint it affects most."""
     if abs(lag.seconds) < MUCH:
         return []
     slopes = np.sqrt((equations.slope**2).sum(axis=1) / equations.counts.sum(axis=1))

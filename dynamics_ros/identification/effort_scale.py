@@ -1,10 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What reported efforts are beside the torques of the description: their sign and their unit.
+"""Sign and unit of reported efforts, relative to the torques of the description.
 
-A model with free masses explains efforts in any unit, and with negative ones those of a driver that
-counts the other way round. So efforts are compared with what the described robot would take, and
-with friction, which always takes power from a motor.
+If masses are unknown, a model fits efforts in any unit and with the opposite sign. Efforts are
+therefore compared with the torques of the described robot, and with friction, which always
+dissipates
+power.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EffortScale:
-    """Torque over reported effort.
+    """Torque per unit of reported effort.
 
     Attributes:
-        scale: (nv) 1 or -1, or another number where efforts are in other units.
-        doubts: what a user should know about it, one sentence each.
+        scale: (nv) 1 or -1, or another number if efforts are in other units.
+        doubts: findings for the user, one sentence each.
     """
 
     scale: Array
@@ -43,25 +44,26 @@ class EffortScale:
 def effort_scale(
     robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_]
 ) -> EffortScale:
-    """The scale that efforts have beside a description.
+    """Effort scale relative to the description.
 
-    Signs are those at which bodies near the described ones and friction that takes power explain
-    efforts best; what the last body carries may be in no description.
+    Signs are those for which bodies near the described ones and dissipative friction explain the
+    efforts
+    best; the last bodies may carry a tool that the description does not contain.
 
     Args:
-        robot, layout: as described.
-        equations: of the recordings, efforts as reported.
-        moving: (nv) which joints move.
+        robot, layout: described robot, and the layout of its unknowns.
+        equations: equations of the recordings, efforts as reported.
+        moving: (nv) whether joints move.
     """
     sizes = _sizes(equations)
     described = Prior.of(robot, layout, sizes, moving).mean
     gains = np.full(layout.joints, np.nan)
     for joint in range(layout.joints):
-        # What a joint accelerates may be its own rotor, of which no description says anything, and
-        # which in a light arm is more than all that it carries.
+        # The rotor is a separate column: it is in no description, and in a light arm its inertia
+        # can exceed that of the bodies.
         A, y, count = _columns(layout, equations, described, joint)
         x, told = regression(A, y, count)
-        # A joint that carries little says nothing.
+        # Joints with small torques contain no information about the unit.
         share = abs(x[0]) * np.linalg.norm(A[:, 0]) / max(np.linalg.norm(y), 1e-300)
         if abs(told[0]) > SURE and share > CARRIED:
             gains[joint] = abs(x[0])
@@ -117,7 +119,7 @@ def _opposite(robot: Robot, signs: Array) -> list[str]:
 
 
 def _sizes(equations: Equations) -> Array:
-    """(nv) RMS of the reported efforts."""
+    """(nv) RMS of reported efforts."""
     squares = (equations.rows[..., -1] ** 2).sum(axis=1)
     return np.sqrt(squares / np.maximum(equations.counts.sum(axis=1), 1))
 
@@ -133,7 +135,7 @@ def _nearest(
     b, nv = len(layout.base), layout.joints
     offset = b + 1
     counts = equations.counts[:, ~equations.standing].sum(axis=1)
-    # At rest friction takes no power, and may be of any size.
+    # Rows at rest are excluded: static friction may have any value and dissipates no power.
     used = ~equations.standing | (counts < LEAST)[:, np.newaxis]
     gram = grams(equations, used.astype(np.float64), np.ones(len(equations.begins), dtype=bool))
     many = np.maximum(gram[:, offset, offset], 1.0)
@@ -148,7 +150,7 @@ def _nearest(
         own = np.zeros_like(whole)
         own[joint] = whole[joint]
         _, G[joint], _ = Sums.of(layout, own).assembled(SIMPLEST)
-        # The columns of friction begin with the velocity.
+        # The first friction column is the velocity.
         taken = gram[joint, b, b : b + len(T)] @ T
         friction = slice(layout.friction(joint).start, layout.friction(joint).start + len(taken))
         norm = np.sqrt(max(gram[joint, b, b], 1e-300) * spread[joint] * many[joint])
@@ -163,10 +165,10 @@ def _nearest(
 
 
 def rotors_told(layout: Layout, equations: Equations, described: Array) -> Array:
-    """(nv) rotor inertias that efforts surely have beside a description, else 0 [kg m^2 or kg].
+    """(nv) significant rotor inertias according to the efforts, 0 for others [kg m^2 or kg].
 
     Args:
-        layout, equations, described: as of ``effort_scale``; efforts are torques.
+        layout, equations, described: as in ``effort_scale``, with efforts as torques.
     """
     found = np.zeros(layout.joints)
     for joint in range(layout.joints):
@@ -179,14 +181,14 @@ def rotors_told(layout: Layout, equations: Equations, described: Array) -> Array
 def _columns(
     layout: Layout, equations: Equations, described: Array, joint: int
 ) -> tuple[Array, Array, int]:
-    """Columns, efforts, and how many rows they were before they were compressed.
+    """Regression columns, efforts, and number of rows before compression.
 
     Columns: torque of described bodies, viscous friction, offset, Coulomb friction, acceleration.
     """
     b = len(layout.base)
     inertial = layout.base.combination @ described[: layout.inertial]
     moving, every = ~equations.standing, equations.rows[joint]
-    # At rest friction takes no power, and may be of any size.
+    # Rows at rest are excluded: static friction may have any value and dissipates no power.
     count = int(equations.counts[joint, moving].sum())
     rows = every[moving[equations.block]] if count >= LEAST else every
     rotor, T = layout.base.combination[:, layout.bodies + joint], SIMPLEST.unknowns()

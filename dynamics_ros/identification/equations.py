@@ -1,21 +1,23 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The linear equations that a recording gives, in blocks of time.
+"""Linear equations of a recording, in blocks of time.
 
-Both sides pass the same zero-phase filters: positions, their two derivatives and efforts a wide
-one; the columns of the regressor, made of those, and the efforts a narrow one, which leaves as many
-rows as the motion has to say. A row of joint i reads
+Both sides of the equations pass the same zero-phase filters: a wide filter for positions, their two
+derivatives and efforts; then a narrow filter for the columns of the regressor and the efforts,
+after
+which only as many rows are kept as the bandwidth requires. A row of joint i is
 
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
                + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2),
 
-for several v_f and v_s, so that what they are is chosen afterwards. Where the load of the joints is
-known (``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base
-parameters are kept. A block of more rows than columns is replaced by the R factor of its QR
-factorization, so that an hour takes no more memory than a minute.
+with columns for several v_f and v_s, which are selected later. If the load of the joints is known
+(``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base parameters
+are kept. A block with more rows than columns is replaced by the R factor of its QR factorization,
+so
+the memory does not grow with the length of a recording.
 
-What holds a joint that stands still is friction of any size up to its dry friction. Rows of such
-times are kept in blocks of their own, so that they can count less (``fit``).
+Static friction of a joint at rest has any value up to its dry friction. Rows at rest are kept in
+separate blocks, so that they can be weighted less (``robust_weights``).
 """
 
 from __future__ import annotations
@@ -39,48 +41,48 @@ from .joint_states.velocities import with_velocities
 Array = NDArray[np.float64]
 
 LOWEST, HIGHEST = 2.0, 10.0
-"""Hz: bounds of the narrow filter's cutoff."""
+"""Bounds of the narrow filter's cutoff [Hz]."""
 
 HARMONICS = 8.0
-"""The cutoff over the frequency that three quarters of the joints stay below."""
+"""Ratio of the cutoff to the motion bandwidth that three quarters of the joints do not exceed."""
 
 FINE_RATE = 200.0
-"""Hz: regressors are computed as often at least, so that steps of friction are met in time."""
+"""Least rate at which regressors are computed, to resolve steps of friction [Hz]."""
 
 MOST_BLOCKS, SHORTEST_BLOCK = 240, 1.0
-"""Of a recording; s."""
+"""Largest number of blocks of a recording; smallest duration of a block [s]."""
 
 BLOCKS_AT_ONCE = 8
-"""Blocks whose regressors are held at a time."""
+"""Number of blocks whose regressors are in memory at a time."""
 
 STILL_SPEED = 0.005
-"""rad/s or m/s: a joint that stays slower for ``STANDS_AFTER`` stands still."""
+"""Speed below which a joint counts as standing after ``STANDS_AFTER`` [rad/s or m/s]."""
 
 FAR = 3.0
-"""Deviations of the noise of velocities that are no motion."""
+"""Standard deviations of velocity noise that do not count as motion."""
 
 STANDING = 0.1
-"""Share of the narrow filter's window: a row with more of a joint at rest tells little of it."""
+"""Share of the narrow filter's window at rest from which a row counts as standing."""
 
 LEAST = 20
-"""Rows of a joint in motion from which on those at rest may count less."""
+"""Number of rows in motion from which rows at rest are weighted less."""
 
 FRICTION_VELOCITIES = (0.02, 0.005, 0.0063, 0.008, 0.01, 0.0125, 0.016, 0.025, 0.032, 0.04, 0.05)
-"""rad/s or m/s that are tried for v_f."""
+"""Candidates of v_f [rad/s or m/s]; the first one is the default."""
 
 STRIBECK_VELOCITIES = (0.1, 0.2, 0.4, 1.0)
-"""rad/s or m/s that are tried for v_s."""
+"""Candidates of v_s [rad/s or m/s]."""
 
 
 @dataclass(frozen=True)
 class FrictionShape:
-    """Speeds that fix the shape of a friction curve [rad/s or m/s]; no Stribeck term without v_s.
+    """Speeds that determine the shape of a friction curve [rad/s or m/s].
 
     Attributes:
-        velocity: v_f, at which dry friction has reached 76 %.
-        stribeck_velocity: v_s, at which the Stribeck term has faded to 37 %.
-        loads: usual torque of each joint whose friction grows with it, 0 of others [Nm or N]; empty
-            where equations have no column of the load.
+        velocity: v_f; Coulomb friction reaches 76 % of its value at this speed.
+        stribeck_velocity: v_s; the Stribeck term falls to 37 % at this speed. None: no such term.
+        loads: typical load of each joint with load-dependent friction, 0 for others [Nm or N];
+            empty if the equations have no load column.
     """
 
     velocity: float
@@ -88,11 +90,13 @@ class FrictionShape:
     loads: tuple[float, ...] = ()
 
     def unknowns(self) -> Array:
-        """(k, 3 to 5) columns of the unknowns among ``friction_columns``.
+        """(k, 3 to 5) matrix that maps friction coefficients to ``friction_columns``.
 
-        Viscous, offset, Coulomb, and where there is a Stribeck term the dry friction at rest, so
-        that each but the offset is positive. With a load all five, unused ones zero, and k is
-        larger by one.
+        Columns: viscous, offset, Coulomb, and with a Stribeck term the dry friction at rest, so
+        that all
+        coefficients except the offset are non-negative. With loads there are all five columns, zero
+        for
+        unused terms, and one more row.
         """
         first = 2 + FRICTION_VELOCITIES.index(self.velocity) * (1 + len(STRIBECK_VELOCITIES))
         count = 2 + len(FRICTION_VELOCITIES) * (1 + len(STRIBECK_VELOCITIES))
@@ -113,7 +117,7 @@ SIMPLEST = FrictionShape(FRICTION_VELOCITIES[0], None)
 
 
 def friction_columns(v: Array) -> Array:
-    """(..., k) the columns of all shapes at velocities (...)."""
+    """(..., k) columns of all friction shapes at velocities (...)."""
     columns = [v, np.ones_like(v)]
     for velocity in FRICTION_VELOCITIES:
         smooth = np.tanh(v / velocity)
@@ -124,15 +128,15 @@ def friction_columns(v: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The torque that joints transmit, which their friction may grow with ([Hamon2010]).
+    """Torque transmitted by the joints, for load-dependent friction ([Hamon2010]).
 
-    It is that of bodies and rotors: what is left of the motor's torque behind friction, as
-    ``joint_friction.torque_behind_friction`` has it.
+    It is the torque of bodies and rotors, the motor torque after friction, as in
+    ``joint_friction.torque_behind_friction``.
 
     Attributes:
-        base: (b) base parameters of the robot, as an identification before found them.
+        base: (b) base parameters of the robot, from a previous fit.
         velocity: v_f [rad/s or m/s].
-        joints: (nv) whose friction may grow with it.
+        joints: (nv) whether a joint may have load-dependent friction.
     """
 
     base: Array
@@ -140,18 +144,18 @@ class Load:
     joints: NDArray[np.bool_]
 
     def column(self, Y: Array, v: Array) -> Array:
-        """(n, nv) |load| tanh(v / v_f), of regressors (n, nv, b) and velocities (n, nv)."""
+        """(n, nv) column |load| tanh(v / v_f) of regressors (n, nv, b) and velocities (n, nv)."""
         found: Array = np.abs(Y @ self.base) * np.tanh(v / self.velocity) * self.joints
         return found
 
 
 @dataclass(frozen=True)
 class Filtering:
-    """The filters that all recordings of one identification pass.
+    """Cutoff frequencies for all recordings of one identification.
 
     Attributes:
-        narrow: cutoff of what both sides of the equations pass [Hz].
-        wide: cutoff of what positions, velocities, accelerations and efforts pass before [Hz].
+        narrow: cutoff of the filter for both sides of the equations [Hz].
+        wide: cutoff of the filter for positions, velocities, accelerations and efforts [Hz].
     """
 
     narrow: float
@@ -159,7 +163,7 @@ class Filtering:
 
     @classmethod
     def for_motion(cls, stretches: Sequence[Stretch]) -> Filtering:
-        """From how fast the motion is and how often it was sampled."""
+        """Cutoff frequencies from the bandwidth of the motion and the sampling rate."""
         longest = max(stretches, key=len)
         rate = 1.0 / longest.period
         v = np.diff(longest.position, axis=0) / longest.period
@@ -181,13 +185,13 @@ class Chunk:
     """Filtered equations of consecutive times.
 
     Attributes:
-        time: (n) since the start of the recording [s].
-        v: (n, nv) velocity, which friction is drawn over.
+        time: (n) time since the start of the recording [s].
+        v: (n, nv) velocities, for friction plots [rad/s or m/s].
         inertial: (n, nv, b) columns of base parameters.
         friction: (n, nv, k) columns of all friction shapes.
-        effort, slope: (n, nv) scaled, and its derivative [Nm or N; per s].
-        standing: (n, nv) whether joints stand still.
-        cut_off: (n, nv) whether efforts are cut off, so that the row says nothing.
+        effort, slope: (n, nv) scaled efforts [Nm or N], and their time derivatives.
+        standing: (n, nv) whether joints are at rest.
+        cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
     """
 
     time: Array
@@ -202,16 +206,16 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """Those of one or more recordings; rows of all joints side by side.
+    """Equations of one or more recordings, with the rows of all joints side by side.
 
     Attributes:
-        rows: (nv, r, b + k + 1) base parameters, friction shapes, effort.
-        slope: (nv, r) derivative of the effort, per s; 0 where it is not known.
-        block: (r) number of the block that a row belongs to.
-        begins: (blocks) time at which each begins [s]; of the recording it is of.
-        counts: (nv, blocks) rows of each joint that went in.
-        standing: (blocks) whether rows are those of joints that stand still; others are of joints
-            that move. Rows of a joint are zero in blocks that it has no part in.
+        rows: (nv, r, b + k + 1) columns of base parameters, friction shapes, effort.
+        slope: (nv, r) time derivative of the effort; 0 if unknown [Nm/s or N/s].
+        block: (r) block index of each row.
+        begins: (blocks) start time of each block in its recording [s].
+        counts: (nv, blocks) number of rows of each joint before compression.
+        standing: (blocks) whether the rows of a block are those of joints at rest, or in motion.
+            Rows of a joint are zero in blocks of the other kind.
     """
 
     rows: Array
@@ -222,14 +226,14 @@ class Equations:
     standing: NDArray[np.bool_]
 
     def scaled(self, scale: Array) -> Equations:
-        """With efforts times a scale (nv)."""
+        """Equations with efforts multiplied by a scale (nv)."""
         rows = self.rows.copy()
         rows[..., -1] *= scale[:, np.newaxis]
         return replace(self, rows=rows, slope=self.slope * scale[:, np.newaxis])
 
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
-        """One after the other."""
+        """Equations of several recordings, one after another."""
         shifts = np.cumsum([0] + [len(part.begins) for part in parts[:-1]])
         return cls(
             np.concatenate([part.rows for part in parts], axis=1),
@@ -243,15 +247,15 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """A stretch behind the wide filter, sampled as finely as regressors are computed.
+    """A stretch after the wide filter, at the rate at which regressors are computed.
 
     Attributes:
         time: (n) stamps [s].
-        period: of the samples [s].
+        period: sampling period [s].
         q, v, a: (n, nv) positions and their derivatives.
-        effort: (n, nv) scaled [Nm or N].
-        standing: (n, nv) whether joints stand still.
-        cut_off: (n, nv) whether efforts within the filter's window are cut off.
+        effort: (n, nv) scaled efforts [Nm or N].
+        standing: (n, nv) whether joints are at rest.
+        cut_off: (n, nv) whether efforts within the filter window are clipped.
     """
 
     time: Array
@@ -266,17 +270,17 @@ class Smoothed:
 
 @dataclass(frozen=True, eq=False)
 class EquationMaker:
-    """Turns recordings of one robot into equations.
+    """Creates the equations of recordings of one robot.
 
     Attributes:
-        robot: whose regressor is used.
+        robot: robot of the regressor.
         base: its base parameters.
-        filtering: of both sides.
-        scale: (nv) torque over reported effort.
-        load: of the joints; None: equations have no column of it.
-        cut_off: (2, nv) lowest and highest reported efforts that are no measurements, for they are
-            cut off there; None: there are none.
-        lag: of efforts behind positions, which is taken out [s].
+        filtering: cutoff frequencies.
+        scale: (nv) torque per unit of reported effort.
+        load: load of the joints; None: no load column.
+        cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
+            clipped.
+        lag: delay of efforts relative to positions, which is compensated [s].
     """
 
     robot: Robot
@@ -288,7 +292,7 @@ class EquationMaker:
     lag: float = 0.0
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
-        """The equations of a recording, block by block.
+        """Filtered equations of a recording, block by block.
 
         Raises:
             UnusableRecordingError: it is shorter than the filters.
@@ -309,7 +313,7 @@ class EquationMaker:
             )
 
     def equations(self, samples: JointSamples) -> Equations:
-        """The equations of a recording, compressed block by block."""
+        """Equations of a recording, compressed block by block."""
         begins: list[float] = []
         blocks, numbers, counts, still = [], [], [], []
         for chunk in self.chunks(samples):
@@ -339,7 +343,7 @@ class EquationMaker:
         )
 
     def smoothed(self, stretch: Stretch) -> Smoothed:
-        """A stretch behind the wide filter, with efforts and positions of the same time."""
+        """A stretch after the wide filter, with the lag of efforts compensated."""
         stretch = stretch.with_efforts_later(-self.lag)
         every = max(1, int(1.0 / (FINE_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
@@ -357,7 +361,7 @@ class EquationMaker:
         return Smoothed(time, period, q, v, a, effort, standing, cut_off)
 
     def narrow_filter(self, period: float) -> LowPass:
-        """What both sides of the equations pass; one row for half a period of its cutoff."""
+        """Filter for both sides of the equations, with one row per half period of its cutoff."""
         cutoff = self.filtering.narrow
         return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
 
@@ -366,7 +370,7 @@ class EquationMaker:
         narrow = self.narrow_filter(smooth.period)
         total = narrow.count(len(smooth.time))
         step = max(1, round(length / (narrow.every * smooth.period)))
-        # Windows reach beyond a block, so several blocks are filtered at once.
+        # Several blocks are filtered at once, because filter windows extend beyond a block.
         for first in range(0, total, BLOCKS_AT_ONCE * step):
             last = min(total, first + BLOCKS_AT_ONCE * step)
             taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
@@ -394,15 +398,15 @@ class EquationMaker:
 
 
 def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:
-    """(n, nv) whether something happens within the window of a filter around each sample."""
+    """(n, nv) whether a condition holds anywhere within the filter window around each sample."""
     size = (2 * window.half + 1, 1)
     found: NDArray[np.bool_] = scipy.ndimage.maximum_filter(happens, size, mode='nearest')
     return found
 
 
 def _standing(stretch: Stretch, wide: LowPass, v: Array, period: float) -> NDArray[np.bool_]:
-    """(n, nv) when joints stand still, by velocities behind a filter with samples of a period."""
-    # Sixth differences are those of noise and encoder steps; motion goes on smoothly.
+    """(n, nv) whether joints are at rest, by velocities (n, nv) after a filter."""
+    # Sixth differences contain noise and encoder steps, but almost no motion.
     rough = np.diff(stretch.position, 6, axis=0)
     noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
     slow = np.abs(v) < np.maximum(STILL_SPEED, FAR * noise)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How well an identified robot explains a recording that it has not seen."""
+"""Residuals of an identified robot on a recording."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Measured and modelled efforts, both filtered, without times at which some are cut off.
+    """Filtered measured and modelled efforts of a recording, without samples of clipped efforts.
 
     Attributes:
-        time: (n) since the start [s].
-        v: (n, nv) velocity [rad/s or m/s].
-        measured, modelled: (n, nv) scaled efforts [Nm or N].
-        friction: (n, nv) measured, without what bodies and rotors take.
-        standing: (n, nv) whether joints stand still, held by friction of unknown size.
+        time: (n) time since the start of the recording [s].
+        v: (n, nv) velocities [rad/s or m/s].
+        measured, modelled: (n, nv) efforts times their scale [Nm or N].
+        friction: (n, nv) measured efforts without the torques of bodies and rotors [Nm or N].
+        standing: (n, nv) whether a joint stands still, where static friction of unknown size holds
+            it.
     """
 
     time: Array
@@ -39,7 +40,7 @@ class Evaluation:
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
-        """Of several recordings, as if one followed the other."""
+        """Evaluation of several recordings, with their times one after another."""
         begins = np.cumsum([0.0] + [part.time[-1] for part in parts[:-1]])
         return cls(
             np.concatenate([part.time + begin for part, begin in zip(parts, begins, strict=True)]),
@@ -51,46 +52,46 @@ class Evaluation:
         )
 
     def rows(self, chosen: NDArray[np.bool_]) -> Evaluation:
-        """Of some times (n) alone."""
+        """Evaluation of selected samples (n) only."""
         values = {field.name: getattr(self, field.name)[chosen] for field in fields(self)}
         return Evaluation(**values)
 
     @property
     def residual(self) -> Array:
-        """(n, nv) measured without modelled."""
+        """(n, nv) measured minus modelled efforts [Nm or N]."""
         return self.measured - self.modelled
 
     @property
     def rms(self) -> Array:
-        """(nv) root mean square of the residual."""
+        """(nv) root mean square of the residual [Nm or N]."""
         found: Array = np.sqrt(np.mean(self.residual**2, axis=0))
         return found
 
     @property
     def percent(self) -> Array:
-        """(nv) the same over that of the measured effort [%]."""
+        """(nv) RMS of the residual relative to the RMS of the measured effort [%]."""
         size = np.sqrt(np.mean(self.measured**2, axis=0))
         return 100.0 * self.rms / np.maximum(size, 1e-12)
 
     @property
     def percent_moving(self) -> float:
-        """Of all joints together, while they move [%]."""
+        """RMS of the residual relative to the RMS effort, over all joints while they move [%]."""
         moving = ~self.standing
         size = np.sqrt(np.sum(self.measured[moving] ** 2))
         return float(100.0 * np.sqrt(np.sum(self.residual[moving] ** 2)) / max(size, 1e-12))
 
     @property
     def percent_all(self) -> float:
-        """Of all joints together [%]."""
+        """RMS of the residual relative to the RMS effort, over all joints [%]."""
         size = np.sqrt(np.sum(self.measured**2))
         return float(100.0 * np.sqrt(np.sum(self.residual**2)) / max(size, 1e-12))
 
 
 def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluation:
-    """Compare a recording with the model.
+    """Compare a recording with the identified model.
 
     Raises:
-        UnusableRecordingError: it is shorter than the filters, or all efforts are cut off.
+        UnusableRecordingError: it is shorter than the filters, or all efforts are clipped.
     """
     parts = []
     K = maker.base.combination

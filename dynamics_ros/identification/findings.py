@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a user should know about recordings and a fit, in sentences."""
+"""Findings about recordings and a fit, as sentences for the user."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .robust_weights import UNEXPLAINED
 
 Array = NDArray[np.float64]
 STILL = 0.01
-"""rad or m: a joint that stays within does not move."""
+"""Range of positions below which a joint counts as not moved [rad or m]."""
 
 BRIEF = 10.0
-"""s of motion, below which that is told."""
+"""Duration below which a recording is reported as short [s]."""
 
 FRICTIONLESS = 1e-3
-"""Friction over the efforts of a joint, at 1 rad/s or m/s, below which there is none."""
+"""Friction at 1 rad/s or m/s, over the RMS effort of a joint, below which a joint has none."""
 
 MUCH = 0.1
-"""Share of the efforts that is much to leave unexplained."""
+"""Unexplained share of the efforts from which it is reported."""
 
 MOSTLY = 0.5
-"""Share of the time in which a joint stands still, from which on that is told."""
+"""Share of the time at rest from which it is reported."""
 
 
 def resting(robot: Robot, span: Array) -> list[str]:
-    """A sentence on joints that do not move; all of them are an error.
+    """A sentence on joints that do not move.
 
     Raises:
         UnusableRecordingError: no joint moves.
@@ -55,16 +55,17 @@ def resting(robot: Robot, span: Array) -> list[str]:
 def constant_efforts(
     robot: Robot, stretches: Sequence[Stretch], span: Array, held: bool = False
 ) -> list[str]:
-    """A sentence on joints whose effort never changes though they move.
+    """A sentence on moving joints with constant effort.
 
     Args:
-        robot, stretches: whose, and of which recordings.
-        span: (nv) largest range of the positions [rad or m].
-        held: whether masses are known, so that other joints do not depend on these.
+        robot: the robot.
+        stretches: its recordings.
+        span: (nv) largest range of positions [rad or m].
+        held: whether masses are fixed, so that the other joints are not affected.
 
     Raises:
-        UnusableRecordingError: there are such joints and masses are looked for, which would carry
-            nothing then; or no other joint moves.
+        UnusableRecordingError: there are such joints and masses are identified, which would be
+            wrong; or all moving joints are such joints.
     """
     lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
     highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
@@ -88,7 +89,7 @@ def constant_efforts(
 
 
 def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
-    """A sentence on values that are taken for spikes of a driver."""
+    """Sentences on single values that are treated as outliers."""
     found = []
     for what in ('position', 'effort'):
         parts = [getattr(samples, f'{what}_spikes') for samples in recordings]
@@ -103,7 +104,7 @@ def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]
 
 
 def brief(duration: float) -> list[str]:
-    """A sentence on recordings that are too short [s] to tell other motion."""
+    """A sentence on recordings that are too short [s] to predict other motion."""
     if duration >= BRIEF:
         return []
     return [
@@ -113,14 +114,14 @@ def brief(duration: float) -> list[str]:
 
 
 def usual_share(fit: Fit, equations: Equations) -> float:
-    """Share of the efforts that is left unexplained in motion that is as usual."""
+    """Unexplained share of the efforts, without blocks of reduced weight."""
     efforts = equations.rows[..., -1]
     size = np.sqrt((efforts**2).sum() / equations.counts.sum())
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
 
 
 def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
-    """A sentence on efforts that hold no friction at any joint that moved."""
+    """A sentence if the efforts contain no friction at any joint that moved."""
     size = np.sqrt((equations.rows[..., -1] ** 2).sum(axis=1) / equations.counts.sum(axis=1))
     viscous, _, dry, rest, _ = np.abs(fit.friction).T
     if ((viscous + np.maximum(dry, rest))[moved] > FRICTIONLESS * size[moved]).any():
@@ -132,7 +133,7 @@ def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -
 
 
 def much_left_over(fit: Fit, equations: Equations) -> list[str]:
-    """A sentence on efforts that are explained worse than those of a robot with gears."""
+    """A sentence if the residual is larger than usual for robots with gears."""
     share = usual_share(fit, equations)
     if share < MUCH:
         return []
@@ -144,7 +145,7 @@ def much_left_over(fit: Fit, equations: Equations) -> list[str]:
 
 
 def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
-    """A sentence on joints that stand still for most of the time."""
+    """A sentence on joints that are at rest for most of the time."""
     share = equations.counts[:, equations.standing].sum(axis=1) / equations.counts.sum(axis=1)
     told = [
         f'{name} {100.0 * s:.0f} %'
@@ -160,7 +161,7 @@ def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]
 
 
 def unexplained_times(robot: Robot, equations: Equations, fit: Fit) -> list[str]:
-    """Sentences on times that no model explains."""
+    """Sentences on blocks that the model does not explain, such as pushes."""
     found = []
     for block in np.flatnonzero((fit.departures > UNEXPLAINED).any(axis=0)):
         own = fit.departures[:, block]

@@ -1,12 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robot that explains its recordings: robust weights, cross-validated prior, real bodies.
+"""Fit of a robot to its equations: robust weights, cross-validation, physical consistency.
 
-1. Each joint and each second counts by what is left of it (``robust_weights``).
-2. The shape of friction, and the weight of the prior, are chosen by ``cross_validation``.
-3. A semidefinite program gives parameters of real bodies (``consistency``).
-4. Deviations are those of the noise in the band of the motion, which correlated residuals have more
-   of than white ones of the same size.
+1. Joints and one-second blocks are weighted by their residuals (``robust_weights``).
+2. The shape of friction and the weight of the prior are selected by ``cross_validation``.
+3. A semidefinite program computes physically consistent parameters (``consistency``).
+4. Standard deviations account for residuals that are correlated in time (``deviations``).
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Unknowns that explain a recording.
+    """Result of a fit.
 
     Attributes:
-        layout: where the unknowns stand.
-        shape: of friction.
+        layout: positions of the unknowns.
+        shape: friction shape.
         x: (n) unknowns.
-        sigma: (nv) what is left of a row of each joint [Nm or N].
-        weights: (nv, blocks) how much each second counts, 1 at most.
-        departures: (nv, blocks) residual of a block over that of its joint, at rest over the
-            friction that may hold it; 0 where a joint has no part in the block.
-        begins: (blocks) time at which each begins [s].
-        standing: (blocks) which are of joints that stand still.
-        prior_weight: of the divergence from the description.
-        information: (n, n) H of the data, without the prior.
-        prior: what was known.
-        held: whether bodies were taken to be as described.
+        sigma: (nv) standard deviation of the residual of a row [Nm or N].
+        weights: (nv, blocks) weights of the blocks, at most 1.
+        departures: (nv, blocks) RMS residual of a block, over that of its joint, at rest over the
+            largest static friction; 0 if a joint has no rows in the block.
+        begins: (blocks) start times of the blocks [s].
+        standing: (blocks) whether a block is of joints at rest.
+        prior_weight: weight of the divergence from the description.
+        information: (n, n) matrix H of the data, without the prior.
+        prior: the prior.
+        held: whether bodies were fixed to the description.
     """
 
     layout: Layout
@@ -72,7 +71,7 @@ class Fit:
         return self.x[: self.layout.bodies].reshape(-1, 10)
 
     def weights_of(self, equations: Equations, moving: NDArray[np.bool_]) -> Array:
-        """(nv, blocks) how much rows of other equations count, by whether joints stand still."""
+        """(nv, blocks) weights of rows of other equations: 1 in motion, less at rest."""
         standing = standing_blocks(equations, moving)
         holds = dry_friction(self.layout, self.x, self.shape) / self.sigma
         return share_at_rest(holds[:, np.newaxis] * standing, equations.counts)
@@ -84,12 +83,12 @@ class Fit:
 
     @property
     def friction(self) -> Array:
-        """(nv, 5) viscous, offset, Coulomb, at rest [Nm or N; per rad/s or m/s], per load."""
+        """(nv, 5) friction: viscous [Nms/rad], offset, Coulomb, at rest [Nm], load coefficient."""
         return self.layout.friction_of(self.x)
 
     @property
     def load_friction(self) -> Array:
-        """(nv) what dry friction grows by with the load; 0 where no such term was chosen."""
+        """(nv) coefficients of load-dependent friction; 0 for joints without this term."""
         found: Array = np.maximum(self.friction[:, 4], 0.0)
         return found * (np.array(self.shape.loads) > 0.0) if self.shape.loads else 0.0 * found
 
@@ -102,16 +101,16 @@ def fit_equations(
     held: bool = False,
     before: tuple[FrictionShape, float] | None = None,
 ) -> Fit:
-    """The parameters of real bodies, and friction, that explain equations best.
+    """Fit physically consistent bodies, rotors and friction to equations.
 
     Args:
-        maker: of the equations.
-        equations: of one or more recordings of the robot.
-        moving: (nv) which joints move.
-        solver: of the last step, as in ``consistency.solve``.
-        held: whether bodies are as described; then only friction and rotors are looked for.
-        before: shape of friction, whose speed and loads are kept, and weight of the prior; None:
-            those that explain best what is left out.
+        maker: source of the equations.
+        equations: equations of one or more recordings of the robot.
+        moving: (nv) whether joints move.
+        solver: solver of the last step, as in ``consistency.solve``.
+        held: whether bodies are fixed to the description; then only friction and rotors are fitted.
+        before: friction shape, of which speeds and loads are kept, and weight of the prior; None:
+            both are selected by cross-validation.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     efforts = equations.rows[..., -1]

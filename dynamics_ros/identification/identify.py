@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot identified from its recordings, with what a user should know about the result."""
+"""Identification of a robot from recordings, with findings and accuracy of the result."""
 
 from __future__ import annotations
 
@@ -50,36 +50,36 @@ Array = NDArray[np.float64]
 
 
 WIDER = 1.3
-"""Of the recorded ranges: postures in which torques are said to be known."""
+"""Factor on the recorded ranges of positions, in which the accuracy of torques is computed."""
 
 HALF_A_TURN = np.array([[-np.pi], [np.pi]])
 
 ANOTHER_ROBOT = 40.0
-"""% of the efforts that are left unexplained by a robot that is another one."""
+"""Unexplained share of the efforts from which a recording is attributed to another robot [%]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """What recordings tell of a robot.
+    """Result of an identification.
 
     Attributes:
-        robot: as described.
-        maker: of equations, with filters and effort scale.
-        fit: the unknowns.
-        effort_model: what reported efforts mean, with friction and rotors.
-        lag: of efforts behind positions, which is taken out.
-        train: how well the recordings are explained.
-        parameters: all numbers with their deviations.
+        robot: the described robot.
+        maker: source of the equations, with filters and effort scale.
+        fit: the fitted unknowns.
+        effort_model: meaning of reported efforts, with friction and rotors.
+        lag: delay of efforts relative to positions, which is compensated.
+        train: residuals on the recordings.
+        parameters: all parameters with their standard deviations.
         moved: (nv) whether the joints moved.
-        findings: what a user should know, one sentence each.
-        missing: which motion would tell what this one did not, a sentence for each motion.
-        effort_noise: (nv) deviation of one reported effort, as a torque [Nm or N].
-        velocity_noise: (nv) deviation of one reported velocity in motion [rad/s or m/s].
-        velocity_differenced: (nv) share of its variance that differences of positions make.
-        model_error: (nv) what the model leaves unexplained [Nm or N].
-        torque_deviation: (nv) deviation of modelled torques at rest in other postures, by that of
-            the parameters; RMS over the postures [Nm or N].
-        largest_torque_deviation: (nv) the same in the posture where it is largest [Nm or N].
+        findings: one sentence for each fact that a user should know.
+        missing: one sentence for each motion that would identify further parameters.
+        effort_noise: (nv) standard deviation of one reported effort, as a torque [Nm or N].
+        velocity_noise: (nv) standard deviation of one reported velocity in motion [rad/s or m/s].
+        velocity_differenced: (nv) share of its variance that comes from position differences.
+        model_error: (nv) RMS residual of the model [Nm or N].
+        torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
+            torques, from the uncertainty of the parameters [Nm or N].
+        largest_torque_deviation: (nv) largest such standard deviation over the postures [Nm or N].
         postures: (2, nv) lowest and highest positions of these postures [rad or m].
     """
 
@@ -108,11 +108,11 @@ class Identified:
 
     @property
     def consistent(self) -> bool:
-        """Whether real bodies can have the parameters."""
+        """Whether the inertial parameters are physically consistent."""
         return pseudo_inertia.consistent(self.bodies)
 
     def evaluate(self, samples: JointSamples) -> Evaluation:
-        """How well another recording is explained."""
+        """Residuals on another recording."""
         return evaluate(self.maker, self.fit, samples)
 
 
@@ -123,20 +123,20 @@ def identify(
     scale: Array | None = None,
     held: bool = False,
 ) -> Identified:
-    """Identify a robot.
+    """Identify masses, friction, rotors and noise of a robot from recordings.
 
     Args:
-        robot: as described; fixed base, joints of one coordinate.
-        recordings: of it, each with the joints of the robot in its order (``for_robot``).
+        robot: described robot with a fixed base and joints of one coordinate.
+        recordings: recordings of its joints in its order (``for_robot``).
         solver: as in ``consistency.solve``.
-        scale: (nv) torque over reported effort, where it is known; None to judge it.
-        held: whether bodies are exactly as described; then only friction, offsets, rotors and
-            noise are looked for.
+        scale: (nv) torque per unit of reported effort; None: it is estimated.
+        held: whether bodies are fixed to the description; then only friction, offsets, rotors and
+            noise are identified.
 
     Raises:
-        UnusableRecordingError: a recording that nothing can be told from.
-        NotThisRobotError: no masses make this robot explain the recordings, or another reading of
-            them explains them much better.
+        UnusableRecordingError: a recording contains no usable information.
+        NotThisRobotError: no masses explain the recordings, or another reading of them (mounting,
+            joint order, signs, units, clock) explains them much better.
     """
     base = BaseParameters.of(robot)
     recordings = [samples.cleaned() for samples in recordings]
@@ -187,24 +187,24 @@ def identify_equations(
     held: bool = False,
     made: Callable[[EquationMaker], Equations] | None = None,
 ) -> Identified:
-    """What equations tell, whatever recordings they come from.
+    """Identify a robot from equations, which may come from recordings or reduced recordings.
 
     Args:
-        maker: of the equations, for efforts as reported.
-        equations: of all recordings.
-        span: (nv) largest range of the positions without a gap [rad or m].
+        maker: source of the equations, for efforts as reported.
+        equations: equations of all recordings.
+        span: (nv) largest range of positions without a gap [rad or m].
         extremes: (2, nv) lowest and highest positions [rad or m].
-        solver, scale, held: as of ``identify``.
-        evaluated: how well the recordings are explained.
-        pushes: sentences on times that no model explains.
-        noises: deviations of single efforts, for a scale, and of single velocities; share of the
-            latter that differences of positions make.
-        made: the equations by another maker; None: there is no other, and friction is taken not to
-            grow with the load, and efforts not to lag behind positions.
+        solver, scale, held: as in ``identify``.
+        evaluated: returns the residuals on the recordings.
+        pushes: returns sentences on times that the model does not explain.
+        noises: returns, for an effort scale, the standard deviations of single efforts and of
+            single velocities, and the share of the velocity variance from position differences.
+        made: returns the equations of another maker; None: equations cannot be made again, so
+            load-dependent friction and a lag of efforts are not identified.
 
     Raises:
         UnusableRecordingError: no joint moves.
-        NotThisRobotError: no masses make this robot explain the recordings.
+        NotThisRobotError: no masses explain the recordings.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     findings = resting(robot, span)
@@ -230,7 +230,7 @@ def identify_equations(
     findings += much_left_over(fit, equations)
     findings += without_friction(fit, equations, span >= STILL)
     train = evaluated(maker, fit)
-    # A push of some seconds may leave as much, but not in motion that is as usual.
+    # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(train.percent_all, 100.0 * usual_share(fit, equations)) > ANOTHER_ROBOT:
         whatever = 'friction, with masses as described' if held else 'masses'
         raise NotThisRobotError(
@@ -240,7 +240,7 @@ def identify_equations(
         )
     found = parameters(maker, fit, equations, train, span >= STILL)
     postures = _postures(robot, extremes, span)
-    # Base parameters come first.
+    # Base parameters are the first ones of the list.
     missing = [k for k, parameter in enumerate(found) if _open(parameter)]
     return Identified(
         robot,
@@ -261,9 +261,9 @@ def identify_equations(
 
 
 def _postures(robot: Robot, extremes: Array, span: Array) -> Array:
-    """(2, nv) lowest and highest positions in which torques are said to be known.
+    """(2, nv) lowest and highest positions for which the accuracy of torques is computed.
 
-    ``WIDER`` times the recorded range, within limits; of a joint that did not move all positions.
+    ``WIDER`` times the recorded range, within limits; all positions of a joint that did not move.
     """
     lowest, highest = extremes
     half = 0.5 * (WIDER - 1.0) * (highest - lowest)

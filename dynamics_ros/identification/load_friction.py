@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Friction that grows with the load: which joints ask for it, and the fit with it."""
+"""Load-dependent friction: selection of the joints that have it, and the fit with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .robust_weights import ridge
 
 Array = NDArray[np.float64]
 SURE = 2.0
-"""Deviations that what friction grows by with the load has to be above zero."""
+"""Standard deviations by which the load coefficient has to exceed zero."""
 
 
 def with_load(
@@ -30,10 +30,16 @@ def with_load(
     moving: NDArray[np.bool_],
     solver: str,
 ) -> tuple[EquationMaker, Equations, Fit]:
-    """With friction that grows with the load, of joints whose efforts ask for it.
+    """Add load-dependent friction to the joints for which the recording supports it.
 
-    The load is what a fit before gives, so that equations stay linear; that of the last one is from
-    a fit with such friction.
+    The load comes from the previous fit, so that the equations stay linear. The load of the final
+    fit comes from a fit with load-dependent friction.
+
+    Args:
+        maker, equations, fit: equations without load-dependent friction, and their fit.
+        made: returns the equations of another maker.
+        moving: (nv) whether joints move.
+        solver: as in ``consistency.solve``.
     """
     b, inertial = len(maker.base), fit.layout.inertial
 
@@ -58,21 +64,22 @@ def with_load(
 
 
 def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> NDArray[np.bool_]:
-    """(nv) whose friction grows with the load.
+    """(nv) whether joints have load-dependent friction, by cross-validation.
 
-    Each of them explains parts of the recording that are left out better with such a term of its
-    own than without, by what it is worth.
+    A joint is selected if its load term reduces the error on the omitted folds to ``WORTH`` or
+    less,
+    and its coefficient is positive by ``SURE`` standard deviations.
 
     Args:
-        fit: without such friction.
-        equations: the same, with the column of the load.
-        shape: of friction, with the loads.
+        fit: fit without load-dependent friction.
+        equations: the equations with the column of the load.
+        shape: friction shape with the loads.
     """
     layout, T, b = fit.layout, shape.unknowns(), len(fit.layout.base)
     parts = fold_products(equations, fit.sigma, fit.weights)
 
     def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Error of each joint; by how many deviations its friction grows with the load."""
+        """Errors of the joints on omitted folds, and load coefficients in standard deviations."""
         column = np.arange(parts[0].shape[-1]) == b + len(T) - 1
         off = ~chosen[:, np.newaxis, np.newaxis] & (column | column[:, np.newaxis])
         own = [np.where(off, 0.0, part) for part in parts]
@@ -91,14 +98,15 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
             )
             errors += np.einsum('jc,jcd,jd->j', z, gram, z)
             grows.append(layout.friction_of(x)[:, 4])
-        # The jackknife's deviation: residuals hang together in time.
+        # Standard deviation by the jackknife, because residuals are correlated in time.
         spread = np.sqrt(len(grows) - 1.0) * np.std(grows, axis=0)
         return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
 
-    # Where the load is less, nothing is told of it.
+    # Smaller loads contain no information about the coefficient.
     chosen = LOAD_REACH * np.array(shape.loads) > fit.sigma
     joints = np.arange(layout.joints)
-    # Joints share bodies: the term of one may not stand for that of another.
+    # Remove one joint at a time: joints share bodies, so the term of one may replace that of
+    # another.
     while chosen.any():
         errors, grows = tried(chosen)
         worth = np.full(layout.joints, -np.inf)

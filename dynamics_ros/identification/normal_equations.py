@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Weighted normal equations of all unknowns, from the rows of joints.
+"""Weighted normal equations of all unknowns of an identification.
 
-Unknowns are the parameters of all bodies, 10 each, the rotor inertias, and five of friction for
-each joint: viscous, offset, Coulomb, dry friction at rest, and what dry friction grows by with the
-load.
+The unknowns are the ten parameters of each body, the rotor inertias, and five friction coefficients
+of
+each joint: viscous, offset, Coulomb, dry friction at rest, and load coefficient.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ FRICTION = ('viscous', 'offset', 'coulomb', 'breakaway', 'load')
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the unknowns of a robot stand.
+    """Positions of the unknowns of a robot in one vector.
 
     Attributes:
-        base: base parameters; those of all bodies and rotors come first.
+        base: base parameters, as combinations of the parameters of bodies and rotors.
         joints: number of joints.
     """
 
@@ -36,7 +36,7 @@ class Layout:
 
     @property
     def inertial(self) -> int:
-        """Number of parameters of bodies and rotors."""
+        """Number of parameters of bodies and rotors, which come first."""
         return int(self.base.combination.shape[1])
 
     @property
@@ -50,22 +50,22 @@ class Layout:
         return self.inertial + len(FRICTION) * self.joints
 
     def friction(self, joint: int) -> slice:
-        """The unknowns of a joint's friction."""
+        """Positions of the friction coefficients of a joint."""
         first = self.inertial + len(FRICTION) * joint
         return slice(first, first + len(FRICTION))
 
     def friction_of(self, x: Array) -> Array:
-        """(joints, 5) of the unknowns."""
+        """(joints, 5) friction coefficients of a vector of unknowns."""
         return x[self.inertial :].reshape(self.joints, len(FRICTION))
 
 
 def grams(equations: Equations, weights: Array, blocks: NDArray[np.bool_]) -> Array:
-    """(nv, c, c) products of all columns, the effort's included, over some blocks.
+    """(nv, c, c) weighted Gram matrices of all columns, including the effort, over some blocks.
 
     Args:
-        equations: rows.
-        weights: (nv, blocks) of the square of each row.
-        blocks: (blocks) which are summed.
+        equations: the equations.
+        weights: (nv, blocks) weights of squared rows.
+        blocks: (blocks) which blocks are summed.
     """
     chosen = blocks[equations.block]
     rows = equations.rows[:, chosen]
@@ -76,12 +76,13 @@ def grams(equations: Equations, weights: Array, blocks: NDArray[np.bool_]) -> Ar
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Products of all columns over some blocks, whatever the shape of friction is.
+    """Gram matrices over some blocks, from which the normal equations of any friction shape follow.
 
     Attributes:
-        layout: of the unknowns.
-        gram: (nv, c, c) as of ``grams``.
-        H: (inertial, inertial), g: (inertial): of bodies and rotors, all joints together.
+        layout: layout of the unknowns.
+        gram: (nv, c, c) Gram matrices, from ``grams``.
+        H: (inertial, inertial) matrix of bodies and rotors, summed over joints.
+        g: (inertial) right side of bodies and rotors.
     """
 
     layout: Layout
@@ -91,13 +92,13 @@ class Sums:
 
     @classmethod
     def of(cls, layout: Layout, gram: Array) -> Sums:
-        """Those of products."""
+        """Sums of Gram matrices (nv, c, c)."""
         b, K = len(layout.base), layout.base.combination
         H = K.T @ gram[:, :b, :b].sum(axis=0) @ K
         return cls(layout, gram, H, K.T @ gram[:, :b, -1].sum(axis=0))
 
     def assembled(self, shape: FrictionShape) -> tuple[Array, Array, float]:
-        """H, g, c of x^T H x / 2 - g^T x + c, half the weighted squares of all rows."""
+        """H, g, c of x^T H x / 2 - g^T x + c, half the weighted squared residuals of all rows."""
         layout, gram = self.layout, self.gram
         b, K = len(layout.base), layout.base.combination
         H, g = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
@@ -116,7 +117,7 @@ class Sums:
 
 
 def predictions(layout: Layout, rows: Array, x: Array, shape: FrictionShape) -> Array:
-    """(nv, r) efforts that unknowns give for rows (nv, r, b + k + ...)."""
+    """(nv, r) modelled efforts of rows (nv, r, b + k + ...)."""
     b = len(layout.base)
     T = shape.unknowns()
     friction = layout.friction_of(x)[:, : T.shape[1]] @ T.T

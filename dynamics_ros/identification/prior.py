@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a robot without a recording."""
+"""Prior of the unknowns of an identification, from the description."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from .normal_equations import Layout
 Array = NDArray[np.float64]
 
 FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.1, 0.1
-"""Prior of friction and of offsets: deviation over the RMS of the effort; rad/s or m/s at which
-viscous friction reaches it."""
+"""Prior deviations of friction and of offsets, over the RMS effort; speed at which viscous friction
+reaches the same deviation [rad/s or m/s]."""
 
 LOAD_REACH = 0.3
-"""Prior deviation of what friction grows by with the load; gears of robots have up to about 0.2."""
+"""Prior deviation of the load coefficient of friction; gears of robots have up to about 0.2."""
 
 ROTOR_REACH = 0.1
-"""Prior of a rotor inertia: of the largest inertia that a joint carries, where its own is less."""
+"""Least prior deviation of a rotor inertia, over the largest inertia that any joint carries."""
 
 HELD = 1e20
-"""Weight of the divergence of bodies that are as described, over that of others."""
+"""Factor on the divergence weight of bodies that are fixed to the description."""
 
 NEVER = 1e-6
-"""Prior deviation of the friction of a joint that does not move, over the RMS of the effort."""
+"""Prior deviation of the friction of a joint that does not move, over the RMS effort."""
 
 
 UNMEASURED, UNMEASURED_WITHOUT_LIMIT = 0.05, 2.5
-"""Largest dry friction of a joint that nobody has seen moving: share of its effort limit; Nm or N
-where it has none."""
+"""Largest dry friction of a joint without recorded motion: fraction of its effort limit, or Nm or N
+without a limit."""
 
 
 def unmeasured_friction(robot: Robot, described: Array) -> Array:
-    """(nv) largest dry friction that a joint may have whose motion was not recorded [Nm or N].
+    """(nv) largest dry friction of joints without recorded motion [Nm or N].
 
     Args:
-        robot: whose joints.
-        described: (nv) dry friction that is known of them, which may be 0 as nobody wrote it down.
+        robot: the robot.
+        described: (nv) described dry friction; 0 if the description contains none [Nm or N].
     """
     usual = by_effort_limit(robot, UNMEASURED, UNMEASURED_WITHOUT_LIMIT)
     return np.asarray(np.maximum(usual, described))
@@ -53,13 +53,13 @@ def unmeasured_friction(robot: Robot, described: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known without a recording.
+    """Gaussian prior of friction, and quadratic expansion of the divergence of bodies and rotors.
 
     Attributes:
-        mean: (n) unknowns of the description.
-        precision: (n, n) of friction; zero for what belongs to bodies and rotors.
-        divergence: (n, n) second derivative of the divergence and of its like for rotors.
-        bodies: (bodies, 10) of the description, made possible.
+        mean: (n) unknowns according to the description.
+        precision: (n, n) inverse covariance of friction; zero for bodies and rotors.
+        divergence: (n, n) Hessian of the divergence of bodies, and of a quadratic prior of rotors.
+        bodies: (bodies, 10) described inertial parameters, made physically consistent.
     """
 
     mean: Array
@@ -77,15 +77,15 @@ class Prior:
         held: bool = False,
         rotors: Array | None = None,
     ) -> Prior:
-        """That of a description.
+        """Prior of a description.
 
         Args:
-            robot, layout: whose.
-            sizes: (nv) of the efforts [Nm or N].
-            moving: (nv) which joints move.
-            held: whether bodies are exactly as described.
-            rotors: (nv) rotor inertias that are told to be there, where they are large
-                [kg m^2 or kg]; None: nothing is known of them.
+            robot, layout: the described robot, and the layout of its unknowns.
+            sizes: (nv) RMS efforts [Nm or N].
+            moving: (nv) whether joints move.
+            held: whether bodies are fixed to the description.
+            rotors: (nv) estimates of large rotor inertias, which widen their prior [kg m^2 or kg];
+                None: no estimates.
         """
         bodies = pseudo_inertia.described(robot)
         mean, n = np.zeros(layout.count), layout.count
@@ -98,7 +98,7 @@ class Prior:
         postures = np.array([robot.random_configuration(rng) for _ in range(20)])
         carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
         of_rotors = np.arange(layout.bodies, layout.inertial)
-        # A small motor behind a large gear has more than the hand that it turns.
+        # The rotor of a small motor with a large gear ratio can exceed the inertia of the hand.
         reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
         if rotors is not None:
             reach = np.maximum(reach, rotors)

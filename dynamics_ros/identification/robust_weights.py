@@ -1,11 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How much each second of each joint counts: iteratively reweighted least squares.
+"""Weights of joints and one-second blocks: iteratively reweighted least squares.
 
-Each joint counts by its residual, and a second of a joint that is explained much worse than the
-others, such as a push, counts less. Joints that stand still are held by dry friction of any size up
-to that in motion, the same for a while: all rows of a block then say as much as one number with the
-deviation of an even distribution.
+Rows are weighted by the residual of their joint, and blocks of a joint with much larger residuals
+than the others, such as during a push, are weighted less. A joint at rest is held by static
+friction,
+which is unknown but constant for a while, and at most its dry friction in motion. All rows of such
+a
+block together have the weight of one measurement with the variance of a uniform distribution.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ Array = NDArray[np.float64]
 ROUNDS = 4
 
 ROBUST = 2.5
-"""Residuals of a block, over those of its joint, from which on it counts less."""
+"""Ratio of the residual of a block to that of its joint from which the weight decreases."""
 
 UNEXPLAINED = 5.0
-"""The same, from which on it is told of."""
+"""Ratio of the residual of a block to that of its joint from which the block is reported."""
 
 FEW = 4
-"""Rows that the residual of a block is the mean of at least: one row alone is no push."""
+"""Least number of rows for the mean square of a block: a single row is no push."""
 
 
 def reweighted(
@@ -41,7 +43,7 @@ def reweighted(
     weights: Array,
     standing: NDArray[np.bool_],
 ) -> tuple[Array, Array, Array]:
-    """Deviation of each joint, weight of each block, and how far each block is off."""
+    """Standard deviations of joints, weights of blocks, and normalised residuals of blocks."""
     counts = equations.counts
     for _ in range(ROUNDS):
         H, g, _ = normal_system(layout, equations, sigma, weights, shape)
@@ -56,7 +58,7 @@ def reweighted(
         kept = (told * counts).sum(axis=1)
         freedom = np.maximum(kept - spent, 0.1 * kept)
         sigma = np.sqrt((told * squares).sum(axis=1) / freedom)
-        # What is explained perfectly may not get all the weight.
+        # Limit the weight of a joint without residual.
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
         holds = dry_friction(layout, x, shape)[:, np.newaxis] * standing
         deviation = np.hypot(sigma[:, np.newaxis], holds)
@@ -67,7 +69,7 @@ def reweighted(
 
 
 def ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
-    """Least squares with the prior, its divergence replaced by the parabola that touches it."""
+    """Least-squares solution with the prior, with the quadratic expansion of its divergence."""
     total = prior.precision + weight * prior.divergence
     A = H + total
     scale = 1.0 / np.sqrt(np.diag(A))
@@ -79,18 +81,18 @@ def ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
 def normal_system(
     layout: Layout, equations: Equations, sigma: Array, weights: Array, shape: FrictionShape
 ) -> tuple[Array, Array, float]:
-    """Normal equations H x = g of all rows by their weights, and the weighted efforts squared."""
+    """Weighted normal equations H x = g of all rows, and half the weighted squares of efforts."""
     everything = np.ones(len(equations.begins), dtype=bool)
     gram = grams(equations, weights / sigma[:, np.newaxis] ** 2, everything)
     return Sums.of(layout, gram).assembled(shape)
 
 
 def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(nv, blocks) which hold joints by dry friction that is known from their motion.
+    """(nv, blocks) whether a joint is at rest in a block and its dry friction is known from motion.
 
     Args:
-        equations: rows.
-        moving: (nv) which joints move at all; of the others nothing is known of friction.
+        equations: the equations.
+        moving: (nv) whether a joint moves in any of the recordings.
     """
     enough = equations.counts[:, ~equations.standing].sum(axis=1) >= LEAST
     found: NDArray[np.bool_] = equations.standing & (moving & enough)[:, np.newaxis]
@@ -98,18 +100,18 @@ def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[
 
 
 def dry_friction(layout: Layout, x: Array, shape: FrictionShape) -> Array:
-    """(nv) the largest that may hold a joint [Nm or N]."""
+    """(nv) largest static friction of each joint [Nm or N]."""
     _, _, dry, rest, of_load = layout.friction_of(x).T
     found: Array = np.maximum(np.maximum(dry, rest) if shape.stribeck_velocity else dry, 0.0)
     return found + np.maximum(of_load, 0.0) * shape.loads if shape.loads else found
 
 
 def share_at_rest(holds: Array, counts: NDArray[np.int64]) -> Array:
-    """How much a row counts of a block in which friction is the same unknown number.
+    """Weight of a row of a block in which static friction is one unknown constant.
 
     Args:
-        holds: the largest friction, over the deviation of a row; 0 where joints move.
-        counts: rows of the block.
+        holds: largest static friction over the standard deviation of a row; 0 for moving joints.
+        counts: number of rows of the block.
     """
     found: Array = 1.0 / (1.0 + counts * holds**2 / 3.0)
     return found

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""inspect: shows what a robot description says, what is odd about it, and how fast it computes."""
+"""inspect: prints a robot description, its likely errors, and computation times."""
 
 from __future__ import annotations
 
@@ -49,18 +49,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='inspect', description=__doc__)
-    parser.add_argument('robot', metavar='FILE', help='URDF, or xacro')
+    parser.add_argument('robot', metavar='FILE', help='URDF or xacro file')
     parser.add_argument(
         '--xacro', action='append', default=[], metavar='NAME:=VALUE',
-        help='argument of a xacro file; may be given again',
+        help='argument of a xacro file; repeatable',
     )  # fmt: skip
-    parser.add_argument('--root-joint', default='fixed', choices=ROOT_JOINTS)
-    parser.add_argument('--frame', help='of pose, Jacobian and inverse kinematics; by default *')
     parser.add_argument(
-        '--no-speed', action='store_true', help='compile and measure nothing: at once'
+        '--root-joint',
+        default='fixed',
+        choices=ROOT_JOINTS,
+        help='joint between world and root link (default: %(default)s)',
     )
-    parser.add_argument('--show', action='store_true', help='open the robot in a browser page')
-    parser.add_argument('--port', type=int, default=PORT, help='of that page')
+    parser.add_argument(
+        '--frame',
+        help='frame for pose, Jacobian and inverse kinematics (default: the tool frame, marked *)',
+    )
+    parser.add_argument('--no-speed', action='store_true', help='skip compilation and measurements')
+    parser.add_argument('--show', action='store_true', help='show the robot on a local web page')
+    parser.add_argument(
+        '--port', type=int, default=PORT, help='port of that page (default: %(default)s)'
+    )
     return parser
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the estimators of contact_node on a recording; writes a rosbag2 with results, and a plot."""
+"""estimate_bag: runs the estimators of contact_node over a bag; writes a rosbag2 and a plot."""
 
 from __future__ import annotations
 
@@ -89,28 +89,32 @@ def estimate(options: argparse.Namespace) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='estimate_bag', description=__doc__)
-    parser.add_argument('bag', type=Path, help='folder of a rosbag2, .mcap file, or ROS 1 .bag')
+    parser.add_argument('bag', type=Path, help='rosbag2 folder, .mcap file, or ROS 1 .bag')
     parser.add_argument(
         '--robot',
         metavar='FILE',
-        help='URDF or xacro file; default: the recorded robot_description',
+        help='URDF or xacro file (default: the recorded robot_description)',
     )
-    parser.add_argument('--output', type=Path, required=True, help='folder of the new rosbag2')
+    parser.add_argument(
+        '--output', type=Path, required=True, help='folder of the new rosbag2; must not exist'
+    )
     parser.add_argument(
         '--parameters',
         type=Path,
         metavar='YAML',
-        help='parameters of contact_node, as for --params-file',
+        help='parameter file of contact_node, as for --params-file (default: its defaults)',
     )
-    parser.add_argument('--topic', help='topic of the joint states, if there are several')
-    parser.add_argument('--odometry', metavar='TOPIC', help='odometry of a moving base')
+    parser.add_argument('--topic', help='topic of the joint states (default: the only one)')
     parser.add_argument(
-        '--payload', metavar='TOPIC', help='topic of the payload, if there are several'
+        '--odometry', metavar='TOPIC', help='topic of the odometry of a moving base'
+    )
+    parser.add_argument(
+        '--payload', metavar='TOPIC', help='topic of the payload (default: the only one)'
     )
     parser.add_argument(
         '--storage',
         choices=('mcap', 'sqlite3'),
-        help='storage format; default: that of the recording',
+        help='storage format of the new rosbag2 (default: that of the recording)',
     )
     return parser
 

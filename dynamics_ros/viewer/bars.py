@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torques of joints as bars beside their limits, as HTML of a page."""
+"""Joint torques as HTML bars relative to their limits."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-GRAVITY_COLOR, EXTERNAL_COLOR, OVER_COLOR = '#3b82c4', '#e08a1e', '#d03a3a'
+GRAVITY_COLOR, EXTERNAL_COLOR, EXCEEDED_COLOR = '#3b82c4', '#e08a1e', '#d03a3a'
 
 
 class Bar(NamedTuple):
-    """A torque of a joint and the magnitude that it is to stay below [Nm, N if prismatic]."""
+    """Torque of a joint, and the limit of its magnitude [Nm, N if prismatic]."""
 
     value: float
     limit: float
 
 
 def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[str, Bar]) -> str:
-    """A table of the joints, in which each bar ends at its limit.
+    """HTML table of joint torques, in which the length of a bar is the torque over its limit.
 
     Args:
-        joints: names, in the order of the lines.
-        gravity: what holds each joint at rest, beside its effort limit.
-        external: what the environment exerts, beside the threshold of a contact.
+        joints: joint names, in the order of the rows.
+        gravity: gravity torque of each joint, with its effort limit.
+        external: external torque of each joint, with its contact threshold.
     """
     lines = [
         f'<tr><td style="padding-right:6px;overflow:hidden;text-overflow:ellipsis;max-width:7.5em">'
@@ -45,7 +45,7 @@ def _cell(bar: Bar | None, color: str) -> str:
         return '<td>-</td>'
     limited = math.isfinite(bar.limit) and bar.limit > 0.0
     share = min(abs(bar.value) / bar.limit, 1.0) if limited else 0.0
-    color = OVER_COLOR if limited and abs(bar.value) > bar.limit else color
+    color = EXCEEDED_COLOR if limited and abs(bar.value) > bar.limit else color
     side = 'left' if bar.value >= 0.0 else 'right'
     text = f'{round(bar.value, 3) + 0.0:.3g}' + (f' / {bar.limit:.3g}' if limited else '')
     return (

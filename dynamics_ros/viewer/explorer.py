@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a person does with a robot on the page: pose it, look at frames, drag a target, see torques.
+"""Controls of the page for a robot: joint sliders, frames, a draggable IK target, joint torques.
 
-Knows nothing of ROS. All methods are called from one thread, as those of ``Scene.answer`` are.
+Independent of ROS. Call all methods from one thread, the one that calls ``Scene.answer``.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from .posed import PosedRobot, Slider
 from .scene import Array, Pose, Scene
 
 TEXT_PERIOD = 0.2
-"""s between two changes of texts, bars and sliders; links move with every picture."""
+"""Time between two updates of texts, bars and sliders [s]; links move with every picture."""
 
 SEARCH_TIME = 0.1
-"""s for the solutions of a target; pictures wait for them."""
+"""Timeout of the search for the solutions of a target [s]; pictures wait for it."""
 
-MOST_SOLUTIONS = 8
+MAX_SOLUTIONS = 8
 
 NO_SOLUTION = 'none'
 
 
 class Explorer:
-    """The robot with its controls; there may be no robot yet.
+    """The displayed robot with its controls; there may be no robot yet.
 
     Attributes:
-        posed: the robot as it is drawn, or None.
-        tabs: of the page; others may add their own.
-        frame: the one that is chosen; '' without a robot.
+        posed: the displayed robot, or None.
+        tabs: tab group of the page; other classes may add their own tabs.
+        frame: name of the selected frame; '' without a robot.
     """
 
     def __init__(self, scene: Scene) -> None:
-        """Make the controls that need no robot."""
+        """Create the controls that need no robot."""
         self._scene = scene
         self.posed: PosedRobot | None = None
         gui = scene.gui
@@ -58,10 +58,10 @@ class Explorer:
         self._reach_tab = self.tabs.add_tab('Reach')
         look.on_click(lambda _: scene.later(self._look_at))
         dark.on_update(lambda _: scene.later(lambda: scene.set_dark(dark.value)))
-        self._made: list[Any] = []
+        self._robot_controls: list[Any] = []
         self._ranges: Sequence[Slider] = ()
         self._sliders: dict[str, Any] = {}
-        self._live = self._moved = False
+        self._live = self._pose_changed = False
         self.frame = ''
         self._pose_text: Any = None
         self._bars: Any = None
@@ -71,53 +71,53 @@ class Explorer:
         self._reach_text: Any = None
         self._choice: Any = None
         self._solutions: Sequence[InverseKinematicsResult] = ()
-        self._due = 0.0
+        self._next_update = 0.0
 
     def say(self, markdown: str) -> None:
-        """Show lines above all else."""
+        """Show lines of Markdown above all controls."""
         if self._text.content != markdown:
             self._text.content = markdown
 
     def show(self, robot: Robot, visuals: Sequence[Visual], tool: str) -> None:
-        """Show another robot.
+        """Display another robot in place of the current one.
 
         Args:
-            robot: it.
-            visuals: its shapes.
-            tool: the frame that is shown at first, and dragged.
+            robot: the robot.
+            visuals: its visual shapes.
+            tool: name of the frame that is selected at first.
         """
-        for handle in self._made:
+        for handle in self._robot_controls:
             handle.remove()
-        self._scene.show_target(None, 0.0, self._aim)
+        self._scene.show_target(None, 0.0, self._solve_for)
         self._target, self._solutions = None, ()
         self._gravity, self._external = None, {}
         self.posed = PosedRobot(self._scene, robot, visuals, self._choose_frame)
-        self._made = [*self._frame_controls(robot, tool), *self._reach_controls()]
+        self._robot_controls = [*self._frame_controls(robot, tool), *self._reach_controls()]
         self._ranges = self.posed.sliders()
         with self._joints_tab:
             self._sliders = {one.joint: self._slider(one) for one in self._ranges}
-        self._made += self._sliders.values()
+        self._robot_controls += self._sliders.values()
         self._choose_frame(tool)
         self.posed.move({one.joint: one.inside(0.0) for one in self._ranges})
         self.posed.look_at()
-        self._due = 0.0
+        self._next_update = 0.0
 
     def follow(self, positions: Mapping[str, float], stamp: float) -> None:
-        """Show it as a joint state has it; sliders only show from then on.
+        """Show the robot at the positions of a joint state, and disable the sliders.
 
         Args:
             positions: joint name to position [rad or m].
-            stamp: of them [s].
+            stamp: stamp of the positions [s].
         """
         if self.posed is not None:
             self.posed.take(positions, stamp)
-            self._moved = True
+            self._pose_changed = True
             if not self._live:
                 self._set_live(live=True)
                 self.posed.look_at()
 
     def pose(self, q: Array) -> None:
-        """Show it and its sliders in a configuration (nq), where no joint state tells another."""
+        """Show the robot and its sliders in a configuration (nq), if no joint states arrive."""
         posed = self.posed
         if posed is None or self._live:
             return
@@ -126,10 +126,10 @@ class Explorer:
         for one in self._ranges:
             position = float(q[posed.robot.joint_q_indices[one.joint]])
             self._sliders[one.joint].value = one.inside(position)
-        self._due = 0.0
+        self._next_update = 0.0
 
     def release(self) -> None:
-        """Nobody tells where the robot is: sliders move it."""
+        """Enable the sliders, because joint states no longer arrive."""
         if self._live:
             self._set_live(live=False)
 
@@ -141,31 +141,31 @@ class Explorer:
     def set_torques(
         self, gravity: Mapping[str, float] | None, external: Mapping[str, Bar] | None
     ) -> None:
-        """Show torques of joints; None leaves what was told before.
+        """Set the displayed joint torques; None keeps the previous ones.
 
         Args:
-            gravity: what holds each at rest [Nm, N if prismatic]; as long as nobody tells it is
-                that of the description.
-            external: of the environment, beside their thresholds.
+            gravity: gravity torque of each joint [Nm, N if prismatic]; until the first call with
+                torques, those of the description are shown.
+            external: external torques, with their contact thresholds.
         """
         if gravity is not None and self.posed is not None:
-            self._gravity = self._beside_limits(self.posed.robot, gravity)
+            self._gravity = self._with_effort_limits(self.posed.robot, gravity)
         if external is not None:
             self._external = dict(external)
 
     def update(self) -> None:
-        """Do what people have asked for, and bring texts, bars and sliders up to date."""
+        """Handle the input of the page, and update texts, bars and sliders."""
         self._scene.answer()
-        if self.posed is not None and self._moved:
-            self._moved = False
+        if self.posed is not None and self._pose_changed:
+            self._pose_changed = False
             self.posed.place()
         now = time.monotonic()
-        if self.posed is None or now < self._due:
+        if self.posed is None or now < self._next_update:
             return
-        self._due = now + TEXT_PERIOD
+        self._next_update = now + TEXT_PERIOD
         posed = self.posed
         self._pose_text.content = self._pose(posed)
-        gravity = self._gravity or self._own_gravity(posed)
+        gravity = self._gravity or self._described_gravity(posed)
         shown = bars(list(posed.robot.joint_v_indices), gravity, self._external)
         if self._bars.content != shown:
             self._bars.content = shown
@@ -193,7 +193,7 @@ class Explorer:
         )  # fmt: skip
 
         def moved(event: Any) -> None:
-            if event.client is not None:  # a person, not a joint state
+            if event.client is not None:  # input of a person, not an update by a joint state
                 self._scene.later(lambda: self._pose_by_hand({of.joint: float(slider.value)}))
 
         slider.on_update(moved)
@@ -208,7 +208,7 @@ class Explorer:
         if self._chosen.value != frame:
             self._chosen.value = frame
         self._scene.show_axes(frame)
-        self._due = 0.0
+        self._next_update = 0.0
 
     def _look_at(self) -> None:
         if self.posed is not None:
@@ -222,12 +222,12 @@ class Explorer:
         turned = ', '.join(f'{value:.4f}' for value in pose_numbers(X)[3:])
         return f'in `{posed.robot.root_frame}`: x y z **{place}** m\n\nquaternion x y z w {turned}'
 
-    def _own_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
+    def _described_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
         torques = posed.robot.gravity(posed.q)
         indices = posed.robot.joint_v_indices
-        return self._beside_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
+        return self._with_effort_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
 
-    def _beside_limits(self, robot: Robot, torques: Mapping[str, float]) -> dict[str, Bar]:
+    def _with_effort_limits(self, robot: Robot, torques: Mapping[str, float]) -> dict[str, Bar]:
         joints = {joint.name: joint for joint in robot.model.actuated}
         return {
             name: Bar(float(value), float(joints[name].limits.effort))
@@ -243,46 +243,46 @@ class Explorer:
             wanted = gui.add_checkbox('target to drag', initial_value=False)
             self._reach_text = gui.add_markdown('Its frame is the one chosen under Robot.')
             self._choice = gui.add_dropdown('solution', (NO_SOLUTION,))
-        wanted.on_update(lambda _: self._scene.later(lambda: self._want(wanted.value)))
+        wanted.on_update(lambda _: self._scene.later(lambda: self._toggle_target(wanted.value)))
 
         def chosen(event: Any) -> None:
             if event.client is not None:
-                self._scene.later(lambda: self._take(event.target.value))
+                self._scene.later(lambda: self._apply_solution(event.target.value))
 
         self._choice.on_update(chosen)
 
         return [wanted, self._reach_text, self._choice]
 
-    def _want(self, wanted: bool) -> None:
-        """Show the target where the chosen frame is, or take it away."""
+    def _toggle_target(self, wanted: bool) -> None:
+        """Show the draggable target at the selected frame, or remove it."""
         posed = self.posed
         if posed is None:
             return
         if not wanted:
-            self._scene.show_target(None, 0.0, self._aim)
+            self._scene.show_target(None, 0.0, self._solve_for)
             self._scene.show_ghosts([])
             return
         pose = posed.poses_at(posed.q)[self.frame]
-        self._scene.show_target(pose, 0.25, self._aim)
-        self._aim(pose)
+        self._scene.show_target(pose, 0.25, self._solve_for)
+        self._solve_for(pose)
 
-    def _aim(self, pose: Pose) -> None:
-        """Show all solutions that bring the chosen frame to a pose."""
+    def _solve_for(self, pose: Pose) -> None:
+        """Show all solutions that bring the selected frame to a pose."""
         posed = self.posed
         if posed is None:
             return
         try:
             self._solutions = posed.robot.all_inverse_kinematics(
-                _matrix(pose),
+                _pose_matrix(pose),
                 self.frame,
                 posed.q,
                 timeout=SEARCH_TIME,
-                max_solutions=MOST_SOLUTIONS,
+                max_solutions=MAX_SOLUTIONS,
             )
             told = f'**{len(self._solutions)} solutions** for `{self.frame}`'
             if not self._solutions:
                 best = posed.robot.inverse_kinematics(
-                    _matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
+                    _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
                 )
                 told = (
                     f'**no solution** for `{self.frame}`: {best.reason}, '
@@ -291,13 +291,13 @@ class Explorer:
         except DynamicsRosError as error:
             self._solutions, told = (), f'**no solution**: {error}'
         self._reach_text.content = told
-        self._choice.options = tuple(map(_told, range(len(self._solutions)), self._solutions)) or (
-            NO_SOLUTION,
-        )
+        self._choice.options = tuple(
+            map(_solution_text, range(len(self._solutions)), self._solutions)
+        ) or (NO_SOLUTION,)
         self._scene.show_ghosts([posed.poses_at(one.q) for one in self._solutions])
 
-    def _take(self, told: str) -> None:
-        """Pose the robot as a solution has it, where no joint state does."""
+    def _apply_solution(self, told: str) -> None:
+        """Pose the robot as in the selected solution, if no joint states arrive."""
         number = told.partition(':')[0]
         if not number.isdecimal() or self.posed is None or self._live:
             return
@@ -309,15 +309,15 @@ class Explorer:
                 self._sliders[name].value = position
 
 
-def _told(index: int, solution: InverseKinematicsResult) -> str:
+def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
     return (
         f'{index + 1}: {solution.limit_margin:.2f} to a limit, '
         f'manipulability {solution.manipulability:.3f}'
     )
 
 
-def _matrix(pose: Pose) -> Array:
-    """(4, 4)."""
+def _pose_matrix(pose: Pose) -> Array:
+    """Homogeneous matrix (4, 4) of a pose."""
     (w, x, y, z), X = pose[1], np.eye(4)
     X[:3, :3] = quaternion_to_matrix((x, y, z, w)).array()
     X[:3, 3] = pose[0]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the nodes say of forces, on the page: contact point, wrenches, plots."""
+"""Outputs of contact_node on the page: contact point, wrenches, plots of force and torques."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POINT_DIAMETER = 0.025
 CONTACT_POINT = 'contact point'
 
 DEVIATIONS = 2.0
-"""Standard deviations from the centre of the ellipsoid to its surface."""
+"""Semi-axes of the uncertainty ellipsoid, in standard deviations."""
 
 PLOT_SECONDS, PLOT_PERIOD = 20.0, 0.25
 COLORS = ('#d03a3a', '#2e9e4f', '#3b82c4', '#e08a1e', '#8b5cc7', '#17a2a2', '#c74d8f', '#7a7a7a')
@@ -41,20 +41,20 @@ DRAWN_TORQUES = len(COLORS)
 
 
 class Forces:
-    """Draws the newest of what contact_node says.
+    """Draws the latest contact state and wrench estimates of contact_node.
 
     Attributes:
-        contact: the newest contact state, or None.
+        contact: the latest valid contact state, or None.
     """
 
     def __init__(self, scene: Scene, tabs: Any, force_scale: float, frame_prefix: str) -> None:
         """Add a tab with plots.
 
         Args:
-            scene: where.
-            tabs: of the page.
+            scene: the scene to draw in.
+            tabs: tab group of the page.
             force_scale: length of arrows per force [m/N].
-            frame_prefix: before the names of frames in messages.
+            frame_prefix: prefix of frame names in messages.
         """
         self._scene, self._tabs, self._scale = scene, tabs, force_scale
         self._prefix = frame_prefix
@@ -62,26 +62,26 @@ class Forces:
         self._wrenches: dict[str, ExternalWrench] = {}
         self._forces: deque[tuple[float, ...]] = deque()
         self._torques: deque[tuple[float, ...]] = deque()
-        self._began = time.monotonic()
-        self._due = 0.0
+        self._start_time = time.monotonic()
+        self._next_plot = 0.0
         self._plots: dict[str, tuple[tuple[str, ...], Any]] = {}
         with tabs.add_tab('Plots') as self._tab:
             scene.gui.add_markdown('Force at the first contact frame and external torques.')
 
     def keep_wrench(self, message: ExternalWrench) -> None:
-        """Draw it at the next picture, unless it is no numbers."""
+        """Store an estimate for the next picture if its force and reference point are finite."""
         if is_finite(message.wrench.force) and is_finite(message.reference_point):
             self._wrenches[message.frame] = message
 
     def keep_contact(self, message: ContactState) -> None:
-        """Draw it at the next picture, unless lists do not fit each other or its point is none."""
+        """Store a contact state for the next picture, unless its lists or its point are invalid."""
         numbers = len(message.external_torques), len(message.contact_thresholds)
         fits = numbers == (len(message.joint_names),) * 2
         if fits and (is_finite(message.point) or not message.point_known):
             self.contact = message
 
     def summary(self) -> str:
-        """The contact in a line; '' as long as nobody tells."""
+        """Contact state in one line of Markdown; '' before the first message."""
         contact = self.contact
         if contact is None:
             return ''
@@ -90,7 +90,7 @@ class Forces:
         return f'**{STATES.get(contact.state, "")}**{where}{latched}'
 
     def draw(self, posed: PosedRobot, explorer: Explorer) -> None:
-        """Bring picture, bars and plots up to date."""
+        """Update the drawn contact, the torque bars and the plots."""
         contact = self.contact
         if contact is not None:
             self._draw_point(posed, contact)
@@ -110,7 +110,7 @@ class Forces:
             self._scene.remove(CONTACT_POINT)
 
     def _draw_uncertainty(self, posed: PosedRobot, frame: str, message: ExternalWrench) -> None:
-        """An ellipsoid at the end of the arrow of force; none of a degraded estimate."""
+        """Draw the uncertainty ellipsoid of a force at the arrow tip; not if degraded."""
         name = f'uncertainty of {frame}'
         axes = message.header.frame_id.removeprefix(self._prefix)
         pose = posed.frame_pose(axes)
@@ -140,10 +140,10 @@ class Forces:
 
     def _plot(self) -> None:
         now = time.monotonic()
-        if now < self._due:
+        if now < self._next_plot:
             return
-        self._due = now + PLOT_PERIOD
-        at = now - self._began
+        self._next_plot = now + PLOT_PERIOD
+        at = now - self._start_time
         if self._wrenches:
             force = next(iter(self._wrenches.values())).wrench.force
             self._add(self._forces, (at, force.x, force.y, force.z))
@@ -155,7 +155,7 @@ class Forces:
 
     @staticmethod
     def _add(kept: deque[tuple[float, ...]], row: tuple[float, ...]) -> None:
-        if kept and len(kept[0]) != len(row):  # another robot
+        if kept and len(kept[0]) != len(row):  # the robot has changed
             kept.clear()
         kept.append(row)
         while kept[0][0] < row[0] - PLOT_SECONDS:
@@ -185,5 +185,5 @@ class Forces:
 
 
 def is_finite(message: Vector3 | Point) -> bool:
-    """Whether a vector or a point can be drawn."""
+    """Whether all coordinates of a vector or point are finite."""
     return bool(np.isfinite((message.x, message.y, message.z)).all())

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Draws visualization_msgs/Marker in the frames of a robot."""
+"""Draws visualization_msgs/Marker messages in the frames of a robot."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from .scene import Array, Color, Scene
 
 
 class MarkerDrawing:
-    """Draws the newest marker of each name, in step with the robot.
+    """Draws the latest marker of each name in the frames of the robot.
 
-    A marker in the root frame is carried on by the frame that it lay at when it was stamped, so
-    that an arrow stays on a moving tool until the next one comes.
+    A marker in the root frame moves along with the frame that was nearest to it at its stamp, so an
+    arrow stays at a moving tool until the next message.
     """
 
     def __init__(self, scene: Scene, frame_prefix: str, log: RcutilsLogger) -> None:
-        """Draw nothing yet.
+        """Create a drawing without markers.
 
         Args:
-            scene: where.
-            frame_prefix: before the names of frames in markers.
-            log: where markers are named that cannot be drawn.
+            scene: the scene to draw in.
+            frame_prefix: prefix of frame names in markers.
+            log: logger for markers that cannot be drawn.
         """
         self._scene, self._frame_prefix, self._log = scene, frame_prefix, log
-        self._refused: set[str] = set()
+        self._rejected: set[str] = set()
         self._drawn: set[str] = set()
-        self._waiting: dict[str, Marker] = {}
+        self._pending: dict[str, Marker] = {}
 
     def keep(self, topic: str, message: MarkerArray) -> None:
-        """Draw these at the next picture."""
+        """Store the markers of a message for the next picture."""
         for marker in message.markers:
             space = f'{topic}/{marker.ns}/'
             if marker.action == Marker.DELETEALL:
                 gone = space if marker.ns else f'{topic}/'
-                for name in self._drawn | set(self._waiting):
+                for name in self._drawn | set(self._pending):
                     if name.startswith(gone):
-                        self._waiting[name] = marker
+                        self._pending[name] = marker
             else:
-                self._waiting[f'{space}{marker.id}'] = marker
+                self._pending[f'{space}{marker.id}'] = marker
 
     def draw(self, posed: PosedRobot | None) -> None:
-        """Draw what has come since the last picture."""
-        waiting, self._waiting = self._waiting, {}
+        """Draw the markers that have arrived since the last call."""
+        waiting, self._pending = self._pending, {}
         for name, marker in waiting.items():
             try:
                 self._draw(name, marker, posed)
             except DynamicsRosError as error:
-                self._refuse(name, error)
+                self._reject(name, error)
 
-    def _refuse(self, name: str, error: DynamicsRosError) -> None:
-        """Leave a marker out; said once, as markers come again and again."""
+    def _reject(self, name: str, error: DynamicsRosError) -> None:
+        """Remove an invalid marker, and log this once per name, because markers are repeated."""
         self._scene.remove(name)
-        if name not in self._refused:
-            self._refused.add(name)
+        if name not in self._rejected:
+            self._rejected.add(name)
             self._log.warning(f'not shown: marker {name}: {error}')
 
     def _draw(self, name: str, marker: Marker, posed: PosedRobot | None) -> None:

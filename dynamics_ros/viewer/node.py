@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynamics_ros_viewer: a page on localhost with the robot and the markers of the nodes."""
+"""dynamics_ros_viewer: serves a web page with the robot and the outputs of the nodes."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ LEVELS = {
 }
 
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
-LOOK_PERIOD = 1.0
-"""s between two looks for estimates."""
+SEARCH_PERIOD = 1.0
+"""Time between two searches for topics of wrench estimates [s]."""
 
 SILENT_SECONDS = 2.0
-"""Without joint states for so long, the sliders move the robot."""
+"""Time without joint states after which the sliders move the robot [s]."""
 
 
 @dataclass(frozen=True)
 class ViewerParameters:
-    """Parameters of the viewer; all are fixed at start."""
+    """Parameters of the viewer; all are read-only after the start."""
 
     host: str = parameter(
         '127.0.0.1',
@@ -111,13 +111,13 @@ class ViewerParameters:
 
 
 class Viewer:
-    """Shows what the topics say, at a rate of its own: the newest message of each counts."""
+    """Shows the latest message of each topic on the page, at its own rate."""
 
     def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
-        """Subscribe, and show the page.
+        """Create the subscriptions and the controls of the page.
 
         Raises:
-            ModelError: the parameter robot_description is no robot.
+            ModelError: the parameter robot_description is invalid.
         """
         from .explorer import Explorer
         from .forces import Forces
@@ -141,15 +141,15 @@ class Viewer:
         self._handlers: dict[str, Callable[[Any], None]] = {}
         recordings = Path(values.recordings).expanduser()
         self._tape = Tape(scene, self.explorer.tabs, recordings, self._kinds)
-        if not is_local(values.host):  # others look on, and ask for nothing
+        if not is_local(values.host):  # on a public page visitors cannot call services or record
             self._requests.tab.remove()
             self._tape.tab.remove()
         self._markers = MarkerDrawing(scene, values.frame_prefix, node.get_logger())
         self._estimates = f'{contact}/'
         self._levels: dict[str, tuple[bytes, str]] = {}
         self._problem = ''
-        self._heard = -math.inf
-        self._looked = 0.0
+        self._last_joint_state = -math.inf
+        self._last_search = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         if values.robot_description:
             self._show(values.robot_description)
@@ -158,18 +158,18 @@ class Viewer:
                 String, 'robot_description', lambda message: self.show(message.data), latched
             )
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
-        self._take(JointState, 'joint_states', self._on_joint_state, newest)
+        self._subscribe(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
-            self._take(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        self._take(ContactState, values.contact_topic, self._forces.keep_contact, 10)
-        self._take(JointState, values.gravity_topic, self._on_gravity, newest)
+            self._subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
+        self._subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
+        self._subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
-        # Steady: pictures go on while a simulation stands still, or has not begun.
+        # Steady clock: the page is also drawn while simulation time stands still or has not begun.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1.0 / values.rate, self.draw, clock=steady)
 
     def start(self, _executor: Executor) -> None:
-        """Say where the page is, and who can see it."""
+        """Log the address of the page, and a warning if other machines can open it."""
         if is_local(self._host):
             self.node.get_logger().info(f'the page is at http://localhost:{self.scene.port}')
         else:
@@ -179,11 +179,11 @@ class Viewer:
             )
 
     def end(self) -> None:
-        """Finish a recording."""
+        """Finish a running recording."""
         self._tape.close()
 
     def show(self, urdf: str) -> None:
-        """Show another robot; a description that cannot be read leaves the old one."""
+        """Display the robot of a description; if it is invalid, keep the current robot."""
         try:
             self._show(urdf)
         except DynamicsRosError as error:
@@ -191,7 +191,7 @@ class Viewer:
             self.node.get_logger().warning(self._problem)
 
     def _show(self, urdf: str) -> None:
-        # Text alone: what a topic says must not name a file to read or expand.
+        # A description from a topic is parsed as text: it must not name a file to read or expand.
         description = parse_urdf(urdf)
         robot = Robot(build_model(description))
         visuals, missing = read_visual_geometry(urdf)
@@ -201,15 +201,15 @@ class Viewer:
         self.explorer.show(robot, visuals, tool_frame(description))
 
     def draw(self) -> None:
-        """Bring the page up to date."""
+        """Update the page."""
         now = time.monotonic()
-        if now > self._looked + LOOK_PERIOD:
-            self._looked = now
+        if now > self._last_search + SEARCH_PERIOD:
+            self._last_search = now
             self._find_estimates()
         for topic, message in self._tape.due():
             self._handlers[topic](message)
         with self.scene.together():
-            if now > self._heard + SILENT_SECONDS:
+            if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
             self._markers.draw(self.explorer.posed)
             if self.explorer.posed is not None:
@@ -217,8 +217,8 @@ class Viewer:
             self.explorer.update()
         self.explorer.say(self._summary())
 
-    def _take(self, kind: type, topic: str, handler: Callable[[Any], None], qos: Any) -> None:
-        """Subscribe to what is shown, recorded and played."""
+    def _subscribe(self, kind: type, topic: str, handler: Callable[[Any], None], qos: Any) -> None:
+        """Subscribe to a topic that is shown, recorded and replayed."""
         name = self.node.resolve_topic_name(topic)
         self._kinds[name], self._handlers[name] = kind, handler
 
@@ -230,14 +230,14 @@ class Viewer:
         self.node.create_subscription(kind, topic, received, qos)
 
     def _find_estimates(self) -> None:
-        """Subscribe to the estimates of contact_node, whose topics are named after its frames."""
+        """Subscribe to the wrench estimates of contact_node, whose topics contain frame names."""
         for topic, kinds in self.node.get_topic_names_and_types():
             ours = topic.startswith(self._estimates) and ESTIMATE in kinds
             if ours and topic not in self._handlers:
-                self._take(ExternalWrench, topic, self._forces.keep_wrench, 10)
+                self._subscribe(ExternalWrench, topic, self._forces.keep_wrench, 10)
 
     def _summary(self) -> str:
-        """The robot, the contact, and in one line the nodes that are well."""
+        """Summary in Markdown: robot, contact, nodes without problems in one line, and problems."""
         posed = self.explorer.posed
         lines = [self._problem] if self._problem else []
         lines.append(
@@ -261,7 +261,7 @@ class Viewer:
                 if known
             }
             stamp = message.header.stamp
-            self._heard = time.monotonic()
+            self._last_joint_state = time.monotonic()
             self.explorer.follow(moved, stamp.sec + 1e-9 * stamp.nanosec)
 
     def _on_gravity(self, message: JointState) -> None:
@@ -275,19 +275,19 @@ class Viewer:
 
 
 def is_local(host: str) -> bool:
-    """Whether a page that is served on this address is seen on this machine only."""
+    """Whether only this machine can open a page that is served on an address."""
     try:
         return ip_address(host).is_loopback
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return host == 'localhost'
 
 
 def build() -> Application:
-    """The viewer.
+    """Create the viewer node.
 
     Raises:
-        InvalidArgumentError: the page cannot be served, or what draws it is not installed.
-        ModelError: the parameter robot_description is no robot.
+        InvalidArgumentError: the page cannot be served, or viser is not installed.
+        ModelError: the parameter robot_description is invalid.
     """
     node = GuardedNode(NAME)
     values = ParameterSet(node, ViewerParameters).values

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on the page, and the configurations that it was in. Knows nothing of ROS."""
+"""A displayed robot and its recent configurations. Independent of ROS."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from dynamics_ros.robot import Robot
 
 from .scene import Array, Pose, Scene
 
-REMEMBERED = 2000
-"""Configurations; those of two seconds at 1 kHz."""
+MAX_CONFIGURATIONS = 2000
+"""Number of stored configurations: those of two seconds at 1 kHz."""
 
 
 class Slider(NamedTuple):
-    """Range of a joint of one coordinate [rad or m]."""
+    """Range of a joint with one coordinate [rad or m]."""
 
     joint: str
     lower: float
     upper: float
 
     def inside(self, position: float) -> float:
-        """The nearest position in the range."""
+        """The nearest position within the range."""
         return min(max(position, self.lower), self.upper)
 
 
 class PosedRobot:
-    """Draws a robot, at first where all its coordinates are zero.
+    """Draws a robot in a configuration, initially its neutral one.
 
     Attributes:
-        robot: what is drawn.
-        q: its configuration.
+        robot: the robot.
+        q: its configuration (nq).
     """
 
     def __init__(
@@ -48,52 +48,52 @@ class PosedRobot:
         visuals: Sequence[Visual],
         on_click: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Draw it.
+        """Draw the robot in its neutral configuration.
 
         Args:
-            scene: where.
-            robot: what.
-            visuals: its shapes.
+            scene: the scene to draw in.
+            robot: the robot.
+            visuals: its visual shapes.
             on_click: called with the name of a link whose shape is clicked.
         """
         self.robot, self.q = robot, robot.neutral()
         self._scene, self._visuals = scene, visuals
-        self._past: deque[tuple[float, Array]] = deque(maxlen=REMEMBERED)
+        self._recent: deque[tuple[float, Array]] = deque(maxlen=MAX_CONFIGURATIONS)
         scene.show_robot(robot.frame_names, visuals, on_click)
         self.place()
         self.look_at()
 
     def move(self, positions: Mapping[str, float]) -> None:
-        """Show it with joints at other positions; names of other joints are passed over."""
+        """Set joint positions and draw the robot; names of unknown joints are ignored."""
         self.take(positions)
         self.place()
 
     def take(self, positions: Mapping[str, float], stamp: float | None = None) -> None:
-        """Take positions, to be drawn by ``place``.
+        """Set joint positions, which ``place`` draws.
 
         Args:
-            positions: joint name to position [rad or m]; names of other joints are passed over.
-            stamp: of them [s], by which they can be asked for; None is none.
+            positions: joint name to position [rad or m]; names of unknown joints are ignored.
+            stamp: stamp of the positions [s], under which ``at`` finds them; None: not stored.
         """
         for name, position in positions.items():
             index = self.robot.joint_q_indices.get(name)
             if index is not None:
                 self.q[index] = position
         if stamp is not None:
-            self._past.append((stamp, self.q.copy()))
+            self._recent.append((stamp, self.q.copy()))
 
     def place(self) -> None:
-        """Draw it as it is."""
+        """Draw the robot in its current configuration."""
         for frame, pose in self.poses_at(self.q).items():
             self._scene.move_frame(frame, pose)
 
     def at(self, time: float) -> Array:
-        """(nq) the remembered configuration with the stamp nearest to a time [s]; else that now."""
-        nearest = min(self._past, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
+        """Stored configuration (nq) nearest to a time [s]; the current one if none is stored."""
+        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
         return nearest[1]
 
     def look_at(self) -> None:
-        """Let the camera frame the robot as it stands."""
+        """Move the camera so that it shows the whole robot."""
         poses = dict(zip(self.robot.frame_names, self.robot.all_frames(self.q), strict=True))
         corners = [poses[frame][None, :3, 3] for frame in poses]
         for visual in self._visuals:
@@ -103,11 +103,11 @@ class PosedRobot:
         self._scene.look_at(cloud.min(axis=0), cloud.max(axis=0))
 
     def frame_pose(self, frame: str, q: Array | None = None) -> Array | None:
-        """(4, 4) pose of a frame in the root frame; None where it is not of this robot.
+        """Pose (4, 4) of a frame in the root frame; None if the robot has no such frame.
 
         Args:
-            frame: its name; '' is the root frame.
-            q: a configuration; None is that now.
+            frame: frame name; '' is the root frame.
+            q: configuration (nq); None: the current one.
         """
         if frame in ('', self.robot.root_frame):
             return np.eye(4)
@@ -116,21 +116,21 @@ class PosedRobot:
         return self.robot.forward_kinematics(self.q if q is None else q, frame)
 
     def carrier(self, point: Array, time: float) -> tuple[str, Array]:
-        """The frame whose origin was nearest to a point of the root frame, and its pose then.
+        """Name and pose (4, 4) of the frame whose origin was nearest to a point at a time.
 
-        What is told in the root frame of a moving robot, such as an arrow at its tool, belongs to
-        that frame a moment later too.
+        A message in the root frame about a moving robot, such as an arrow at its tool, is drawn in
+        this frame, so it moves along with the robot until the next message.
 
         Args:
-            point: (3) [m].
-            time: stamp of what is told [s].
+            point: point (3) in the root frame [m].
+            time: stamp of the message [s].
         """
         poses = self.robot.all_frames(self.at(time))
         index = int(np.linalg.norm(poses[:, :3, 3] - point, axis=1).argmin())
         return self.robot.frame_names[index], poses[index]
 
     def sliders(self) -> list[Slider]:
-        """Of every joint of one coordinate; half a turn or a metre where it has no limit."""
+        """Ranges of all joints with one coordinate; +-pi rad or +-1 m for joints without limits."""
         found = []
         for joint in self.robot.model.actuated:
             if joint.kind.nq == 1:
@@ -142,7 +142,7 @@ class PosedRobot:
         return found
 
     def poses_at(self, q: Array) -> dict[str, Pose]:
-        """Where all frames are in a configuration."""
+        """Poses of all frames in a configuration (nq)."""
         return {
             frame: ((x, y, z), (qw, qx, qy, qz))
             for frame, (x, y, z, qx, qy, qz, qw) in zip(

@@ -18,17 +18,17 @@ from dynamics_ros_msgs.srv import ApplyWrench
 
 from .scene import Scene
 
-MOST_FORCE = 100.0
-"""N; of the slider."""
+MAX_FORCE = 100.0
+"""Largest force of the sliders [N]."""
 
 PUSH_SECONDS = 2
 
 
 class Requests:
-    """A tab of buttons; each says below them how its call ended.
+    """Tab with buttons that call services, and the result of the last call.
 
     Attributes:
-        tab: of the page.
+        tab: the tab of the page.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Requests:
         """Add the tab.
 
         Args:
-            node: what calls.
-            scene: with the page.
-            tabs: of the page.
+            node: node that calls the services.
+            scene: scene of the page.
+            tabs: tab group of the page.
             nodes: names of contact_node and of robot_simulator.
-            frame: the frame that is pushed.
+            frame: returns the name of the frame to push.
         """
         contact, simulator = nodes
         self._node, self._frame = node, frame
@@ -55,7 +55,7 @@ class Requests:
                 button.on_click(lambda _, call=call: scene.later(call))
             self._force = gui.add_vector3(
                 'force [N]', (0.0, 15.0, 0.0),
-                min=(-MOST_FORCE,) * 3, max=(MOST_FORCE,) * 3, step=1.0,
+                min=(-MAX_FORCE,) * 3, max=(MAX_FORCE,) * 3, step=1.0,
             )  # fmt: skip
             push = gui.add_button('Push in the simulator')
             push.on_click(
@@ -63,7 +63,7 @@ class Requests:
                     lambda: self._call('push', self._push_client, self._push_request)
                 )
             )
-            self._told = gui.add_markdown('')
+            self._status_text = gui.add_markdown('')
 
     def _push_request(self) -> ApplyWrench.Request:
         x, y, z = map(float, self._force.value)
@@ -75,15 +75,15 @@ class Requests:
 
     def _call(self, label: str, client: Any, request: Callable[[], Any]) -> None:
         if not client.service_is_ready():
-            self._told.content = f'**{label}**: {client.srv_name} is not there'
+            self._status_text.content = f'**{label}**: {client.srv_name} is not there'
             return
-        self._told.content = f'**{label}** ...'
-        client.call_async(request()).add_done_callback(partial(self._say, label))
+        self._status_text.content = f'**{label}** ...'
+        client.call_async(request()).add_done_callback(partial(self._show_result, label))
 
-    def _say(self, label: str, future: Any) -> None:
+    def _show_result(self, label: str, future: Any) -> None:
         answer = future.result()
         if isinstance(answer, Trigger.Response):
             done, message = answer.success, answer.message
         else:
             done, message = answer.result.code == Result.SUCCESS, answer.result.message
-        self._told.content = f'**{label}**: {"done" if done else "refused"}. {message}'
+        self._status_text.content = f'**{label}**: {"done" if done else "refused"}. {message}'

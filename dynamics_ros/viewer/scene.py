@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The picture: a robot, and what is drawn in its frames, by viser. Knows nothing of ROS."""
+"""Scene of the page, drawn with viser: a robot, and objects in its frames. Independent of ROS."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ ROBOT = '/robot'
 GHOSTS = '/solutions'
 TARGET = '/target'
 
-FROM = np.array([0.62, -0.66, 0.42])
-"""Unit direction from the robot to the camera."""
+CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
+"""Unit vector from the robot to the camera."""
 
 GHOST_COLOR = (90, 160, 255)
 GHOST_OPACITY = 0.25
 
 GRID = {False: ((200, 200, 200), (140, 140, 140)), True: ((62, 62, 66), (96, 96, 102))}
-"""Colours of cells and sections of the ground, in the light and in the dark."""
+"""Colours of cells and sections of the ground grid, by whether the theme is dark."""
 
 
 class Scene:
-    """A page on this machine.
+    """A web page with a 3D scene.
 
-    What a person does on the page comes from threads of viser; ``answer`` does it in the thread of
-    the caller, so that nothing here is called from two threads.
+    viser handles the input of the page in its own threads. ``later`` queues a call, and ``answer``
+    runs the queued calls in the thread of the caller, so only one thread changes the scene.
 
     Attributes:
-        port: where it is served.
-        gui: what stands beside the picture, of viser.
+        port: port of the page.
+        gui: panel beside the scene (viser's GuiApi).
     """
 
     def __init__(self, host: str, port: int, title: str) -> None:
         """Serve a page.
 
         Raises:
-            OSError: the address cannot be had.
+            OSError: the address is not available.
         """
-        # Where the address is of no use viser waits for its thread for ever.
+        # With an unusable address, viser would wait for its thread for ever.
         with socket.socket() as probe:
             probe.bind((host, 0))
         self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
@@ -65,25 +65,25 @@ class Scene:
             '/ground', width=4.0, height=4.0, cell_size=0.25, section_size=1.0
         )
         self.set_dark(False)
-        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
         self._visuals: Sequence[Visual] = ()
         self._ghosts: list[tuple[str, Any]] = []
-        self._shown: dict[str, tuple[str, str, Any]] = {}
+        self._objects: dict[str, tuple[str, str, Any]] = {}
         self._target: Any = None
 
     def later(self, call: Callable[[], None]) -> None:
-        """Do something at the next ``answer``; may be called from any thread."""
-        self._asked.put(call)
+        """Queue a call for the next ``answer``; thread-safe."""
+        self._queued_calls.put(call)
 
     def answer(self) -> None:
-        """Do what people have asked for on the page."""
-        for _ in range(self._asked.qsize()):
-            self._asked.get()()
+        """Run the queued calls for the input of the page."""
+        for _ in range(self._queued_calls.qsize()):
+            self._queued_calls.get()()
 
     def set_dark(self, dark: bool) -> None:
-        """Light or dark colours, for everybody who sees the page."""
+        """Set a dark or light theme for all visitors of the page."""
         self.gui.configure_theme(
             dark_mode=dark, show_logo=False, show_share_button=False, control_width='large'
         )
@@ -95,15 +95,15 @@ class Scene:
         visuals: Sequence[Visual],
         on_click: Callable[[str], None],
     ) -> None:
-        """Draw another robot, in the place of the one before; nothing else is left.
+        """Draw another robot in place of the current one, and remove all other objects.
 
         Args:
-            frames: names of all frames; nodes of the scene are named as they are.
-            visuals: its shapes.
+            frames: names of all frames, which become the names of the scene nodes.
+            visuals: visual shapes of the robot.
             on_click: called by ``answer`` with the name of the link whose shape is clicked.
         """
         with self.together():
-            for name in list(self._shown):
+            for name in list(self._objects):
                 self.remove(name)
             self.show_ghosts([])
             self._server.scene.remove_by_name(ROBOT)
@@ -130,23 +130,23 @@ class Scene:
                 shape.on_click(clicked)
 
     def look_at(self, lowest: Array, highest: Array) -> None:
-        """Let the camera frame a box, (3) corners [m], for those who are here and who come."""
+        """Move the camera so that it shows a box with two corners (3) [m], for all visitors."""
         center = 0.5 * (lowest + highest)
         radius = max(0.5 * float(np.linalg.norm(highest - lowest)), 0.05)
         camera = self._server.initial_camera
-        # The panel covers part of the page.
-        position = center + FROM * 1.15 * radius / math.sin(0.5 * float(camera.fov))
+        # Leave room for the panel, which covers part of the page.
+        position = center + CAMERA_DIRECTION * 1.15 * radius / math.sin(0.5 * float(camera.fov))
         for one in (camera, *(client.camera for client in self._server.get_clients().values())):
             one.position, one.look_at = position, center
 
     def move_frame(self, frame: str, pose: Pose) -> None:
-        """Place a frame of the robot, with all that is drawn in it."""
+        """Set the pose of a frame of the robot, with all objects in it."""
         shown = self._frames.get(frame)
         if shown is not None:
             shown.position, shown.wxyz = pose
 
     def show_axes(self, frame: str | None) -> None:
-        """Draw the axes of one frame, or of none."""
+        """Draw the axes of one frame only, or of none."""
         if self._axes in self._frames:
             self._frames[self._axes].show_axes = False
         self._axes = frame
@@ -154,10 +154,10 @@ class Scene:
             self._frames[frame].show_axes = True
 
     def show_ghosts(self, poses: Sequence[dict[str, Pose]]) -> None:
-        """Draw the robot half transparent in other configurations, in place of those before.
+        """Draw semi-transparent copies of the robot in place of the current ones.
 
         Args:
-            poses: of its links in each configuration.
+            poses: pose of each link, for each copy.
         """
         for _, shown in self._ghosts:
             shown.remove()
@@ -181,12 +181,12 @@ class Scene:
             self._ghosts.append((visual.link, shown))
 
     def show_target(self, pose: Pose | None, size: float, on_move: Callable[[Pose], None]) -> None:
-        """Draw arrows and rings that can be dragged, or take them away.
+        """Draw a draggable target in place of the current one, or remove it.
 
         Args:
-            pose: where they begin; None takes them away.
-            size: of them [m].
-            on_move: called by ``answer`` with the pose that they are dragged to.
+            pose: initial pose; None removes the target.
+            size: size of its arrows and rings [m].
+            on_move: called by ``answer`` with the pose to which it is dragged.
         """
         if self._target is not None:
             self._target.remove()
@@ -206,15 +206,15 @@ class Scene:
         self._target.on_update(moved)
 
     def remove(self, name: str) -> None:
-        """Take what has been drawn under a name away."""
-        shown = self._shown.pop(name, None)
+        """Remove the object of a name."""
+        shown = self._objects.pop(name, None)
         if shown is not None:
             shown[2].remove()
 
     def show_arrow(
         self, name: str, frame: str, points: Array, color: Color, diameter: float
     ) -> None:
-        """Draw an arrow from one point to another, (2, 3) in a frame of the robot [m]."""
+        """Draw an arrow between two points, (2, 3) in a frame of the robot [m]."""
         length = float(np.linalg.norm(points[1] - points[0]))
         self._show(
             name,
@@ -230,7 +230,7 @@ class Scene:
     def show_lines(
         self, name: str, frame: str, points: Array, colors: Sequence[Color], width: float
     ) -> None:
-        """Draw lines between pairs of points, (n, 2, 3) [m]; one colour a line."""
+        """Draw lines between pairs of points, (n, 2, 3) [m], with one colour per line."""
         both = np.repeat(np.array(colors)[:, None], 2, axis=1)
         self._show(
             name,
@@ -244,7 +244,7 @@ class Scene:
     def show_sphere(
         self, name: str, frame: str, center: Array, diameter: float, color: Color
     ) -> None:
-        """Draw a sphere [m]."""
+        """Draw a sphere at a centre (3) in a frame of the robot [m]."""
         self._show(
             name,
             frame,
@@ -257,15 +257,15 @@ class Scene:
     def show_ellipsoid(
         self, name: str, frame: str, center: Array, axes: Array, radii: Array, color: Color
     ) -> None:
-        """Draw a half transparent ellipsoid.
+        """Draw a semi-transparent ellipsoid.
 
         Args:
-            name: of what is drawn.
-            frame: of the robot.
-            center: (3) [m].
-            axes: (w, x, y, z) of the rotation whose columns are its axes.
-            radii: (3) along them [m].
-            color: of it.
+            name: name of the object.
+            frame: frame of the robot.
+            center: centre (3) in the frame [m].
+            axes: quaternion (w, x, y, z) of the rotation whose columns are the principal axes.
+            radii: semi-axes (3) [m].
+            color: its colour.
         """
         self._show(
             name,
@@ -281,31 +281,31 @@ class Scene:
         )
 
     def show_label(self, name: str, frame: str, position: Array, text: str) -> None:
-        """Write a text at a point [m]."""
+        """Draw a text at a point (3) in a frame of the robot [m]."""
         self._show(name, frame, self._server.scene.add_label, text=text, position=position)
 
     def together(self) -> AbstractContextManager[None]:
-        """What is drawn in this context appears at once."""
+        """Context in which all changes of the scene become visible at once."""
         return self._server.atomic()
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop the server."""
         self._server.stop()
 
     def _show(self, name: str, frame: str, add: Callable[..., Any], **properties: Any) -> None:
-        """Move what is drawn under a name, or draw it; moving leaves the page's object alone."""
-        shown = self._shown.get(name)
+        """Update the object of a name, or create it if its frame or kind is new."""
+        shown = self._objects.get(name)
         if shown is not None and shown[:2] == (frame, add.__name__):
             for key, value in properties.items():
                 setattr(shown[2], key, value)
         else:
             self.remove(name)
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
-            self._shown[name] = frame, add.__name__, handle
+            self._objects[name] = frame, add.__name__, handle
 
 
 def _path(frame: str) -> str:
-    """Of the scene's node of a frame; a slash in a name is no level of the scene."""
+    """Scene node of a frame; a slash in the frame name does not create a level."""
     return f'{ROBOT}/{quote(frame, safe="")}'
 
 

@@ -234,7 +234,7 @@ class TestQuestions:
             raise UnansweredError('nobody answers')
 
         report = demonstration.report
-        assert demonstration._ask(client, report, 'figure', ask) is None
+        assert demonstration._call_service(client, report, 'figure', ask) is None
         assert report.late == ({'figure': 'nobody answers'} if late else {})
         assert report.failures == ([] if late else ['nobody answers'])
 
@@ -249,5 +249,5 @@ class TestQuestions:
             raise error
 
         report = demonstration.report
-        assert demonstration._ask(client, report, 'figure', ask) is None
+        assert demonstration._call_service(client, report, 'figure', ask) is None
         assert (bool(report.late), bool(report.failures)) == (late, not late)

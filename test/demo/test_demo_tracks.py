@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from dynamics_ros.demo import display
-from dynamics_ros.demo.continuity import MOST_GAP, SETTLING, Continuity
+from dynamics_ros.demo.continuity import MAX_GAP, SETTLING, Continuity
 from dynamics_ros.demo.tracks import Track, pose_error
 
 LENGTH = 50
@@ -98,9 +98,9 @@ def test_small_angles_between_poses_are_not_lost():
 
 
 def test_an_output_counts_once_nothing_was_missed_for_a_while():
-    step = MOST_GAP // 2
+    step = MAX_GAP // 2
     before = list(range(0, SETTLING, step))
-    again = before[-1] + 3 * MOST_GAP
+    again = before[-1] + 3 * MAX_GAP
     after = list(range(again, again + 2 * SETTLING, step))
     continuity = Continuity(after + before)
     assert not any(continuity.settled(stamp) for stamp in before)
@@ -108,7 +108,7 @@ def test_an_output_counts_once_nothing_was_missed_for_a_while():
         stamp - again >= SETTLING for stamp in after
     ]
     # Where nothing came nothing is known, nor before the first and after the last.
-    assert not continuity.settled(again - MOST_GAP - 1)
+    assert not continuity.settled(again - MAX_GAP - 1)
     assert not continuity.settled(-1) and not continuity.settled(after[-1] + 1)
     assert not Continuity([]).settled(0)
 

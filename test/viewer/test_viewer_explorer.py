@@ -14,7 +14,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.viewer.bars import OVER_COLOR, Bar, bars
+from dynamics_ros.viewer.bars import EXCEEDED_COLOR, Bar, bars
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -48,7 +48,7 @@ def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
     explorer.update()
     assert explorer.posed.q[index] == 0.7
     explorer.follow({'elbow_pitch': 0.4}, stamp=1.0)
-    explorer._due = 0.0
+    explorer._next_update = 0.0
     explorer.update()
     assert slider.disabled and slider.value == pytest.approx(0.4)
     by_hand(slider, 0.9)
@@ -78,15 +78,15 @@ def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer
     pitch = own[explorer.posed.robot.joint_v_indices['shoulder_pitch']]
     assert f'{pitch:.3g} / 120' in explorer._bars.content
     explorer.set_torques({'shoulder_pitch': 12.5}, None)
-    explorer._due = 0.0
+    explorer._next_update = 0.0
     explorer.update()
     assert '12.5 / 120' in explorer._bars.content
 
 
 def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped():
-    assert OVER_COLOR not in bars(['a'], {'a': Bar(4.0, 5.0)}, {})
+    assert EXCEEDED_COLOR not in bars(['a'], {'a': Bar(4.0, 5.0)}, {})
     shown = bars(['<b>'], {'<b>': Bar(-6.0, 5.0)}, {})
-    assert OVER_COLOR in shown and '&lt;b&gt;' in shown and '<b>' not in shown
+    assert EXCEEDED_COLOR in shown and '&lt;b&gt;' in shown and '<b>' not in shown
 
 
 def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypatch):
@@ -98,20 +98,20 @@ def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypa
     explorer.follow(dict.fromkeys(robot.joint_names, 0.5), stamp=1.0)
     explorer.release()
     X = robot.forward_kinematics(explorer.posed.q, 'tool0')
-    explorer._want(True)
+    explorer._toggle_target(True)
     assert len(explorer._solutions) > 1
     assert len(explorer._choice.options) == len(explorer._solutions)
     assert explorer._scene._ghosts
     for one in explorer._solutions:
         np.testing.assert_allclose(robot.forward_kinematics(one.q, 'tool0'), X, atol=1e-4)
-    explorer._take(explorer._choice.options[-1])
+    explorer._apply_solution(explorer._choice.options[-1])
     np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[-1].q)
-    explorer._want(False)
+    explorer._toggle_target(False)
     assert not explorer._scene._ghosts
 
 
 def test_a_target_out_of_reach_says_so(explorer):
-    explorer._want(True)
-    explorer._aim(((9.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
+    explorer._toggle_target(True)
+    explorer._solve_for(((9.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
     assert 'no solution' in explorer._reach_text.content
     assert explorer._choice.options == ('none',)

@@ -89,16 +89,16 @@ def test_playing_can_be_ended(tape, clock):
 
 def test_a_recording_ends_by_itself_before_it_fills_the_disk(tape, clock):
     tape._record_or_stop()
-    clock.now += tapes.MOST_SECONDS + 1.0
+    clock.now += tapes.MAX_SECONDS + 1.0
     tape.keep('/contact', ContactState())
     assert tape._writer is None
-    assert 'recorded' in tape._told.content
+    assert 'recorded' in tape._status_text.content
 
 
 def test_what_is_no_recording_is_told(tape):
     tape._play_or_stop()
     assert not tape.playing
-    assert 'there is no such recording' in tape._told.content
+    assert 'there is no such recording' in tape._status_text.content
 
 
 def test_bytes_that_are_no_message_end_what_is_played_and_are_told(tape, clock, tmp_path):
@@ -106,13 +106,13 @@ def test_bytes_that_are_no_message_end_what_is_played_and_are_told(tape, clock, 
     data = b'\0\1\0\0' + b'\xff' * 24
     with RecordingWriter(tmp_path / 'bad', tapes.STORAGE) as writer:
         writer.write('/joint_states', JointState, clock.time_ns(), data)
-    tape._choice.options = tape._found()
+    tape._choice.options = tape._recording_names()
     tape._choice.value = 'bad'
     tape._play_or_stop()
     assert tape.playing
     assert list(tape.due()) == []
     assert not tape.playing
-    assert '/joint_states has bytes that are no message' in tape._told.content
+    assert '/joint_states has bytes that are no message' in tape._status_text.content
 
 
 def test_a_damaged_file_ends_what_is_played_and_is_told(tape, clock, tmp_path):
@@ -127,4 +127,4 @@ def test_a_damaged_file_ends_what_is_played_and_is_told(tape, clock, tmp_path):
     clock.now += 9.0
     list(tape.due())
     assert not tape.playing
-    assert 'is damaged' in tape._told.content
+    assert 'is damaged' in tape._status_text.content

@@ -124,7 +124,7 @@ def _ask(yes: bool) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f'{command.NAME} run',
-        description='Moves a robot through a planned trajectory, records and identifies it. '
+        description='Moves a robot along a planned trajectory, records it, and identifies it. '
         f'All other options are those of {command.NAME}.',
     )
     command.add_robot_options(parser)
@@ -133,26 +133,38 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         required=True,
         metavar='YAML',
-        help=f'trajectory of {command.NAME} plan',
+        help=f'trajectory written by {command.NAME} plan',
     )
     parser.add_argument(
-        '--action', default=DEFAULT_ACTION, help='FollowJointTrajectory of the controller'
+        '--action',
+        default=DEFAULT_ACTION,
+        help='FollowJointTrajectory action of the controller (default: %(default)s)',
     )
-    parser.add_argument('--joint-states', default='/joint_states', metavar='TOPIC')
+    parser.add_argument(
+        '--joint-states',
+        default='/joint_states',
+        metavar='TOPIC',
+        help='topic of the joint states (default: %(default)s)',
+    )
     parser.add_argument(
         '--record',
         type=Path,
         default=Path('recording.csv'),
         metavar='CSV',
-        help='recorded joint states',
+        help='file for the recorded joint states (default: %(default)s)',
     )
     parser.add_argument(
         '--speed',
         type=_speed,
         default=0.2,
-        help='maximum speed on the way to the start [rad/s or m/s]',
+        help='largest joint speed to the start [rad/s or m/s] (default: %(default)s)',
     )
-    parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
+    parser.add_argument(
+        '--floor',
+        type=float,
+        metavar='HEIGHT',
+        help='least height of links in the root frame [m] (default: not checked)',
+    )
     parser.add_argument('--yes', action='store_true', help='move without confirmation')
     return parser
 

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What else a recording may be of: another mounting, order, sign or unit of joints, or clock."""
+"""Alternative explanations of a recording: mounting, joint order, signs, units, clock."""

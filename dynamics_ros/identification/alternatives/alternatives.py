@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Other readings of a recording, one of which may explain it much better than what was said.
+"""Alternative readings of a recording, which may explain it much better than the given one.
 
-Each is one mistake that engineers make: the robot leans or hangs, two joints are in the wrong
-order, one counts the other way round or has another zero, efforts are without gravity or in another
-unit at one joint, stamps are on another scale. All are judged by the same misfit.
+Each alternative is one common mistake: another mounting, two joints in the wrong order, an opposite
+sign or another zero of a joint, efforts without gravity or in another unit at one joint, stamps on
+another scale. All are compared by the same misfit.
 """
 
 from __future__ import annotations
@@ -27,54 +27,54 @@ from .misfit import PLAUSIBLE, Explained, Misfit, States
 Array = NDArray[np.float64]
 
 FEW, LONG = 50, 10.0
-"""States that are judged by, at least, and in s at least."""
+"""Least number of states, and least duration [s], for a comparison."""
 
 REFUSED, TOLD = 1.4, 1.2
-"""Misfit of the recording as read over that of another reading, from which on it is read wrongly,
-and from which on that is told."""
+"""Ratios of misfits, given reading over alternative, from which a recording is rejected, and from
+which the alternative is reported."""
 
 REFUSED_AS_DESCRIBED = 2.5
 """The ratio from which a recording is rejected when masses are as described. Described masses may
 be wrong, so this is higher. It also decides where other masses hide a wrong reading."""
 
 LEAST = 0.04
-"""What it has to be better by at least: what is explained well as it is read is not doubted."""
+"""Least difference of the misfits: a reading with a small misfit is not questioned."""
 
 CLOSE = 0.2
-"""Misfit that the right reading has at most."""
+"""Largest misfit of an alternative that is accepted."""
 
 FAR_OFF = 0.3
-"""Misfit from which on masses are doubtful, whatever the reading."""
+"""Misfit from which masses are doubtful if no alternative is better."""
 
 CLOCKS = (0.1, 0.5, 2.0, 10.0)
-"""How many times as fast as stamps say motion may have been."""
+"""Candidates for the ratio of the real to the stamped speed of the motion."""
 
 ZEROS = {90: 0.5 * np.pi, -90: -0.5 * np.pi, 180: np.pi}
-"""Degrees by which zero positions of joints often differ."""
+"""Usual differences of zero positions, by degrees [rad]."""
 
 STANDARD = 9.81
-"""m/s^2 that are looked for where the robot is described without gravity."""
+"""Magnitude of gravity for a robot that is described without gravity [m/s^2]."""
 
 NEARLY = 1.05
-"""What a reading with a number has to be better by than a plain one."""
+"""Factor on the misfit of alternatives with a fitted number."""
 
 STARTS, STEPS, SETTLED = 3, 8, 0.02
-"""Axes that gravity is searched from, beside the described direction; steps of a search at most;
-change at which it ends [m/s^2]."""
+"""Number of start directions for the search of gravity, besides the described one; largest number
+of steps; change at which the search ends [m/s^2]."""
 
 LEAN = 3.0
-"""Degrees from the described gravity from which on a robot is mounted otherwise."""
+"""Angle to the described gravity from which the mounting differs [degrees]."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Another reading of a recording.
+    """An alternative reading of a recording.
 
     Attributes:
-        explained: how well.
-        sentence: what it is, and what to do.
-        error: what is raised where it is the right one.
-        weight: factor on its misfit, where it is less likely than others.
+        explained: best explanation of the states.
+        sentence: description of the reading, and remedy.
+        error: exception class if it is the right one.
+        weight: factor on its misfit, above 1 for less likely readings.
     """
 
     explained: Explained
@@ -84,23 +84,23 @@ class Reading:
 
     @property
     def doubt(self) -> float:
-        """What readings are compared by."""
+        """Weighted misfit, by which readings are compared."""
         return self.weight * self.explained.misfit
 
 
 def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False) -> list[str]:
-    """A sentence where another reading of a recording explains it better.
+    """A sentence if an alternative reading explains a recording better.
 
-    Nothing is said of short recordings, and where no reading explains it well.
+    Short recordings, and recordings that no reading explains well, are not judged by alternatives.
 
     Args:
-        robot: as described.
-        stretches: of its recordings.
+        robot: described robot.
+        stretches: its recordings.
         held: whether masses are known to be as described.
 
     Raises:
-        NotThisRobotError: one explains it so much better that the recording is read wrongly.
-        UnusableRecordingError: the same, and efforts are not what they have to be.
+        NotThisRobotError: an alternative explains the recording so much better that it is certain.
+        UnusableRecordingError: the same, for efforts that are not measured torques.
     """
     states = States.of(stretches)
     if sum(len(one) * one.period for one in stretches) < LONG or len(states) < FEW:
@@ -133,7 +133,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
 
 
 def _is_refused_as_described(robot: Robot, states: States, best: Reading) -> bool:
-    """Whether described masses explain the best reading well, and the recording as read badly."""
+    """Whether described masses explain the best alternative well, and the given reading badly."""
     judge = Misfit(robot, held=True)
     as_read = judge.explain(states)
     other = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
@@ -142,7 +142,7 @@ def _is_refused_as_described(robot: Robot, states: States, best: Reading) -> boo
 
 
 def _far_off(as_read: Explained) -> list[str]:
-    """A sentence on masses that have to be far from the described ones."""
+    """A sentence if only masses far from the described ones explain the recording."""
     if as_read.misfit < FAR_OFF:
         return []
     return [
@@ -218,7 +218,7 @@ def _readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Rea
 
 
 def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
-    """Without gravity, and along whatever direction it acts."""
+    """Readings without gravity, and with gravity in other directions."""
     described = np.array([*judge.robot.model.gravity])
     size = float(np.linalg.norm(described)) or STANDARD
     along = judge.of_gravity(states.q)
@@ -236,7 +236,7 @@ def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
     starts = [described] if described.any() else []
     for start in (*starts, *axes[np.argsort(likely)[:STARTS]]):
         explained, found = _gravity(judge, states, bare, along, start)
-        # Of a robot without gravity every direction is another one.
+        # For a robot described without gravity, every direction differs.
         cosine = float(found @ described) / size**2
         if cosine > np.cos(np.radians(LEAN)):
             continue
@@ -254,9 +254,9 @@ def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
 def _gravity(
     judge: Misfit, states: States, bare: Array, along: Array, start: Array
 ) -> tuple[Explained, Array]:
-    """How well states are explained at best by gravity near a start, and its direction [m/s^2].
+    """Best explanation by gravity near a start direction, and this gravity [m/s^2].
 
-    Torques are linear in masses, and in gravity at given masses; each step frees both.
+    Torques are linear in masses, and in gravity for given masses; each step solves for both.
     """
     size, gravity = float(np.linalg.norm(start)), start
     best, direction = judge.explain(states, bare + np.tensordot(start, along, 1)), start

@@ -1,17 +1,20 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How badly a description explains motion, when masses may differ from it at a price.
+"""Misfit of a described robot to a motion, with a penalty on changes of its masses.
 
-A model with free masses explains much of a recording that is read wrongly, with bodies that are far
-from those of the description; one with described masses is off even where all is read as it should
-be. So both count, what is left over of the efforts and how far bodies have to be from described
-ones (the divergence of [Lee2020]):
+A model with free masses explains much of a wrongly read recording, with bodies far from the
+described
+ones. A model with described masses does not fit exactly even if the recording is read correctly.
+The
+misfit therefore combines the residual of the efforts and the divergence of bodies from the
+described
+ones ([Lee2020]):
 
     misfit^2 = min over phi, friction of  mean |W (Y phi + friction - efforts)|^2
                + price (phi - phi_0)^T D (phi - phi_0),
 
-with efforts over what those of their joint vary by. Rotors and friction are as free as the efforts
-allow, and efforts may have another sign at any joint, and another unit.
+where W divides efforts by the standard deviation of those of their joint. Rotors and friction have
+wide priors, and efforts may have the opposite sign at any joint, and another unit.
 """
 
 from __future__ import annotations
@@ -32,38 +35,39 @@ from .nearest import SURE, nearest, regression
 Array = NDArray[np.float64]
 
 WINDOW, ROWS = 0.2, 120
-"""s that states are averaged over, and how many are taken."""
+"""Duration over which states are averaged [s]; approximate number of states."""
 
 SLOW = 0.02
-"""rad/s or m/s at which Coulomb friction has reached 76 %."""
+"""Speed at which Coulomb friction reaches 76 % [rad/s or m/s]."""
 
 PRICE = 1e-3
-"""Of one unit of divergence, over joints: if all bodies are off by a third, that costs as much as
-2 % of what efforts vary by."""
+"""Price of one unit of divergence, divided by the number of joints. If all masses are wrong by a
+third, the misfit is 2 % of the variation of efforts."""
 
 LEAST = 0.01
-"""What efforts of a joint vary by, over the most of any joint; less is noise."""
+"""Least standard deviation of the efforts of a joint, over the largest one; smaller is noise."""
 
 TOOL = 1e-4
-"""Price of what the last bodies differ by: what they carry is often in no description."""
+"""Factor on the price of the last bodies, which may carry a tool that is in no description."""
 
 HELD = 1e4
-"""Factor on both where masses are known to be as described."""
+"""Factor on the divergence if masses are known to be as described."""
 
 FRICTION_REACH, SLOW_REACH = 2.0, 0.1
-"""Friction and offsets over what efforts vary by; rad/s at which viscous friction reaches that."""
+"""Prior deviation of friction and offsets over the standard deviation of efforts; speed at which
+viscous friction reaches it [rad/s or m/s]."""
 
 ROTOR_REACH = 0.1
-"""Rotor inertias beside what their joint carries, or beside this part of what the largest does."""
+"""Least prior deviation of a rotor inertia, over the largest inertia that any joint carries."""
 
 CARRIED, PLAUSIBLE = 0.3, 3.0
-"""Share of its efforts that bodies have to explain for a joint to tell the unit of efforts, and how
-far off 1 this has to be."""
+"""Least share of its efforts that bodies explain for a joint to determine the unit; ratio of
+efforts to torques, or its inverse, that is still plausible."""
 
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Smooth motion and efforts (n, nv)."""
+    """Averaged motion and efforts of some states (n, nv each)."""
 
     q: Array
     v: Array
@@ -72,7 +76,7 @@ class States:
 
     @classmethod
     def of(cls, stretches: Sequence[Stretch]) -> States:
-        """Some states of recordings, averaged."""
+        """Select and average states of recordings."""
         parts = []
         total = sum(len(one) for one in stretches)
         for one in stretches:
@@ -97,30 +101,30 @@ class States:
         return len(self.q)
 
     def permuted(self, order: NDArray[np.int64]) -> States:
-        """With joints in another order."""
+        """States with joints in another order."""
         return States(*(one[:, order] for one in (self.q, self.v, self.a, self.effort)))
 
     def turned(self, signs: Array) -> States:
-        """With positions that count the other way round."""
+        """States with positions and their derivatives multiplied by signs or scales (nv)."""
         return replace(self, q=self.q * signs, v=self.v * signs, a=self.a * signs)
 
     def faster(self, factor: float) -> States:
-        """With a clock that runs slower by a factor."""
+        """States of a motion that is faster by a factor."""
         return replace(self, v=self.v * factor, a=self.a * factor**2)
 
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """How states are explained best.
+    """Best explanation of states.
 
     Attributes:
-        misfit: over what efforts vary by; 0.1 is good for a robot with gears, 1 is nothing.
+        misfit: residual over the variation of efforts; 0.1 is good for a robot with gears.
         bodies: (10 bodies) inertial parameters.
-        more: (m) factors of the additional columns.
-        gains: (nv) reported effort over torque with described bodies; NaN where that is not told.
-        usual_gain: of joints together; 1 where it is not told.
-        signs: (nv) of the efforts.
-        unit: how many reported ones a Nm or N is, other than 1 where that explains more.
+        more: (m) coefficients of the additional columns.
+        gains: (nv) reported effort over torque of described bodies; NaN if not determined.
+        usual_gain: weighted median of the gains; 1 if not determined.
+        signs: (nv) signs of the efforts.
+        unit: reported units per Nm or N; not 1 if this explains more.
     """
 
     misfit: float
@@ -134,10 +138,10 @@ class Explained:
 
 @dataclass(frozen=True, eq=False)
 class Misfit:
-    """The misfit of one described robot.
+    """Misfit of one described robot.
 
     Attributes:
-        robot: as described.
+        robot: described robot.
         held: whether masses are known to be as described.
     """
 
@@ -146,14 +150,14 @@ class Misfit:
 
     @computed_once
     def bodies(self) -> Array:
-        """(bodies, 10) of the description, made possible."""
+        """(bodies, 10) parameters of the description, made physically consistent."""
         return pseudo_inertia.described(self.robot)
 
     @computed_once
     def divergence(self) -> Array:
-        """(10 bodies, 10 bodies) second derivative of the divergence from them.
+        """(10 bodies, 10 bodies) Hessian of the divergence from the description.
 
-        Bodies that no other joint is on may carry a tool: they differ cheaply.
+        Last bodies have a lower price, because they may carry a tool.
         """
         n, inner = self.bodies.size, {joint.parent for joint in self.robot.model.joints}
         found = np.zeros((n, n))
@@ -164,18 +168,18 @@ class Misfit:
 
     @computed_once
     def carried(self) -> Array:
-        """(nv) inertia that each joint carries [kg m^2 or kg]."""
+        """(nv) inertia that each joint carries, with a lower bound [kg m^2 or kg]."""
         rng = np.random.default_rng(0)
         postures = np.array([self.robot.random_configuration(rng) for _ in range(20)])
         own: Array = self.robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
         return np.maximum(own, ROTOR_REACH * own.max()) + 1e-9
 
     def regressor(self, states: States) -> Array:
-        """(n, nv, 10 bodies) as mounted."""
+        """(n, nv, 10 bodies) regressor with the described gravity."""
         return np.asarray(self.robot.regressor(states.q, states.v, states.a))
 
     def of_gravity(self, q: Array) -> Array:
-        """(3, n, nv, 10 bodies) the regressor of gravity of 1 m/s^2 along each axis."""
+        """(3, n, nv, 10 bodies) regressors of gravity of 1 m/s^2 along each axis."""
         still = np.zeros_like(q)
         bare = self.robot.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
         along = [self.robot.with_gravity(tuple(g)).regressor(q, still, still) for g in np.eye(3)]
@@ -184,12 +188,12 @@ class Misfit:
     def explain(
         self, states: States, Y: Array | None = None, more: Array | None = None
     ) -> Explained:
-        """The bodies near those of the description that explain states best.
+        """Best explanation of states by bodies near those of the description.
 
         Args:
-            states: of a recording.
-            Y: (n, nv, 10 bodies) regressor; None for that of the robot as mounted.
-            more: (n, nv, m) additional columns, whose factors are free.
+            states: states of a recording.
+            Y: (n, nv, 10 bodies) regressor; None: that of the robot with described gravity.
+            more: (n, nv, m) additional columns with free coefficients.
         """
         Y = self.regressor(states) if Y is None else Y
         gains, rotors = _judged(Y @ self.bodies.ravel(), states)
@@ -237,13 +241,15 @@ class Misfit:
 
 
 def usual_gain(gains: Array, sizes: Array) -> float:
-    """The gain of joints together: the median, in which joints with large efforts count more.
+    """Weighted median of the gains of joints, with the sizes of efforts as weights.
 
-    What a tool that is not in the description adds is most of the efforts of a wrist.
+    The weights reduce the effect of a tool that is not in the description, which dominates the
+    efforts of
+    a wrist.
 
     Args:
-        gains: (nv) reported effort over torque; NaN where it is not told.
-        sizes: (nv) of the reported efforts.
+        gains: (nv) reported effort over torque; NaN if not determined.
+        sizes: (nv) sizes of the reported efforts.
     """
     told = np.isfinite(gains)
     if not told.any():
@@ -254,11 +260,11 @@ def usual_gain(gains: Array, sizes: Array) -> float:
 
 
 def _judged(described: Array, states: States) -> tuple[Array, Array]:
-    """Gains of efforts over torques of the described robot, NaN where not told, and rotors (nv).
+    """(nv) gains of efforts over torques of the described robot, NaN if unknown, and (nv) rotors.
 
     Args:
         described: (n, nv) torques of the described robot.
-        states: with efforts as reported.
+        states: states with efforts as reported.
     """
     nv = described.shape[1]
     gains, rotors = np.full(nv, np.nan), np.zeros(nv)
@@ -270,9 +276,10 @@ def _judged(described: Array, states: States) -> tuple[Array, Array]:
         x, told = regression(A, y, len(y))
         rotors[j] = abs(x[1])
         if x[0] * x[1] < 0.0:
-            # No rotor has less than nothing; about a vertical axis bodies and rotor look alike.
+            # A rotor inertia is not negative; about a vertical axis bodies and rotor are
+            # indistinguishable.
             x, told = regression(np.delete(A, 1, axis=1), y, len(y))
-        # What is constant may be an offset.
+        # A constant torque may be an offset.
         if abs(told[0]) > SURE and abs(x[0]) * described[:, j].std() > CARRIED * y.std():
             gains[j] = abs(x[0])
     return gains, rotors

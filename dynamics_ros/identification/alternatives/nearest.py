@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters nearest to known ones that explain efforts, and the signs that these efforts have.
+"""Parameters nearest to known ones that explain efforts, with unknown signs of efforts.
 
     misfit^2 = min over x and signs s of  sum_j |A_j x - s_j y_j|^2 + (x - mean)^T P (x - mean),
 
-where friction takes power from motors: what is negative of it counts as left over. At given signs x
-is linear in them, and the minimum is a quadratic form of the signs, so that all can be tried.
+where friction dissipates power: negative power of friction counts as a residual. For given signs, x
+is linear in them, so the minimum is a quadratic form of the signs, and all signs can be tried.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ALL = 10
-"""Joints up to which all signs are tried; of more joints one after the other."""
+"""Largest number of joints for which all signs are tried; otherwise signs change one at a time."""
 
 USUAL = 1.05
-"""The square of the misfit grows by this factor at least, where efforts are said to count the other
-way round."""
+"""Least factor on the squared misfit for which an opposite sign is accepted."""
 
 
 SURE = 8.0
-"""Standard deviations of a regression from which on it is believed."""
+"""Ratio of a regression coefficient to its standard deviation from which it is significant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """What explains efforts best.
+    """Best explanation of efforts.
 
     Attributes:
-        misfit: as above.
+        misfit: misfit as in the equation of this module.
         x: (n) parameters.
-        signs: (nv) of the efforts.
+        signs: (nv) signs of the efforts.
     """
 
     misfit: float
@@ -47,15 +46,15 @@ class Nearest:
 
 
 def nearest(H: Array, G: Array, squares: float, P: Array, mean: Array, power: Array) -> Nearest:
-    """The parameters nearest to known ones that explain efforts, with their signs.
+    """Minimize the misfit over parameters and signs.
 
     Args:
         H: (n, n) sum of A_j^T A_j.
         G: (nv, n) A_j^T y_j.
         squares: sum of |y_j|^2.
-        P: (n, n) price of a distance.
-        mean: (n) known parameters.
-        power: (nv, n) what friction takes, over what efforts are, by parameters.
+        P: (n, n) inverse prior covariance.
+        mean: (n) prior mean.
+        power: (nv, n) power of friction for unit parameters, normalised by the efforts.
     """
     nv, n = G.shape
     M = H + P
@@ -66,7 +65,7 @@ def nearest(H: Array, G: Array, squares: float, P: Array, mean: Array, power: Ar
     Q, whole = right @ Z, squares + float(mean @ P @ mean)
 
     def costs(signs: Array) -> Array:
-        """(k) misfit^2 of signs (k, nv)."""
+        """(k) squared misfits of signs (k, nv)."""
         both = np.column_stack([signs, np.ones(len(signs))])
         given = np.minimum(both @ Z.T @ power.T, 0.0)
         left = whole - np.einsum('ki,ij,kj->k', both, Q, both) + (given**2).sum(axis=1)
@@ -88,7 +87,7 @@ def nearest(H: Array, G: Array, squares: float, P: Array, mean: Array, power: Ar
 
 
 def _descended(costs: Callable[[Array], Array], signs: Array) -> Array:
-    """Signs of which none can be turned alone to explain more."""
+    """Descend until changing any single sign does not reduce the misfit."""
     while True:
         turned = np.where(np.eye(len(signs), dtype=bool), -signs, signs)
         tried = costs(turned)
@@ -98,12 +97,12 @@ def _descended(costs: Callable[[Array], Array], signs: Array) -> Array:
 
 
 def regression(A: Array, y: Array, count: int) -> tuple[Array, Array]:
-    """Coefficients of columns, 0 of those that are empty, and how many deviations they are off 0.
+    """Regression coefficients, and their ratios to their standard deviations; 0 for empty columns.
 
     Args:
         A: (n, c) columns.
-        y: (n) what they explain.
-        count: rows before they were compressed.
+        y: (n) values.
+        count: number of rows before compression.
     """
     size = np.linalg.norm(A, axis=0)
     known = size > 1e-9 * max(size.max(), 1e-300)

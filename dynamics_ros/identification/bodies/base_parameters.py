@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The combinations of inertial parameters that torques depend on ([Gautier1990]).
+"""Base parameters: combinations of inertial parameters that determine torques ([Gautier1990]).
 
-Torques are linear in ten parameters of each body and one rotor inertia of each joint, but some
-never show (the mass of the first body of an arm on a floor) and others only as sums. A QR
-factorization with pivots of the regressor at random states finds columns that are independent; each
-of the others is a combination of them:
+Torques are linear in ten parameters of each body and one rotor inertia of each joint. Some of these
+have no effect (the mass of the first body of an arm on a floor), others only in sums. A pivoted QR
+factorization of the regressor at random states selects independent columns; each other column is a
+combination of them:
 
     Y phi = Y[:, chosen] (K phi),   K = [1 where chosen, combination elsewhere].
 """
@@ -25,12 +25,12 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 STATES = 160
-"""Random states that the combinations are found at."""
+"""Number of random states of the regressor."""
 
 TOLERANCE = 1e-4
-"""Of a column that is a combination of others, relative to the largest.
+"""Relative tolerance of linear dependence.
 
-Descriptions that write pi / 2 as 1.5708 turn axes by 4e-6, by which alone nothing is identified.
+Descriptions that write pi / 2 as 1.5708 turn axes by 4e-6, which identifies nothing by itself.
 """
 
 NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
@@ -39,13 +39,13 @@ UNITS = ('kg', *3 * ('kg m',), *6 * ('kg m^2',))
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Which parameters torques depend on.
+    """Base parameters of a robot.
 
     Attributes:
-        names: (p) of all parameters, 10 per body in the order of the regressor, then the rotors.
-        units: (p) of them.
-        chosen: (b) indices of the parameters that each combination is named after.
-        combination: (b, p) K.
+        names: (p) names of all parameters, 10 per body in the order of the regressor, then rotors.
+        units: (p) their units.
+        chosen: (b) indices of the parameters after which the base parameters are named.
+        combination: (b, p) matrix K.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ class BaseParameters:
 
     @classmethod
     def of(cls, robot: Robot) -> BaseParameters:
-        """Those of a robot with rotors."""
+        """Base parameters of a robot with rotors."""
         rng = np.random.default_rng(0)
         q = np.array([robot.random_configuration(rng) for _ in range(STATES)])
         v, a = rng.normal(size=(2, STATES, robot.nv))
@@ -63,7 +63,7 @@ class BaseParameters:
         sizes = np.linalg.norm(Y, axis=0)
         seen = np.flatnonzero(sizes > TOLERANCE * sizes.max())
         scaled = Y[:, seen] / sizes[seen]
-        # Parameters of the last bodies first: these are what an engineer knows by name.
+        # The pivoted factorization orders columns such that the first ones are independent.
         _, R, order = scipy.linalg.qr(scaled, mode='economic', pivoting=True)
         diagonal = np.abs(np.diag(R))
         rank = int((diagonal > TOLERANCE * diagonal[0]).sum())
@@ -86,7 +86,7 @@ class BaseParameters:
 
     @computed_once
     def expressions(self) -> tuple[str, ...]:
-        """(b) each combination in words, such as ``m link_3 + 1.0 m link_4``."""
+        """(b) each combination as text, such as ``m link_3 + 1.0 m link_4``."""
         return tuple(
             ' '.join(
                 [self.names[own]]
@@ -101,7 +101,7 @@ class BaseParameters:
 
 
 def with_rotors(Y: Array, a: Array) -> Array:
-    """The regressor (..., nv, 10 bodies) with a column for each rotor inertia."""
+    """Regressor (..., nv, 10 bodies) with an additional column for each rotor inertia."""
     nv = a.shape[-1]
     return np.concatenate([Y, a[..., np.newaxis] * np.eye(nv)], axis=-1)
 

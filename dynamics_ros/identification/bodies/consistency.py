@@ -1,14 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of real bodies that fit equations best: a semidefinite program, and its fallback.
+"""Physically consistent parameters with the best fit: a semidefinite program.
 
     min  x^T H x / 2 - g^T x + weight sum_bodies (tr(P0^-1 P) - log det P)   over x = (pi, others),
 
-where the P are positive semidefinite by the logarithm, and some of the others not negative. With
-clarabel it is a conic program; log det P is what stands on the diagonal of Z in
-[[P, Z], [Z^T, diag Z]] >= 0. Without it Newton's method does: the objective is convex, and its
-logarithms keep bodies possible, so that a primal-dual interior-point method for the signs is all
-that it takes ([Nocedal2006] 19).
+where the logarithm keeps the pseudo-inertias P positive definite, and some of the others must not
+be
+negative. clarabel solves it as a conic program, with log det P from the diagonal of Z in
+[[P, Z], [Z^T, diag Z]] >= 0. Without clarabel, a primal-dual interior-point method solves it: the
+objective is convex, and its logarithms keep bodies consistent, so only the signs need barriers
+([Nocedal2006] 19).
 """
 
 from __future__ import annotations
@@ -30,38 +31,39 @@ _LOWER = np.tril_indices(4)
 _DIAGONAL = _LOWER[0] == _LOWER[1]
 
 REGULARIZED = 1e-7
-"""Of a second try; by default it is 1e-8."""
+"""Regularization of clarabel for a second attempt; the default is 1e-8."""
 
 NEAR, FEASIBLE = 0.1, 1e-6
-"""Gap of the objective, half a square of deviations, and error of the constraints that do."""
+"""Accepted gap of the objective, which is half a square of deviations; accepted constraint
+error."""
 
 
 STEPS = 200
-"""Of Newton's method at most; some thirty do."""
+"""Largest number of steps of the interior-point method; about thirty are usual."""
 
 CENTERED, EXACT = 0.1, 1e-7
-"""Part of the complementarity that a step aims at; what the objective may still lose."""
+"""Centring parameter of a step; accepted gap of the objective."""
 
 PROGRESS = 0.9
-"""Of the gap before, from which on steps lead no nearer."""
+"""Ratio to the previous gap from which there is no more progress."""
 
 TO_BORDER = 0.95
-"""Part of the way to the border that a step takes at most."""
+"""Largest share of the distance to the boundary in one step."""
 
 
 class NoSolutionError(DynamicsRosError):
-    """A program that its solver gave up."""
+    """The solver found no solution."""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What is minimized.
+    """The minimization problem.
 
     Attributes:
-        H: (n, n), g: (n).
-        bodies: (bodies, 10) parameters that the divergence is from; x begins with as many.
-        weight: of the divergence.
-        positive: (n) whether an entry of x may not be negative.
+        H, g: (n, n) matrix and (n) vector of the quadratic objective.
+        bodies: (bodies, 10) parameters of the reference P0; x begins with as many.
+        weight: weight of the divergence.
+        positive: (n) whether an entry of x must not be negative.
     """
 
     H: Array
@@ -71,7 +73,7 @@ class Program:
     positive: NDArray[np.bool_]
 
     def value(self, x: Array) -> float:
-        """The objective at x whose bodies are possible."""
+        """Objective at x with physically consistent bodies."""
         P = pseudo_inertia(x[: self.bodies.size].reshape(-1, 10))
         pull = np.einsum('bij,bji->', np.linalg.inv(pseudo_inertia(self.bodies)), P)
         spread = np.linalg.slogdet(P)[1].sum()
@@ -79,14 +81,14 @@ class Program:
 
 
 def solve(program: Program, solver: str = 'auto') -> Array:
-    """The x of least value.
+    """The minimizer x (n).
 
     Args:
-        program: what is minimized.
-        solver: 'clarabel', 'newton', or 'auto' for the first where it is installed.
+        program: the problem.
+        solver: 'clarabel', 'newton', or 'auto' for clarabel if it is installed.
 
     Raises:
-        NoSolutionError: the solver gave up.
+        NoSolutionError: the solver found no solution.
     """
     if solver != 'newton':
         try:
@@ -100,9 +102,10 @@ def solve(program: Program, solver: str = 'auto') -> Array:
 
 
 def _conic(program: Program, clarabel: Any) -> Array:
-    """By clarabel, on scaled unknowns counted from the minimum without cones.
+    """Solve with clarabel, in scaled unknowns relative to the minimum without cones.
 
-    From there the objective is small, so that its relative tolerance says something.
+    Relative to this minimum the objective is small, so the relative tolerance of clarabel is
+    meaningful.
     """
     n, bodies = len(program.g), len(program.bodies)
     own, extra = 10 * bodies, 14 * bodies
@@ -120,7 +123,7 @@ def _conic(program: Program, clarabel: Any) -> Array:
     inverses = factors.transpose(0, 2, 1) @ factors
     linear = program.H @ center - program.g
     linear[:own] += program.weight * np.einsum('bij,kji->bk', inverses, BASIS).ravel()
-    # Logarithms as unknowns of their own, behind the triangles that they are of.
+    # Additional unknowns: the entries of the triangles Z, then the logarithms of their diagonals.
     q = np.concatenate([linear * scale, np.zeros(extra)])
     H = np.zeros((n + extra, n + extra))
     H[:n, :n] = program.H * np.outer(scale, scale)
@@ -167,7 +170,7 @@ def _conic(program: Program, clarabel: Any) -> Array:
         settings.static_regularization_constant = regularization
         solution = clarabel.DefaultSolver(*problem, cones, settings).solve()
         gap = abs(solution.obj_val - solution.obj_val_dual)
-        # Without progress it may be as near as rounding lets it come.
+        # Without progress the solution may be as accurate as rounding allows.
         if 'Solved' in str(solution.status) or (gap < NEAR and solution.r_prim < FEASIBLE):
             return center + np.asarray(solution.x[:n]) * scale
     raise NoSolutionError(
@@ -177,7 +180,7 @@ def _conic(program: Program, clarabel: Any) -> Array:
 
 
 def _newton(program: Program) -> Array:
-    """By steps of a primal-dual interior-point method, bodies in units of the described ones."""
+    """Solve by a primal-dual interior-point method, with bodies in units of the described ones."""
     bodies, n = len(program.bodies), len(program.g)
     own, weight, chosen = 10 * bodies, program.weight, np.flatnonzero(program.positive)
     curvature = np.diag(program.H).copy()
@@ -192,7 +195,7 @@ def _newton(program: Program) -> Array:
     y[:own] = program.bodies.ravel() / scale[:own]
     before, dual, root = np.inf, np.ones(len(chosen)), np.tile(np.eye(4), (bodies, 1, 1))
     for _ in range(STEPS):
-        # In the axes and units of P itself, which is root^-1 root^-T.
+        # Coordinates in which P = root^-1 root^-T is the identity.
         whitened = np.einsum('bij,bkjl,bml->bkim', root, units, root)
         aim = CENTERED * float(dual @ y[chosen]) / max(len(chosen), 1)
         slope, K = H @ y - g, H.copy()
@@ -204,7 +207,7 @@ def _newton(program: Program) -> Array:
         slope[chosen] -= aim / y[chosen]
         size = 1.0 / np.sqrt(np.diag(K))
         step = -size * np.linalg.solve(K * np.outer(size, size), size * slope)
-        # Along a step all logarithms are those of numbers 1 + share * rate.
+        # Along a step all logarithms are of the form log(1 + share * rate).
         inside = np.einsum('bk,bkij->bij', step[:own].reshape(-1, 10), whitened)
         rates = np.concatenate([np.linalg.eigvalsh(inside).ravel(), step[chosen] / y[chosen]])
         barriers = np.concatenate([np.full(4 * bodies, weight), np.full(len(chosen), aim)])
@@ -220,10 +223,10 @@ def _newton(program: Program) -> Array:
         gap = -float(slope @ step) + float(dual @ y[chosen])
         change = (aim - dual * (y[chosen] + step[chosen])) / y[chosen]
         y = y + share * step
-        # A sum would lose what of P is small.
+        # Update the factor instead of P, because a sum would lose small entries of P.
         root = np.linalg.inv(np.linalg.cholesky(np.eye(4) + share * inside)) @ root
         dual = dual + _within(change / dual) * change
-        # Where bodies are hardly possible rounding keeps it from coming nearer.
+        # For nearly inconsistent bodies, rounding errors limit the progress.
         if gap < EXACT or (PROGRESS * before < gap < NEAR and aim < EXACT):
             return y * scale
         before = gap
@@ -231,6 +234,6 @@ def _newton(program: Program) -> Array:
 
 
 def _within(rates: Array) -> float:
-    """The largest share, 1 at most, at which 1 + share * rates are well above zero."""
+    """The largest share up to 1 for which all 1 + share * rates stay well above zero."""
     fastest = max(-float(rates.min(initial=0.0)), 1e-300)
     return min(1.0, TO_BORDER / fastest)

@@ -1,14 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which inertial parameters a body can have, and how far two bodies are apart.
+"""Pseudo-inertias: physical consistency of inertial parameters, and distances of bodies.
 
 The pseudo-inertia of a body is the second moment of its mass in homogeneous coordinates,
 
     P = [[S, h], [h^T, m]],   S = tr(I) / 2 - I,
 
 linear in the ten parameters, and positive semidefinite for every distribution of positive mass
-([Wensing2018]). The divergence tr(P0^-1 P) - log det(P0^-1 P) - 4 measures how far a body is from
-another, whatever frame and units are taken ([Lee2020]).
+([Wensing2018]). The divergence tr(P0^-1 P) - log det(P0^-1 P) - 4 measures the distance of a body
+from another one, independent of frames and units ([Lee2020]).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 LEAST_MASS, LEAST_RADIUS = 0.05, 0.02
-"""kg, m: of a body whose description has less, so that it is one that can be compared with."""
+"""Least mass [kg] and radius of gyration [m] of a described body, so that its divergence exists."""
 
 _PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
@@ -39,17 +39,17 @@ def _basis() -> Array:
 
 
 BASIS = _basis()
-"""(10, 4, 4): the pseudo-inertia of a unit of each parameter."""
+"""(10, 4, 4) pseudo-inertias of a unit of each parameter."""
 
 
 def pseudo_inertia(parameters: Array) -> Array:
-    """P (..., 4, 4) of parameters (..., 10)."""
+    """Pseudo-inertias (..., 4, 4) of parameters (..., 10)."""
     P: Array = np.tensordot(parameters, BASIS, axes=1)
     return P
 
 
 def parameters_of(P: Array) -> Array:
-    """The ten parameters (..., 10) of P (..., 4, 4)."""
+    """Parameters (..., 10) of pseudo-inertias (..., 4, 4)."""
     S = P[..., :3, :3]
     inertia = np.trace(S, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - S
     entries = [
@@ -61,24 +61,24 @@ def parameters_of(P: Array) -> Array:
 
 
 def given(robot: Robot) -> Array:
-    """(bodies, 10) parameters as the description has them."""
+    """(bodies, 10) parameters of the description, unchanged."""
     return np.array([[float(x) for x in inertia.parameters()] for inertia in robot.model.inertias])
 
 
 def described(robot: Robot) -> Array:
-    """(bodies, 10) parameters of the description, made those of real bodies where they are not."""
+    """(bodies, 10) parameters of the description, made physically consistent where necessary."""
     return np.array([parameters_of(_made_possible(P)) for P in pseudo_inertia(given(robot))])
 
 
 def consistent(parameters: Array) -> bool:
-    """Whether bodies (n, 10) can all have these parameters, up to rounding."""
+    """Whether parameters (n, 10) are physically consistent, up to rounding."""
     P = pseudo_inertia(parameters)
     scale = np.trace(P, axis1=1, axis2=2)
     return bool((np.linalg.eigvalsh(P)[:, 0] >= -1e-9 * np.maximum(scale, 1e-9)).all())
 
 
 def metric(parameters: Array) -> Array:
-    """(n, 10, 10) second derivative of the divergence from bodies (n, 10), at these."""
+    """(n, 10, 10) Hessian of the divergence from bodies (n, 10), at these bodies."""
     inverse = np.linalg.inv(pseudo_inertia(parameters))
     turned = np.einsum('bij,kjl->bkil', inverse, BASIS)
     found: Array = np.einsum('bkij,blji->bkl', turned, turned)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether links of a robot keep apart from each other, and from the floor, over many postures."""
+"""Distances of the links of a robot from each other and from the floor, over many postures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 SPACING = 0.03
-"""m between points that stand for a surface."""
+"""Distance between points that represent a surface [m]."""
 
 
 class Clearance:
     """Points on the surfaces of links, in the frames of the bodies that carry them.
 
-    Pairs that touch in the neutral posture or follow each other are left out: joints join them.
+    Pairs of adjacent bodies, and pairs in contact in the neutral posture, are excluded.
     """
 
     def __init__(self, robot: Robot, geometry: CollisionGeometry) -> None:
@@ -46,7 +46,7 @@ class Clearance:
         ]
 
     def smallest(self, q: Array) -> float:
-        """Smallest distance [m] of links over postures (n, nq), ``SPACING`` too large at most."""
+        """Smallest distance of links over postures (n, nq), at most ``SPACING`` too large [m]."""
         clouds = self._clouds(q)
         smallest = np.inf
         for posture in range(len(q)):
@@ -57,7 +57,7 @@ class Clearance:
         return smallest
 
     def lowest(self, q: Array) -> float:
-        """The lowest height [m] of a moving link in the root frame over postures (n, nq)."""
+        """Lowest height of a moving link in the root frame over postures (n, nq) [m]."""
         clouds = self._clouds(q)
         heights = [float(c[..., 2].min()) for body, c in clouds.items() if body != ROOT]
         return min(heights, default=np.inf)

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that tell the most of a robot: Fourier series within its limits ([Swevers1997]).
+"""Optimal exciting motions: Fourier series within the limits of a robot ([Swevers1997]).
 
-Each joint moves as a sum of sines of one period, at rest at both ends. What a motion tells
-(``objective``) is improved from several random ones, by quasi-Newton steps with analytic
-derivatives; what positions, velocities, accelerations and torques exceed their limits by costs.
-Where links meet, less of the range of positions is used.
+Each joint moves as a sum of sines with a common period, at rest at both ends. The ``objective`` of
+several random motions is improved by quasi-Newton steps with analytic derivatives; violations of
+position, velocity, acceleration and torque limits have a quadratic penalty. If links collide, the
+range of positions is reduced.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ Array = NDArray[np.float64]
 
 HARMONICS = 5
 SAMPLES = 120
-"""Times at which a motion is judged."""
+"""Number of times at which a motion is evaluated."""
 
 NOISE = 0.02
-"""Deviation of efforts that deviations are told for, over the effort limit."""
+"""Standard deviation of efforts over the effort limit, for expected deviations."""
 
 POSITION_MARGIN, VELOCITY_SHARE, EFFORT_SHARE = 0.05, 0.7, 0.7
-"""rad or m kept from limits; shares of velocity and effort limits that are used."""
+"""Distance from position limits [rad or m]; used shares of velocity and effort limits."""
 
 FREE_RANGE, FREE_VELOCITY, ACCELERATION = np.pi / 2.0, 1.5, 4.0
-"""rad, rad/s in place of limits that are not given; 1/s times the largest velocity."""
+"""Largest magnitude of positions [rad or m] and velocities [rad/s or m/s] that is used; ratio of
+the largest acceleration to the largest velocity [1/s]."""
 
 PENALTY = 300.0
-"""Of the squares of what exceeds a limit, over the limit, at one of the times."""
+"""Weight of squared relative limit violations."""
 
 IMPROVED = 3
-"""Of the random motions: as many are improved, each for a part of the iterations at first."""
+"""Number of random motions that are improved, each with a part of the iterations at first."""
 
 RANGES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08)
-"""Shares of the range of positions that are tried until links keep apart."""
+"""Shares of the position range that are tried until links keep their distance."""
 
 LOOKED_AT = 12
-"""Steps on the way to the best motion at which distances of links are looked at, the last first."""
+"""Number of steps of the optimization whose link distances are checked, the last one first."""
 
 CLEARANCE = 0.04
-"""m that links keep apart."""
+"""Least distance between links [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +61,13 @@ class Excitation:
     """A motion of one period, at rest at both ends.
 
     Attributes:
-        time: (n) s.
-        q, v, a: (n, nv).
-        condition: of the regressor of base parameters, its columns scaled alike.
+        time: (n) times [s].
+        q, v, a: (n, nv) positions, velocities, accelerations.
+        condition: condition number of the regressor of base parameters.
         names: (b) base parameters.
-        values: (b) of the description.
-        deviations: (b) that an identification over the motion is expected to have.
-        clearance: smallest distance of links [m]; inf where no shapes are known.
+        values: (b) values of the description.
+        deviations: (b) expected standard deviations of an identification with this motion.
+        clearance: smallest distance of links [m]; inf if shapes are unknown.
     """
 
     time: Array
@@ -81,12 +82,12 @@ class Excitation:
 
 
 class Series:
-    """Sums of sines at rest at both ends, from free coefficients."""
+    """Basis functions of Fourier series that are at rest at both ends."""
 
     def __init__(self, duration: float, time: Array) -> None:
         w = 2.0 * np.pi * np.arange(1, HARMONICS + 1) / duration
         sines, cosines = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
-        # Velocity and acceleration vanish at time 0, and so at the end.
+        # Velocity and acceleration are zero at time 0, and so at the end of the period.
         at_rest = np.zeros((2, 2 * HARMONICS))
         at_rest[0, :HARMONICS] = w
         at_rest[1, HARMONICS:] = w**2
@@ -97,12 +98,12 @@ class Series:
 
     @property
     def count(self) -> int:
-        """Free coefficients of a joint."""
+        """Number of free coefficients of a joint."""
         return int(self.q.shape[1])
 
 
 class Limits:
-    """The room that a motion of a robot has."""
+    """Limits of a motion of a robot."""
 
     def __init__(self, robot: Robot) -> None:
         low = np.maximum(robot.lower_limits, -FREE_RANGE)
@@ -117,7 +118,7 @@ class Limits:
         self.effort = EFFORT_SHARE * robot.effort_limits
 
     def with_range(self, share: float) -> Limits:
-        """The same with a share of the range of positions."""
+        """The limits with a share of the position range."""
         other = copy(self)
         other.half = share * self.half
         return other
@@ -134,17 +135,17 @@ def plan_excitation(
     starts: int = 24,
     iterations: int = 400,
 ) -> Excitation:
-    """The best motion that is found.
+    """Plan an exciting motion.
 
     Args:
-        robot: fixed base, joints of one coordinate.
-        duration: s.
-        rate: of the points that are returned [Hz].
-        clearance: of its links; None does not look at them.
-        floor: height in the root frame that links stay above [m]; None for none.
-        seed: of the random starts.
-        starts: random motions, of which the best are improved.
-        iterations: of the improvement.
+        robot: robot with a fixed base and joints of one coordinate.
+        duration: period [s].
+        rate: rate of the returned points [Hz].
+        clearance: distances of links; None: not checked.
+        floor: least height of links in the root frame [m]; None: not checked.
+        seed: seed of the random motions.
+        starts: number of random motions, of which the best are improved.
+        iterations: number of iterations.
 
     Raises:
         InvalidArgumentError: no motion within the limits was found.
@@ -176,7 +177,7 @@ def plan_excitation(
     time = np.arange(round(duration * rate) + 1) / rate
     q, v, a = search.motion(best, Series(duration, time))
     weighted = _information(robot, base, q[::5], v[::5], a[::5], noise, np.ones(len(base)))
-    # Points follow at ``rate``, of which every fifth was counted.
+    # The robot reports five times as many points as ``weighted`` contains.
     spread = np.sqrt(np.diag(np.linalg.pinv(weighted, hermitian=True)) / 5.0)
     described = np.array(
         [float(x) for body in robot.model.inertias for x in body.parameters()] + [0.0] * robot.nv
@@ -195,10 +196,11 @@ def plan_excitation(
 
 
 class _Search:
-    """Motions of one robot within limits, as numbers: coefficients (nv, count), then places (nv).
+    """Motions of a robot as vectors: scaled coefficients (nv, count), then scaled centres (nv).
 
-    Coefficients are in units that use up one of a joint's limits; places are positions over half
-    the range, from its middle.
+    A coefficient of 1 uses up one of the limits of its joint. A centre is relative to the middle of
+    the
+    position range, in units of half the range.
     """
 
     def __init__(self, robot: Robot, objective: Objective, limits: Limits, rough: Series) -> None:
@@ -215,11 +217,11 @@ class _Search:
         self._units = 1.0 / np.max(uses, axis=0)
 
     def motion(self, x: Array, series: Series) -> tuple[Array, Array, Array]:
-        """q, v, a (n, nv), shrunk where a limit is still exceeded."""
+        """q, v, a (n, nv), reduced if a limit is still exceeded."""
         return _states(*_fitted(*self._split(x), self._rough, self._limits), series)
 
     def improved(self, rng: np.random.Generator, starts: int, iterations: int) -> list[Array]:
-        """The way from the best of random motions to the best that is found."""
+        """Iterates of the optimization, from the best random motion to the best result."""
         candidates = [self._joined(*_random(rng, self._rough, self._limits)) for _ in range(starts)]
         candidates.sort(key=lambda x: self.cost(x)[0])
         first = max(1, iterations // (3 * IMPROVED))
@@ -228,7 +230,7 @@ class _Search:
         return way + self._descended(way[-1], iterations - first * len(ways))
 
     def cost(self, x: Array) -> tuple[float, Array]:
-        """What is minimized, and its derivative."""
+        """Objective with penalties, and its gradient."""
         limits, series = self._limits, self._rough
         q, v, a = _states(*self._split(x), series)
         value, *slopes = self._objective.gradient(q, v, a)
@@ -270,7 +272,7 @@ class _Search:
         return np.concatenate([(c / self._units).ravel(), places])
 
     def _split(self, x: Array) -> tuple[Array, Array]:
-        """Coefficients and positions of a motion."""
+        """Coefficients and centres of a motion."""
         shape = self._units.shape
         count = shape[0] * shape[1]
         shift = self._limits.middle + x[count:] * self._limits.half
@@ -278,7 +280,7 @@ class _Search:
 
 
 def _excess(values: Array, limits: Array) -> tuple[float, Array]:
-    """What values (n, nv) beyond limits (nv) cost, and the derivative."""
+    """Penalty of values (n, nv) beyond limits (nv), and its derivative."""
     over = np.maximum(np.abs(values) / limits - 1.0, 0.0)
     slope: Array = 2.0 * PENALTY * over * np.sign(values) / limits
     return PENALTY * float(np.square(over).sum()), slope
@@ -287,24 +289,24 @@ def _excess(values: Array, limits: Array) -> tuple[float, Array]:
 def random_motion(
     robot: Robot, duration: float, time: Array, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """A random motion within limits, to compare with: q, v, a (n, nv)."""
+    """A random motion within limits for comparisons: q, v, a (n, nv)."""
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
     return _states(*_random(rng, rough, Limits(robot)), Series(duration, time))
 
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
-    """Of the regressor of base parameters over a motion."""
+    """Condition number of the regressor of base parameters over a motion."""
     Y = with_rotors(robot.regressor(q, v, a), a)[..., base.chosen]
     return float(np.linalg.cond(Y.reshape(-1, len(base))))
 
 
 def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:
-    """q, v, a (n, nv) of coefficients (nv, count) about positions (nv)."""
+    """q, v, a (n, nv) for coefficients (nv, count) and centres (nv)."""
     return series.q @ c.T + shift, series.v @ c.T, series.a @ c.T
 
 
 def _fitted(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Array, Array]:
-    """Coefficients (nv, count) and positions (nv), shrunk and moved until limits hold."""
+    """Coefficients (nv, count) and centres (nv), reduced and shifted until limits hold."""
     q, v, a = _states(c, np.zeros(len(c)), rough)
     low, high = q.min(axis=0), q.max(axis=0)
     used = np.max(
@@ -315,7 +317,7 @@ def _fitted(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Arra
         ],
         axis=0,
     )
-    # A hundredth for what lies between the times that are judged.
+    # A margin of 1 % for motion between the evaluated times.
     shrunk = 0.99 / np.maximum(used, 1.0)
     lowest = limits.middle - limits.half - low * shrunk
     highest = limits.middle + limits.half - high * shrunk
@@ -323,7 +325,7 @@ def _fitted(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Arra
 
 
 def _random(rng: np.random.Generator, rough: Series, limits: Limits) -> tuple[Array, Array]:
-    """Coefficients and positions of a random motion, anywhere in the room that it has."""
+    """Coefficients and centres of a random motion within the position range."""
     nv = len(limits.half)
     c, _ = _fitted(0.6 * rng.normal(size=(nv, rough.count)), limits.middle, rough, limits)
     q = rough.q @ c.T
@@ -345,7 +347,7 @@ def _information(
 def _sizes(
     robot: Robot, base: BaseParameters, limits: Limits, noise: Array, rng: np.random.Generator
 ) -> Array:
-    """Norms of columns over random states, so that determinants are of numbers near one."""
+    """Norms of regressor columns over random states, which scale determinants to about one."""
     shape = (SAMPLES, robot.nv)
     q = limits.middle + limits.half * rng.uniform(-1.0, 1.0, shape)
     v = limits.velocity * rng.uniform(-1.0, 1.0, shape)

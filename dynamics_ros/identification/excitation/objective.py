@@ -1,13 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How much a motion tells of a robot, with derivatives by its positions, velocities, accelerations.
+"""Information of a motion about the parameters of a robot, with derivatives.
 
     f = -log det M + WORST log cond Y^T Y,   M = sum over times of Y^T S^-2 Y
 
-for the regressor Y of base parameters and deviations S of efforts. Its derivative by a regressor is
-a matrix W of the same shape, and sum_ik W_ik dY_ik is the derivative of inverse dynamics of bodies
-whose inertial parameters are row i of W. The largest and the smallest eigenvalue are taken as
-means of high powers, which are smooth where two eigenvalues meet.
+for the regressor Y of base parameters and standard deviations S of efforts. The derivative of f by
+the regressor is a matrix W of the same shape. Then sum_ik W_ik dY_ik is the derivative of the
+inverse
+dynamics of bodies whose inertial parameters are row i of W. The largest and smallest eigenvalues
+are
+replaced by power means, which are smooth where two eigenvalues meet.
 """
 
 from __future__ import annotations
@@ -21,33 +23,33 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 WORST = 30.0
-"""Weight of the condition number: the determinant alone lets go what is known worst."""
+"""Weight of the condition number; the determinant alone neglects the least known parameters."""
 
 POWER = 6
-"""Of the means that stand for extreme eigenvalues."""
+"""Exponent of the power means of eigenvalues."""
 
 
 class Objective:
-    """The f of one robot; the less, the more a motion tells."""
+    """The objective f of one robot; smaller values mean more information."""
 
     def __init__(self, robot: Robot, base: BaseParameters, noise: Array, sizes: Array) -> None:
-        """Prepare it.
+        """Prepare the kernels.
 
         Args:
-            robot: fixed base, joints of one coordinate.
+            robot: robot with a fixed base and joints of one coordinate.
             base: its base parameters (b).
-            noise: (nv) deviation of efforts [Nm or N].
-            sizes: (b) what base parameters are measured in, so that determinants are near one.
+            noise: (nv) standard deviations of efforts [Nm or N].
+            sizes: (b) scales of base parameters, for determinants near one.
         """
         self._robot, self._base, self._noise, self._sizes = robot, base, noise, sizes
         self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
 
     def value(self, q: Array, v: Array, a: Array) -> float:
-        """f of a motion (n, nv) each; inf where it leaves parameters unknown."""
+        """f of a motion (n, nv each); inf if it does not identify all parameters."""
         return self._of(self._regressor(q, v, a))[0]
 
     def gradient(self, q: Array, v: Array, a: Array) -> tuple[float, Array, Array, Array]:
-        """f and its derivatives by q, v, a, each (n, nv)."""
+        """f and its derivatives by q, v, a (n, nv each)."""
         value, W = self._of(self._regressor(q, v, a))
         n, nv = q.shape
         bodies = 10 * len(self._robot.body_names)
@@ -55,12 +57,12 @@ class Objective:
         whole[..., self._base.chosen] = W
         inertias = np.zeros((n, nv + 1, bodies // 10, 10))
         inertias[:, :nv] = whole[..., :bodies].reshape(n, nv, -1, 10)
-        # Kernels take no negative masses, so all bodies get a mass more, which is taken off again.
+        # Kernels reject negative masses, so a constant is added to all masses and subtracted below.
         more = 1.0 - min(0.0, float(inertias[..., 0].min()))
         inertias[..., 0] += more
         states = (np.repeat(x[:, np.newaxis], nv + 1, axis=1) for x in (q, v, a))
         joints = np.arange(nv)
-        # Of the torques of bodies that belong to row i only the i-th counts.
+        # Only torque i of the bodies of row i is used.
         slopes = [
             (d[:, joints, joints] - d[:, nv, joints]).sum(axis=1)
             for d in self._derivatives(*states, inertias)
@@ -73,7 +75,7 @@ class Objective:
         return found
 
     def _of(self, Y: Array) -> tuple[float, Array]:
-        """f of a regressor (n, nv, b), and its derivative by it."""
+        """f of a regressor (n, nv, b), and its derivative by the regressor."""
         Z = Y / self._noise[:, np.newaxis] / self._sizes
         M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
         sign, logarithm = np.linalg.slogdet(M)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a robot to the start of a motion, and whether a motion is one that it may make."""
+"""Motion of a robot to the start of a planned motion, and checks of motions."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from .fourier import CLEARANCE
 Array = NDArray[np.float64]
 
 POINTS = 50
-"""Of the way."""
+"""Number of points of the motion to the start."""
 
 LOOKED_AT = 200
-"""Postures of a motion at which distances of links are looked at."""
+"""Number of postures of a motion whose link distances are checked."""
 
 SHORTEST = 2.0
-"""s that the shortest way takes."""
+"""Duration of the shortest motion to the start [s]."""
 
 SLOW = 0.1
-"""Share of the velocity limit that a way may take."""
+"""Largest share of the velocity limits of the motion to the start."""
 
 ROUNDING = 1e-6
-"""rad or m, or its share, that a motion may be beyond a limit."""
+"""Tolerance of limits, absolute [rad or m] and relative."""
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Positions over time.
+    """Joint motion over time.
 
     Attributes:
-        joint_names: of the columns.
-        time: (n) s, from 0.
-        q, v, a: (n, joints).
+        joint_names: joint names of the columns.
+        time: (n) times from 0 [s].
+        q, v, a: (n, joints) positions, velocities, accelerations.
     """
 
     joint_names: tuple[str, ...]
@@ -52,26 +52,26 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """s."""
+        """Duration [s]."""
         return float(self.time[-1])
 
     def of(self, names: Sequence[str]) -> Motion:
-        """With the columns in another order."""
+        """The motion with columns in the order of ``names``."""
         columns = [self.joint_names.index(name) for name in names]
         parts = (part[:, columns] for part in (self.q, self.v, self.a))
         return Motion(tuple(names), self.time, *parts)
 
 
 def straight_way(robot: Robot, begin: Array, end: Array, speed: float) -> Motion:
-    """From rest to rest, all joints at once.
+    """Straight motion from rest to rest, all joints at once.
 
     Args:
-        robot: whose joints.
-        begin, end: (nv) positions.
-        speed: of the fastest joint [rad/s or m/s]; less where limits are low.
+        robot: the robot.
+        begin, end: (nv) positions [rad or m].
+        speed: largest joint speed; lower if velocity limits require it [rad/s or m/s].
     """
     distance = end - begin
-    # The quintic is 15/8 times as fast in the middle as on average.
+    # The largest speed of a quintic polynomial is 15/8 times its mean speed.
     fastest = np.minimum(speed, SLOW * robot.velocity_limits)
     duration = max(SHORTEST, float((15.0 / 8.0 * np.abs(distance) / fastest).max()))
     s = np.linspace(0.0, 1.0, POINTS)[:, np.newaxis]
@@ -84,14 +84,14 @@ def straight_way(robot: Robot, begin: Array, end: Array, speed: float) -> Motion
 def check_motion(
     robot: Robot, motion: Motion, what: str, clearance: Clearance | None, floor: float | None
 ) -> None:
-    """Whether a motion stays within limits and its links apart and above the floor.
+    """Check that a motion respects joint limits, link distances and the floor.
 
     Args:
-        robot: with the joints of the motion, in its order.
-        motion: of all joints.
-        what: name of the motion, for messages.
-        clearance: of the links; None where no shapes are known.
-        floor: height that links stay above [m]; None for none.
+        robot: robot with the joints of the motion, in its order.
+        motion: motion of all joints.
+        what: name of the motion in messages.
+        clearance: distances of links; None if shapes are unknown.
+        floor: least height of links [m]; None: not checked.
 
     Raises:
         InvalidArgumentError: it does not.

@@ -1,12 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples at equal steps of time, from stamps with jitter, losses and gaps.
+"""Resampling of joint states to equal time steps, from stamps with jitter, losses and gaps.
 
-Drivers sample with a regular clock, but many stamps are times of arrival: they say when a message
-came through, up to several periods late. Three readings of the stamps are tried: as they are, as
-ticks of a regular clock of which some were lost, and as such ticks of which none was; the one in
-which positions are smoothest counts, from sample to sample and over longer times: coarse positions
-hide from sample to sample what a wrong clock makes of accelerations.
+Drivers sample with a regular clock, but many stamps are arrival times, up to several periods late.
+Three interpretations of the stamps are compared: the stamps themselves, ticks of a regular clock
+with
+lost samples, and ticks without lost samples. The one with the smoothest positions is used.
+Smoothness
+is judged between samples and over longer times, because coarse positions hide errors of the clock
+between samples.
 """
 
 from __future__ import annotations
@@ -23,27 +25,27 @@ from .samples import JointSamples, UnusableRecordingError
 Array = NDArray[np.float64]
 
 GAP_PERIODS, GAP_TIME = 6.0, 0.1
-"""A longer time without samples, in periods and in s, is not interpolated."""
+"""Largest time between samples that is interpolated, in periods and in s; both must be exceeded."""
 
 SHORTEST_PERIOD, LONGEST_PERIOD = 1e-5, 1.0
-"""s: what is beyond is no time between joint states that tell of accelerations."""
+"""Range of plausible sampling periods [s]."""
 
 SCALES = (0.01, 0.02, 0.05)
-"""s over which positions are averaged to see how smooth they are."""
+"""Times over which positions are averaged to judge their smoothness [s]."""
 
 NEIGHBOURS = 15
-"""Samples on both sides that say whether a late sample is followed by later ones for good."""
+"""Samples on both sides that decide whether a delay is permanent, because samples were lost."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Samples at equal steps of time.
+    """Samples at equal time steps.
 
     Attributes:
-        start: stamp of the first [s].
-        period: s.
-        position, effort: (n, joints).
-        velocity: (n, joints), None where none was recorded.
+        start: first stamp [s].
+        period: sampling period [s].
+        position, effort: (n, joints) [rad or m], [Nm or N].
+        velocity: (n, joints) [rad/s or m/s]; None if not recorded.
     """
 
     start: float
@@ -56,7 +58,7 @@ class Stretch:
         return len(self.position)
 
     def with_efforts_later(self, lag: float) -> Stretch:
-        """The same with efforts that come later by a time [s], without ends that have none."""
+        """The stretch with efforts delayed by a time [s], without samples that lack an effort."""
         if lag == 0.0:
             return self
         shift = -lag / self.period
@@ -74,10 +76,10 @@ class Stretch:
 
 
 def regular_stretches(samples: JointSamples) -> list[Stretch]:
-    """The samples without what lies in gaps, at the median period of the recording.
+    """Samples at the median period of the recording, divided at gaps.
 
     Raises:
-        UnusableRecordingError: fewer than ten samples, or no times between them that could be.
+        UnusableRecordingError: fewer than ten samples, or an implausible sampling period.
     """
     samples = samples.cleaned().without_spikes()
     if len(samples) < 10:
@@ -98,7 +100,7 @@ def regular_stretches(samples: JointSamples) -> list[Stretch]:
 
 
 def _period(time: Array) -> float:
-    """The period of the clock: the median step, or where messages come in bursts the usual mean."""
+    """Period of the clock: the median step, or if messages come in bursts, a mean of many steps."""
     steps = np.diff(time)
     period = float(np.median(steps))
     count = min(100, len(steps))
@@ -116,7 +118,7 @@ def _regular(samples: JointSamples, period: float) -> Stretch:
         ticks = _ticks(time, period)
         period = float(np.polyfit(ticks, time, 1)[0])
     clocks.append(_clock(ticks, time))
-    # Where stamps jitter by a period, samples seem to be lost that are not.
+    # Jitter of a full period looks like lost samples, so the clock without losses is tried too.
     smoothest = min([*clocks[::-1], time], key=lambda clock: _roughness(clock, q))
     if smoothest is not time:
         time = smoothest
@@ -132,26 +134,26 @@ def _regular(samples: JointSamples, period: float) -> Stretch:
 
 
 def _clock(ticks: NDArray[np.int64], time: Array) -> Array:
-    """(n) times of ticks by the regular clock that is nearest to stamps."""
+    """(n) times of ticks, by a linear fit to the stamps."""
     return np.asarray(np.polyval(np.polyfit(ticks, time, 1), ticks), dtype=np.float64)
 
 
 def _ticks(time: Array, period: float) -> NDArray[np.int64]:
-    """Number of each sample if a clock made them, those that were lost included."""
+    """Tick number of each sample of a regular clock, counting lost samples."""
     late = np.flatnonzero(np.diff(time) > 1.5 * period) + 1
     lost = np.zeros(len(time), dtype=np.int64)
     expected = time - period * np.arange(len(time))
     for k in late:
         before = np.median(expected[max(0, k - NEIGHBOURS) : k])
         after = np.median(expected[k : k + NEIGHBOURS])
-        # Where others were lost nearby their steps are in the medians as well.
+        # Limit the number, because the medians include other losses nearby.
         most = round((time[k] - time[k - 1]) / period) - 1
         lost[k] = min(most, max(0, round((after - before) / period)))
     return np.arange(len(time)) + np.cumsum(lost)
 
 
 def _roughness(time: Array, q: Array) -> float:
-    """How rough positions are from sample to sample and over each of ``SCALES``: the product."""
+    """Product of the roughness of positions between samples and over each of ``SCALES``."""
     span = np.ptp(q, axis=0)
     moving = span > 1e-4
     if not moving.any():
@@ -168,7 +170,7 @@ def _roughness(time: Array, q: Array) -> float:
 
 
 def _departure(time: Array, x: Array) -> float:
-    """How far positions (n, joints) are from the cubic through their neighbours in time."""
+    """Mean distance of positions (n, joints) from the cubic through their four neighbours."""
     if len(time) < 5:
         return 1.0
     t, y = (np.stack([values[i : len(time) - 4 + i] for i in range(5)]) for values in (time, x))

@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Zero-phase low-pass filters with the derivatives of what they let through.
+"""Zero-phase low-pass filters with derivatives.
 
-A symmetric window of a sampled sinc, computed only where a result is wanted, so that filtering and
-taking fewer samples are one step. Results are only where the whole window has data.
+The filter is a windowed sinc, evaluated only at the output samples, so filtering and downsampling
+are
+one step. There are outputs only where the whole window contains data.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ LOBES = 4.0
 """Half length of the window, in half periods of the cutoff frequency."""
 
 FINE = 64
-"""Points between two samples at which the window is differentiated."""
+"""Points per sample at which the window is evaluated for its spline."""
 
 
 class LowPass:
-    """A filter for samples of one period.
+    """Filter for samples of one period.
 
     Attributes:
-        period: of the samples [s].
-        cutoff: frequency of which a half is let through [Hz].
-        every: one result for so many samples.
-        half: samples that the window takes on each side.
+        period: sampling period [s].
+        cutoff: frequency with a gain of one half [Hz].
+        every: downsampling factor.
+        half: number of samples of the window on each side.
     """
 
     def __init__(self, period: float, cutoff: float, every: int = 1) -> None:
@@ -39,19 +40,19 @@ class LowPass:
         self._windows = self._kernels()
 
     def count(self, samples: int) -> int:
-        """How many results so many samples give."""
+        """Number of outputs for a number of samples."""
         return max(0, (samples - 2 * self.half - 1) // self.every + 1)
 
     def centers(self, samples: int) -> NDArray[np.int64]:
-        """Index of the sample that each result is at."""
+        """Index of the sample in the centre of each output."""
         return self.half + self.every * np.arange(self.count(samples))
 
     def __call__(self, values: Array, derivative: int = 0) -> Array:
         """Filter along the first axis.
 
         Args:
-            values: (n, ...).
-            derivative: 0, 1 or 2: of the filtered values, per second.
+            values: (n, ...) samples.
+            derivative: order of the time derivative of the output, 0, 1 or 2.
         """
         window = self._windows[derivative]
         count, length = self.count(len(values)), len(window)
@@ -63,7 +64,7 @@ class LowPass:
         return filtered.reshape(count, *values.shape[1:])
 
     def gain(self, derivative: int = 0) -> float:
-        """Deviation of a filtered value, or of a derivative, for white noise of 1."""
+        """Standard deviation of the output, or of its derivative, for white noise of 1."""
         return float(np.linalg.norm(self._windows[derivative]))
 
     def _kernels(self) -> tuple[Array, Array, Array]:
@@ -74,11 +75,11 @@ class LowPass:
         spline = scipy.interpolate.CubicSpline(fine, shape)
         smooth = spline(lags)
         smooth /= smooth.sum()
-        # Windows are applied as sums, so the derivative of the kernel has its sign turned once.
+        # Windows are applied as sums, so the derivative of the kernel changes its sign.
         slope = -spline(lags, 1)
         slope /= slope @ lags
         bend = spline(lags, 2)
         bend -= smooth * bend.sum()
-        # What a parabola gives is exact; the moments of the smoothing part are taken out first.
+        # Exact for parabolas, after the moments of the smoothing window are subtracted.
         bend *= 2.0 / (bend @ lags**2)
         return smooth, slope, bend

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which recorded joint is which joint of the robot, where names agree and where they do not."""
+"""Assignment of recorded joints to the joints of a robot, also if names differ."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from .samples import JointSamples, UnusableRecordingError
 def match_joints(
     recorded: Sequence[str], robot: Sequence[str], given: Mapping[str, str] | None = None
 ) -> tuple[dict[str, int], str]:
-    """The column of each joint of the robot.
+    """Column of each joint of the robot in a recording.
 
-    Names are compared as they are; then without punctuation, without the first word, and without
-    what all of them share (``fer_joint1`` is ``panda_joint1``); where none agrees and there are as
-    many, the order counts, as drivers list joints from the base on.
+    Names are compared unchanged; then without punctuation, without the first word, and without
+    common
+    beginnings and ends (``fer_joint1`` is ``panda_joint1``). If none agrees and the numbers are
+    equal,
+    the order is used, because drivers list joints from the base on.
 
     Args:
         recorded: names in the recording, in the order of its columns.
         robot: names of the joints of the robot.
-        given: recorded name to robot name, which goes before all that.
+        given: recorded name to robot name, which takes precedence.
 
     Returns:
-        Robot name to column, in the order of the robot, and a sentence on what was assumed, or ''.
+        Robot name to column, in the order of the robot, and a sentence on assumptions, or ''.
 
     Raises:
-        UnusableRecordingError: the recording is of other joints.
+        UnusableRecordingError: the names do not match.
     """
     names = [dict(given or {}).get(name, name) for name in recorded]
     found = {name: names.index(name) for name in robot if name in names}
@@ -61,7 +63,7 @@ def match_joints(
 
 
 def standing_still(robot: Robot, absent: Sequence[str]) -> tuple[dict[str, float], str]:
-    """Positions [rad or m] of joints that were not recorded, and the sentence that says so."""
+    """Constant positions of joints that were not recorded [rad or m], and a sentence about them."""
     low = np.maximum(robot.lower_limits, -1e3)
     places = {}
     for name in absent:
@@ -76,12 +78,12 @@ def _plain(names: Sequence[str]) -> list[str]:
 
 
 def _without_first_word(names: Sequence[str]) -> list[str]:
-    """Without what stands before the first underscore, such as the name of the arm."""
+    """Names without the part before the first underscore, such as the name of the arm."""
     return _plain([name.partition('_')[2] or name for name in names])
 
 
 def _without_common(names: Sequence[str]) -> list[str]:
-    """Without what is the same at the beginnings and ends of all."""
+    """Names without their common beginning and end."""
     plain = _plain(names)
     while len(plain) > 1 and all(plain) and len({name[0] for name in plain}) == 1:
         plain = [name[1:] for name in plain]
@@ -97,10 +99,10 @@ def _pairs(recorded: Sequence[str], columns: Mapping[str, int]) -> str:
 def for_robot(
     samples: JointSamples, robot: Robot, given: Mapping[str, str] | None = None
 ) -> tuple[JointSamples, str]:
-    """The samples of the robot's joints in its order, and what was assumed about names, or ''.
+    """The samples of the robot's joints in its order, and a sentence on assumptions, or ''.
 
     Raises:
-        UnusableRecordingError: a joint was not recorded, or positions are no angles in rad.
+        UnusableRecordingError: a joint was not recorded, or positions are not in rad.
     """
     columns, assumed = match_joints(samples.joint_names, robot.joint_names, given)
     absent = [name for name in robot.joint_names if name not in columns]

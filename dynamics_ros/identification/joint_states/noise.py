@@ -1,15 +1,17 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of single samples, from what of them does not go on smoothly in motion.
+"""Noise of single efforts and velocities, from differences that motion hardly affects.
 
-Noise of efforts is taken to be white. That of velocities has two parts: a white one, and that of
-differences of positions whose noise is white, which drivers make of encoder steps. The second is
-what reported positions tell of velocities, behind third differences that leave no motion over:
+Noise of efforts is modelled as white. Noise of velocities has two parts: a white one, and
+differences
+of positions with white noise, which drivers compute from encoder steps. The second part is the part
+of the velocities that reported positions explain, in third differences, which contain almost no
+motion:
 
     v_k = sum of c_j (q_(k-j) - q_(k-j-1)) / T + white noise,
 
-by least squares, so that a filter of the driver is seen through. Slowly, as observers see it, it
-has the variance 2 (sum of c_j)^2 / T^2 times that of positions, whatever the filter is.
+by least squares, so a filter of the driver is identified too. At low frequency, which matters for
+observers, it has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any filter.
 """
 
 from __future__ import annotations
@@ -24,26 +26,26 @@ from .clock import Stretch
 Array = NDArray[np.float64]
 
 DIFFERENCES, WHITE, OF_POSITIONS = 3, 20.0, 70.0
-"""How often values are differenced; what that makes of the variance of white noise, and of the
-differences of white noise (sums of squared binomial coefficients)."""
+"""Order of the differences; factors on the variance of white noise, and of differences of white
+noise (sums of squared binomial coefficients)."""
 
 EARLIEST, LATEST = -1, 4
-"""Samples that a difference may come before a velocity, and after it."""
+"""Range of samples by which a position difference may precede a velocity."""
 
 LEAST_EFFORT, LEAST_VELOCITY = 1e-4, 1e-5
-"""Noise at least [Nm or N], [rad/s or m/s]."""
+"""Least noise [Nm or N], [rad/s or m/s]."""
 
 
 def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array, Array]:
     """Noise of single samples.
 
     Args:
-        stretches: of a recording; the longest one counts.
-        scale: (nv) torque over reported effort.
+        stretches: stretches of a recording, of which the longest is used.
+        scale: (nv) torque per unit of reported effort.
 
     Returns:
         Standard deviations (nv) of efforts [Nm or N] and of velocities [rad/s or m/s]; share (nv)
-        of the variance of velocities that differences of positions make.
+        of the velocity variance from position differences.
     """
     longest = max(stretches, key=len)
     effort = np.sqrt((_rough(longest.effort * scale) ** 2).mean(axis=0) / WHITE)
@@ -60,19 +62,19 @@ def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array,
 
 
 def _rough(values: Array) -> Array:
-    """What of values (n, ...) does not go on smoothly."""
+    """Third differences of values (n, ...) along the first axis."""
     found: Array = np.diff(values, DIFFERENCES, axis=0)
     return found
 
 
 def _of_velocity(v: Array, steps: Array) -> tuple[float, float]:
-    """Variances of the white and of the differenced part.
+    """Variances of the white and of the differenced part of a velocity.
 
     Args:
-        v: (n) velocities, differenced.
-        steps: (n) differences of positions over time, differenced.
+        v: (n) third differences of velocities.
+        steps: (n) third differences of position differences over time.
     """
-    # The first step is of a position that is not known; one comes up to the third differences.
+    # Skip third differences that contain the unknown position before the first sample.
     first, last = LATEST + 1, len(v) + EARLIEST
     if last - first < 2 * (LATEST - EARLIEST):
         return float(np.mean(v**2)) / WHITE, 0.0
@@ -83,6 +85,6 @@ def _of_velocity(v: Array, steps: Array) -> tuple[float, float]:
     shares, *_ = np.linalg.lstsq(lagged, v, rcond=None)
     white = float(np.mean((v - lagged @ shares) ** 2)) / WHITE
     positions = float(np.mean(lagged[:, -EARLIEST] ** 2)) / OF_POSITIONS
-    # A driver's filter lets slow changes through as they are.
+    # A filter of the driver has unit gain at low frequency.
     slow = float(np.clip(shares.sum(), 0.0, 1.0))
     return white, 2.0 * slow**2 * positions

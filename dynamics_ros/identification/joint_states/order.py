@@ -1,12 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The order of samples: late ones, clocks that were set back, recordings that follow each other.
+"""Order of samples with late stamps, clock jumps or merged recordings.
 
-A sample that is stamped before the one in front of it was late: it goes where it belongs. Where
-stamps go back and stay back, something begins anew: a bag that was played in a loop, a second
-recording in the same file, a clock that was set. Sorted by time, such pieces would be mixed sample
-by sample; they are kept apart instead. Stamps that many samples share are coarse, or times of
-arrival of bursts, and samples are taken to lie evenly between them.
+A sample with an earlier stamp than its predecessor was late, and is sorted in. If stamps go back
+and
+stay back, a new piece begins: a bag that was played in a loop, a second recording in the same file,
+or a clock that was set. Sorting by time would interleave such pieces, so they are placed one after
+another. Stamps that many samples share are coarse, or arrival times of bursts; their samples are
+spread evenly in time.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 IN_A_ROW = 5
-"""Samples that are all earlier than the one before them, from which on a piece begins anew."""
+"""Number of consecutive earlier samples from which a new piece begins."""
 
 PAUSE = 2.0
-"""s that are put between pieces whose times overlap, more than any gap that is interpolated."""
+"""Time between pieces that would overlap, longer than any interpolated gap [s]."""
 
 COARSE = 0.05
-"""Share of samples that repeat a stamp with other values, from which on stamps are coarse."""
+"""Share of samples with a repeated stamp and other values from which stamps count as coarse."""
 
 LONGER = 1.5
-"""Steps between samples of one stamp, over the usual ones, at most."""
+"""Largest step between samples of one stamp, over the usual step."""
 
 FAR, LAGS = 3.0, 4
-"""Samples are of two motions where the next one is so many times farther away than the nearest of
-the few behind it."""
+"""Ratio of the distance to the next sample to the distance to the nearest of the following ones,
+from which two motions are interleaved; number of samples that are compared."""
 
 
 LEAST = 0.01
-"""rad or m that a joint moves at least, to be seen to jump."""
+"""Least range of a joint for this comparison [rad or m]."""
 
 
 def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]:
-    """Which samples to take, in which order, and at which times.
+    """Order of samples, without repeated ones, and their corrected times.
 
     Args:
         time: (n) stamps in the order of the file, finite [s].
-        values: (n, ...) what was sampled, to tell repeated samples from those with coarse stamps.
+        values: (n, ...) sampled values, which distinguish repeated samples from coarse stamps.
 
     Returns:
-        Indices (k), times (k) that increase strictly, and what a user should know of it, or ''.
+        Indices (k), strictly increasing times (k), and a finding for the user, or ''.
     """
     if len(time) < 2 or (np.diff(time) > 0.0).all():
         return np.arange(len(time)), time, ''
@@ -72,7 +73,7 @@ def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]
 
 
 def mixed(values: Array) -> bool:
-    """Whether positions (n, joints) jump to and fro between motions from sample to sample."""
+    """Whether positions (n, joints) alternate between two motions."""
     if len(values) < 10 * LAGS:
         return False
     span = np.ptp(values, axis=0)
@@ -85,10 +86,10 @@ def mixed(values: Array) -> bool:
 
 
 def _pieces(time: Array) -> list[NDArray[np.int64]]:
-    """Rows of each piece whose stamps go on."""
+    """Row indices of each piece with continuing stamps."""
     rows = np.arange(len(time))
     if np.median(np.diff(time)) < 0.0:
-        # A table that begins with what is newest.
+        # A table that begins with the newest sample.
         return [rows]
     later = np.full(len(time), -np.inf)
     for ahead in range(IN_A_ROW):
@@ -100,7 +101,7 @@ def _pieces(time: Array) -> list[NDArray[np.int64]]:
 def _apart(
     time: Array, values: Array, pieces: list[NDArray[np.int64]]
 ) -> tuple[Array, list[NDArray[np.int64]], int]:
-    """Times of pieces one after the other, without samples that were there before, and how many."""
+    """Times of pieces one after another, pieces without repeated samples, number of these."""
     whole = np.column_stack([time, values.reshape(len(time), -1)])
     _, first = np.unique(whole, axis=0, return_index=True)
     fresh = np.zeros(len(time), dtype=bool)
@@ -120,7 +121,7 @@ def _apart(
 def _spread(
     order: NDArray[np.int64], time: Array, values: Array
 ) -> tuple[NDArray[np.int64], Array, float]:
-    """Samples of shared stamps evenly apart, and their share; without those that repeat others."""
+    """Order and times with samples of shared stamps spread evenly, and the share of these."""
     same = np.diff(time, prepend=-np.inf) == 0.0
     if not same.any():
         return order, time, 0.0

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What in a recording cannot be right: turns, velocities that are none, efforts that are cut off.
+"""Errors in recordings: jumps by full turns, inconsistent velocities, clipped efforts.
 
-A model with free masses and friction explains much of it all the same, and is wrong then.
+A model with free masses and friction fits such recordings too, with wrong parameters.
 """
 
 from __future__ import annotations
@@ -23,45 +23,46 @@ Array = NDArray[np.float64]
 TURN = 2.0 * np.pi
 
 NEARLY = 1.0
-"""rad: a step of position is a whole turn within that, for joints do not move so far between."""
+"""Tolerance for a position step of a full turn; joints move less between two samples [rad]."""
 
 WINDOW, WINDOWS = 0.2, 400
-"""s over which velocities are compared with the change of positions; times at most."""
+"""Time over which velocities are compared with position changes [s]; largest number of times."""
 
 SLOW = 0.02
-"""rad/s or m/s: slower joints tell nothing of their velocities or efforts."""
+"""Speed below which a joint is not used for these checks [rad/s or m/s]."""
 
 FOLLOWS = 1.7
-"""Factor within which velocities are those of the positions."""
+"""Largest ratio of velocity and position change, or its inverse, that counts as consistent."""
 
 ALIKE = 0.1
-"""Share by which factors of joints differ that have one cause."""
+"""Relative difference of the ratios of joints up to which they have one cause."""
 
 CUT_OFF, IN_A_ROW, HEAPED = 0.02, 5, 3.0
-"""Share of the efforts in motion that are the same largest one, samples in a row, and how many more
-than of the next value, from which on they are cut off there; coarse efforts have both."""
+"""Clipping: least share of the efforts in motion at the extreme value, least number of consecutive
+samples, least ratio of its frequency to that of the next value; coarse efforts have the first
+two."""
 
 LEVELS = 30.0
-"""Steps between the smallest effort and the largest one, below which these do not tell that efforts
-are cut off there."""
+"""Least number of effort steps in the range of efforts; coarser efforts are not checked for
+clipping."""
 
 MOSTLY_WHOLE = 0.1
-"""Share of the motion in which efforts are cut off that can be left out; filters take more."""
+"""Largest share of motion with clipped efforts that can be excluded; filters exclude more."""
 
 BEYOND = 2.0
-"""Times its effort limit that no motor gives."""
+"""Ratio to the effort limit that no motor can exceed."""
 
 
 class NotThisRobotError(DynamicsRosError):
-    """A robot that does not explain a recording, whatever its masses are."""
+    """The robot does not explain a recording with any masses."""
 
 
 def without_turns(position: Array, angles: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """Positions (n, joints) in which angles do not jump by whole turns, and (joints) which did.
+    """Positions (n, joints) without jumps by full turns, and (joints) whether there were any.
 
     Args:
-        position: in the order of time.
-        angles: (joints) which of them are angles.
+        position: positions in the order of time.
+        angles: (joints) whether a joint is revolute.
     """
     steps = np.diff(position, axis=0, prepend=position[:1])
     turns = np.round(steps / TURN)
@@ -71,7 +72,7 @@ def without_turns(position: Array, angles: NDArray[np.bool_]) -> tuple[Array, ND
 
 
 def odd_velocities(samples: JointSamples) -> str:
-    """Whose velocities are not the change of their positions, in words; '' where all are."""
+    """Joints whose velocities are not the derivative of their positions, as text; '' if none."""
     if samples.velocity is None or samples.duration < 2.0 * WINDOW:
         return ''
     time, count = samples.time, len(samples)
@@ -103,11 +104,11 @@ def odd_velocities(samples: JointSamples) -> str:
 
 
 def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
-    """Efforts that are no measurements, for they are cut off there.
+    """Efforts at which a driver clips them.
 
     Returns:
-        (2, nv) lowest and highest that can be left out, as reported, infinite where there are none
-        or too many; (nv) share of the motion of each joint in which they are cut off.
+        (2, nv) lowest and highest reported efforts to exclude, infinite if there is no clipping or
+        too much; (nv) share of the motion with clipped efforts.
     """
     count = stretches[0].effort.shape[1]
     edges, shares = np.array([[-np.inf], [np.inf]]) * np.ones(count), np.zeros(count)
@@ -128,13 +129,13 @@ def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
 def doubtful_efforts(
     robot: Robot, stretches: Sequence[Stretch], scale: Array, cut_off: Array
 ) -> list[str]:
-    """Sentences on efforts that are cut off, or that motors of the robot cannot give.
+    """Sentences on efforts that are clipped, or that exceed the motors of the robot.
 
     Args:
-        robot: whose joints.
-        stretches: of its recordings.
-        scale: (nv) torque over reported effort.
-        cut_off: (nv) share of the motion in which efforts are cut off.
+        robot: the robot.
+        stretches: its recordings.
+        scale: (nv) torque per unit of reported effort.
+        cut_off: (nv) share of the motion with clipped efforts.
     """
     found, beyond = [], []
     for j, name in enumerate(robot.joint_names):
@@ -162,7 +163,7 @@ def doubtful_efforts(
 
 
 def _moves(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
-    """(n) whether a joint moves, over a window of samples."""
+    """(n) whether a joint moves, by its mean speed over the next 50 ms."""
     q = stretch.position[:, joint]
     ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
     speed = np.abs(q[ahead:] - q[:-ahead]) / (ahead * stretch.period)
@@ -171,7 +172,7 @@ def _moves(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
 
 
 def _at(effort: Array, moves: NDArray[np.bool_], edge: float) -> float:
-    """Share of a joint's efforts in motion that are the same, several in a row."""
+    """Share of a joint's efforts in motion that are clipped at an extreme value."""
     far = np.abs(effort - edge)
     close = 1e-9 * max(abs(edge), 1.0)
     same = moves & (far <= close)

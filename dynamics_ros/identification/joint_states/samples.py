@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states over time as plain arrays, and what makes them unusable for identification."""
+"""Joint states over time as arrays, and errors that make them unusable for identification."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from .order import in_order, mixed
 Array = NDArray[np.float64]
 
 SPIKE, SLIGHT, RARE = 5.0, 0.1, 0.02
-"""A spike differs from the median of five neighbours by so many times what 95 % of the values
-differ by, and by this part of the RMS of all; and no more than a share of the values are spikes."""
+"""Outliers: least distance from the median of five values over its 95 % quantile; the same for
+efforts over their RMS; largest share of outliers."""
 
 JUMP = 0.05
-"""rad or m that a spike of positions has at least: none moves there and back between samples."""
+"""Least size of a position outlier; no joint moves by it and back between samples [rad or m]."""
 
 
 MOST = 1e9
-"""Of any unit of positions, velocities and efforts: what is beyond is no reading."""
+"""Bound of plausible positions, velocities and efforts in any unit."""
 
 FEW = 0.1
-"""Share of the samples that are left out for their velocities; else there are none of use."""
+"""Share of samples without valid velocities up to which they are dropped; else velocities are."""
 
 
 class UnusableRecordingError(DynamicsRosError):
-    """A recording that a robot cannot be identified from; the text says why and what would help."""
+    """A recording is unusable for identification; the message gives the reason and a remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointSamples:
-    """What the joints of a robot reported, one row a sample.
+    """Reported joint states, one row per sample.
 
     Attributes:
-        source: name of the recording, for messages.
-        joint_names: of the columns.
+        source: name of the recording in messages.
+        joint_names: joint names of the columns.
         time: (n) stamps [s].
         position: (n, joints) [rad or m].
-        velocity: (n, joints) [rad/s or m/s]; None where it was not recorded.
-        effort: (n, joints) as reported [Nm or N, or what the driver calls effort].
-        notes: what a user should know of how they were read, one sentence each.
+        velocity: (n, joints) [rad/s or m/s]; None if not recorded.
+        effort: (n, joints) as reported, in any unit.
+        notes: findings about the reading of the recording, one sentence each.
     """
 
     source: str
@@ -73,17 +73,17 @@ class JointSamples:
 
     @property
     def duration(self) -> float:
-        """From the first stamp to the last [s]."""
+        """Time from the first to the last stamp [s]."""
         return float(self.time[-1] - self.time[0]) if len(self.time) else 0.0
 
     def between(self, first: float, last: float) -> JointSamples:
-        """The part between two shares of the duration, such as 0 and 0.7."""
+        """The part between two fractions of the duration, such as 0 and 0.7."""
         start, span = self.time[0], self.duration
         inside = (self.time >= start + first * span) & (self.time <= start + last * span)
         return self.rows(inside)
 
     def columns(self, indices: Sequence[int], names: Sequence[str]) -> JointSamples:
-        """Some joints, under other names."""
+        """Selected joints, with other names."""
         chosen = list(indices)
         velocity = None if self.velocity is None else self.velocity[:, chosen]
         return replace(
@@ -95,14 +95,16 @@ class JointSamples:
         )
 
     def cleaned(self) -> JointSamples:
-        """The samples in the order of time, without those that are repeated or hold no numbers.
+        """Samples in the order of time, without repeated and invalid ones.
 
-        No numbers are NaN, infinity, and what no sensor reads. Where these are in many of the
-        velocities, none were recorded. Of pieces whose times overlap, later ones follow the others.
+        NaN, infinite and implausible numbers are invalid. If many velocities are invalid, all are
+        dropped.
+        Pieces with overlapping times are placed one after another.
 
         Raises:
-            UnusableRecordingError: none is left, none has efforts, all have the same stamp, or they
-                are of several motions at once.
+            UnusableRecordingError: no sample is left, there are no efforts, all stamps are equal,
+                or
+                several motions are interleaved.
         """
         finite = np.isfinite(self.time) & _readings(self.position).all(axis=1)
         if not _readings(self.effort[finite]).any() or not self.effort.any():
@@ -146,23 +148,23 @@ class JointSamples:
         return cleaned
 
     def without_spikes(self) -> JointSamples:
-        """With the median of their neighbours in place of spikes of one or two samples."""
+        """Samples with outliers replaced by the median of their neighbours."""
         position = np.where(self.position_spikes, _median(self.position), self.position)
         effort = np.where(self.effort_spikes, _median(self.effort), self.effort)
         return replace(self, position=position, effort=effort)
 
     @property
     def effort_spikes(self) -> NDArray[np.bool_]:
-        """(n, joints) efforts that are far off those before and after."""
+        """(n, joints) whether an effort is an outlier."""
         return _spikes(self.effort, SLIGHT * np.sqrt(np.mean(self.effort**2, axis=0)))
 
     @property
     def position_spikes(self) -> NDArray[np.bool_]:
-        """(n, joints) positions that are far off those before and after."""
+        """(n, joints) whether a position is an outlier."""
         return _spikes(self.position, JUMP)
 
     def rows(self, rows: NDArray) -> JointSamples:
-        """Some samples, by a mask or by indices."""
+        """Selected samples, by a mask or by indices."""
         velocity = None if self.velocity is None else self.velocity[rows]
         return replace(
             self,
@@ -174,21 +176,21 @@ class JointSamples:
 
 
 def _readings(values: Array) -> NDArray[np.bool_]:
-    """Which values a sensor may have read."""
-    found: NDArray[np.bool_] = np.abs(values) < MOST  # not so for NaN
+    """Whether values are plausible sensor readings."""
+    found: NDArray[np.bool_] = np.abs(values) < MOST  # False for NaN
     return found
 
 
 def _median(values: Array) -> Array:
-    """Of each value and two on both sides, along the first axis."""
+    """Median of each value and its two neighbours on both sides, along the first axis."""
     found: Array = scipy.ndimage.median_filter(values, size=(5, 1), mode='nearest')
     return found
 
 
 def _spikes(values: Array, least: Array | float) -> NDArray[np.bool_]:
-    """Which of (n, joints) are far from the median of their neighbours."""
+    """Whether values (n, joints) are far from the median of their neighbours."""
     off = np.abs(values - _median(values))
     far = off > np.maximum(SPIKE * np.quantile(off, 0.95, axis=0), least)
-    # What occurs all the time is how the joint is, not how a message was.
+    # Frequent deviations are the behaviour of the joint, not of single messages.
     found: NDArray[np.bool_] = far & (far.mean(axis=0) <= RARE)
     return found

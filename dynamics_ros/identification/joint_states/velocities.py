@@ -1,17 +1,17 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Positions that have their fast part from recorded velocities, where those tell more of it.
+"""Sensor fusion of positions and velocities, for accelerations with less noise.
 
-Accelerations are the second derivative of positions and the first of velocities. Noise of a second
-derivative grows with the square of the frequency, and steps of encoders, and stamps that are a
-little off, are noise of positions. So where velocities are measured, and are not differences of
-positions, what is faster than ``CROSSOVER`` comes from them:
+Accelerations are the second derivative of positions and the first derivative of velocities. The
+noise of a second derivative grows with the square of the frequency; encoder steps and errors of
+stamps act as noise of positions. If velocities are measured, and not differences of positions, the
+part of the positions above ``CROSSOVER`` is replaced by integrated velocities:
 
-    q = L(q) + v over time - L(v over time),
+    q = L(q) + integral of v - L(integral of v),
 
-with a low pass L without phase. Drivers filter velocities, which makes them late; that shows beside
-the derivative of positions, and velocities are taken as much earlier. Where they are late by more
-than ``LATEST``, or are not the change of positions otherwise, positions are left as they are.
+with a zero-phase low-pass filter L. Drivers filter velocities, which delays them; the delay is
+estimated by comparison with the derivative of positions, and compensated. If it exceeds ``LATEST``,
+or velocities are not the derivative of positions, positions stay unchanged.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ from .clock import Stretch
 Array = NDArray[np.float64]
 
 CROSSOVER = 1.0
-"""Hz: what is slower comes from positions, in which no offset adds up."""
+"""Crossover frequency; slower motion comes from positions, where offsets do not accumulate [Hz]."""
 
 WINDOW, MOVES = 2.0, 0.1
-"""s that are compared at a time, and share of the usual speed from which on they tell something."""
+"""Duration of a compared window [s]; share of the RMS speed from which a window is used."""
 
 LATEST = 0.02
-"""s that velocities may be late."""
+"""Largest delay of velocities [s]."""
 
 GAIN, NEARLY = 0.03, 0.05
-"""Shares by which velocities may be larger than the change of positions, and differ from it."""
+"""Largest gain error of velocities, and largest RMS difference from the derivative of positions."""
 
 LEAST, FEW = 3, 20
-"""Windows, and samples in each, that velocities are judged by at least."""
+"""Least number of windows, and of samples in each, for a comparison."""
 
 DIFFERENCES, WHITE = 6, 924.0
-"""How often values are differenced for their noise, and what that makes of its variance."""
+"""Order of the differences for noise estimation, and their factor on the noise variance."""
 
 
 def with_velocities(stretch: Stretch, highest: float) -> Array:
-    """(n, joints) positions, with their fast part from velocities where that has less noise.
+    """(n, joints) positions; above ``CROSSOVER`` integrated velocities if these have less noise.
 
     Args:
-        stretch: of a recording.
-        highest: frequency up to which accelerations are wanted [Hz].
+        stretch: stretch of a recording.
+        highest: bandwidth of the accelerations [Hz].
     """
     q, v, period = stretch.position, stretch.velocity, stretch.period
     size = round(WINDOW / period)
     if v is None or len(q) < LEAST * size or size < FEW:
         return q
     slow = _low_pass(CROSSOVER, period)
-    # Without the ends, where the filter has nothing on one side, in windows.
+    # Split into windows, without the ends, where the filter lacks data on one side.
     whole = slice(size // 2, size // 2 + (len(q) - size) // size * size)
     rate = np.gradient(slow(q), period, axis=0)
     parts = rate, np.gradient(rate, period, axis=0), slow(v)
@@ -72,14 +72,14 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
     slopes, lates = np.full((2, *power.shape), np.nan)
     np.divide(own * with_rate - cross * with_change, determinant, out=slopes, where=tell)
     np.divide(cross * with_rate - power * with_change, determinant, out=lates, where=tell)
-    # One driver filters all joints alike.
+    # One delay for all joints, because the driver filters all alike.
     late = float(np.median(np.nanmedian(lates[:, moved], axis=0)))
     if abs(late) > LATEST:
         return q
     left = np.sqrt(((told - rate + late * change) ** 2).sum(axis=(0, 1)))
     slope = np.where(moved, np.nanmedian(np.where(moved, slopes, 1.0), axis=0), np.inf)
     near = (left < NEARLY * np.sqrt(power.sum(axis=0))) & (np.abs(slope - 1.0) < GAIN)
-    # As accelerations: noise of positions twice differentiated, beside that of velocities once.
+    # Compare the noise of accelerations: positions are differentiated twice, velocities once.
     used = near & (_noise(v) < 2.0 * np.pi * highest * _noise(q))
     found, times = q.copy(), period * np.arange(len(q))
     for j in np.flatnonzero(used):
@@ -90,11 +90,11 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
 
 
 def _low_pass(cutoff: float, period: float) -> Callable[[Array], Array]:
-    """A filter along the first axis, without phase."""
+    """Zero-phase low-pass filter along the first axis."""
     numerator, denominator = scipy.signal.butter(2, 2.0 * cutoff * period)
 
     def filtered(values: Array) -> Array:
-        # From the first value on, so that large positions lose no digits.
+        # Relative to the first value, so that large positions lose no digits.
         first = values[:1]
         found: Array = first + scipy.signal.filtfilt(numerator, denominator, values - first, axis=0)
         return found
@@ -103,6 +103,6 @@ def _low_pass(cutoff: float, period: float) -> Callable[[Array], Array]:
 
 
 def _noise(values: Array) -> Array:
-    """(joints) deviation of white noise; motion goes on smoothly and leaves nothing."""
+    """(joints) standard deviation of white noise; differences of high order remove motion."""
     found: Array = np.sqrt((np.diff(values, DIFFERENCES, axis=0) ** 2).mean(axis=0) / WHITE)
     return found

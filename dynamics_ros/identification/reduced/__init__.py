@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as triangles of their equations, and identification from many of them."""
+"""Recordings reduced to triangular factors of their equations, and identification from these."""
 
 from .identify import identify_reduced
 from .reduction import Reducer, Reduction

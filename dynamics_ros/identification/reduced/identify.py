@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot identified from recordings that have been reduced to triangles."""
+"""Identification of a robot from reduced recordings."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def identify_reduced(
     solver: str = 'auto',
     scale: Array | None = None,
 ) -> Identified:
-    """Identify a robot from recordings that have been reduced to triangles.
+    """Identify a robot from reduced recordings.
 
     Args:
-        robot: as described, and as the recordings were reduced for.
-        reductions: of the recordings.
-        solver, scale: as of ``identify``.
+        robot: described robot, the same as for the reduction of the recordings.
+        reductions: reduced recordings.
+        solver, scale: as in ``identify``.
 
     Raises:
         UnusableRecordingError: a recording was reduced for another robot, or no joint moves.
-        NotThisRobotError: no masses make this robot explain the recordings.
+        NotThisRobotError: no masses explain the recordings.
     """
     base = BaseParameters.of(robot)
     equations = equations_of(base, reductions)

@@ -1,12 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A recording as the triangle of its equations: all that identification takes from it.
+"""Reduction of a recording to triangular factors of its equations.
 
-The rows of a joint, A x = b, may be replaced by the R factor of the QR factorization of [A b]:
-every least-squares problem of them has the same solution and residual. Recordings of a robot are
-combined by factorizing their triangles, one below the other, so that a thousand of them cost no
-more memory than one. The regressor is computed some blocks at a time (``equations``) and never
-kept.
+The rows A x = b of a joint may be replaced by the R factor of the QR factorization of [A b]: every
+least-squares problem of them has the same solution and residual. Recordings of a robot are combined
+by factorizing their stacked triangles, so a thousand recordings need no more memory than one. The
+regressor is computed for some blocks at a time (``equations``) and not stored.
 """
 
 from __future__ import annotations
@@ -38,28 +37,27 @@ Array = NDArray[np.float64]
 SUFFIX = '.npz'
 
 MOST_BLOCKS = 240
-"""Triangles that are told apart in an identification: recordings beyond are combined."""
+"""Largest number of separate triangles in an identification; more recordings are combined."""
 
 SAME = 1e-9
-"""Largest difference of the base parameters of robots that are the same."""
+"""Largest difference of the base parameters of equal robots."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """The triangles of one or more recordings of a robot.
+    """Triangular factors of one or more recordings of a robot.
 
     Attributes:
-        source: what they are of, for messages.
-        joint_names: of the robot, in its order.
-        combination: (b, p) of the base parameters that the first columns are of.
-        triangles: (nv, 2, c, c) R factors, of times in which a joint moves and of those in which it
-            stands still: base parameters, friction shapes, effort as reported.
-        counts: (nv, 2) rows that went in.
+        source: name of the recordings in messages.
+        joint_names: joint names of the robot, in its order.
+        combination: (b, p) matrix of the base parameters of the first columns.
+        triangles: (nv, 2, c, c) R factors of rows in motion and at rest, with the columns base
+            parameters, friction shapes, effort as reported.
+        counts: (nv, 2) numbers of rows.
         extremes: (2, nv) lowest and highest positions [rad or m].
-        effort_noise, velocity_noise: (nv) deviations of single reported values, at most.
-        velocity_differenced: (nv) share of the variance of the latter that differences of positions
-            make, at least.
-        filtering: of both sides of the equations; that of the longest recording.
+        effort_noise, velocity_noise: (nv) largest standard deviations of single reported values.
+        velocity_differenced: (nv) least share of the velocity variance from position differences.
+        filtering: cutoff frequencies of the longest recording.
     """
 
     source: str
@@ -75,7 +73,7 @@ class Reduction:
 
     @classmethod
     def combined(cls, parts: Sequence[Reduction]) -> Reduction:
-        """That of all of them together."""
+        """One reduction of all recordings together."""
         first = max(parts, key=lambda part: part.count)
         stacked = np.concatenate([part.triangles for part in parts], axis=2)
         return cls(
@@ -98,11 +96,11 @@ class Reduction:
 
     @property
     def count(self) -> int:
-        """Rows of each joint."""
+        """Number of rows of each joint."""
         return int(self.counts[0].sum())
 
     def write(self, path: Path) -> None:
-        """Write a file that ``read`` reads."""
+        """Write a file for ``read``."""
         with path.open('wb') as file:
             np.savez(
                 file,
@@ -120,10 +118,10 @@ class Reduction:
 
     @classmethod
     def read(cls, path: Path) -> Reduction:
-        """The content of a file.
+        """Read a file.
 
         Raises:
-            UnusableRecordingError: it is no such file.
+            UnusableRecordingError: it is not a reduced recording.
         """
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -144,10 +142,10 @@ class Reduction:
 
 
 class Reducer:
-    """Reduces a recording, part by part."""
+    """Reduces a recording in parts."""
 
     def __init__(self, robot: Robot, base: BaseParameters) -> None:
-        """Begin; base parameters are those of the robot."""
+        """Create a reducer; ``base`` are the base parameters of the robot."""
         self._robot, self._base = robot, base
         self._maker: EquationMaker | None = None
         self._triangles: Array | None = None
@@ -157,9 +155,9 @@ class Reducer:
         self._extremes = np.outer([np.inf, -np.inf], np.ones(robot.nv))
 
     def add(self, samples: JointSamples) -> None:
-        """Take a part of the recording in: samples of the joints of the robot in its order.
+        """Add a part of the recording: samples of the joints of the robot in its order.
 
-        Parts that are too short for the filters say nothing.
+        Parts that are shorter than the filters are ignored.
         """
         if self._maker is None:
             filtering = Filtering.for_motion(regular_stretches(samples))
@@ -185,10 +183,10 @@ class Reducer:
         )
 
     def result(self, source: str) -> Reduction:
-        """What has been taken in.
+        """The reduction of all parts.
 
         Raises:
-            UnusableRecordingError: all of it was too short.
+            UnusableRecordingError: all parts were too short.
         """
         if self._maker is None or self._triangles is None:
             raise UnusableRecordingError(f'{source}: too short to identify anything from')
@@ -207,10 +205,10 @@ class Reducer:
 
 
 def evaluation_of(layout: Layout, equations: Equations, fit: Fit) -> Evaluation:
-    """How well the rows of triangles are explained; they are rotated, so that no time is left.
+    """Residuals of the rows of triangles, which have no times.
 
-    Each row counts so much that root mean squares are those of the rows that went in. Residuals
-    look as if they did not hang together in time: deviations that follow are too small by that.
+    Rows are scaled so that root mean squares are those of the original rows. The residuals appear
+    uncorrelated in time, so standard deviations that follow from them are too small.
     """
     rows = equations.rows
     scale = np.sqrt(rows.shape[1] / equations.counts[0].sum())
@@ -223,7 +221,7 @@ def evaluation_of(layout: Layout, equations: Equations, fit: Fit) -> Evaluation:
 
 
 def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equations:
-    """The equations of reduced recordings, two blocks each, of many neighbours together.
+    """Equations of reduced recordings, two blocks each; neighbouring recordings may be combined.
 
     Raises:
         UnusableRecordingError: a recording was reduced for another robot, or by another version.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Residuals of an identified robot, learned from free motion.
 
-``identify_drives`` also learns friction, offsets and noise, with masses as described.
+``identify_drives`` also identifies friction, offsets and noise, with masses as described.
 
 ``learn_unexplained`` runs the observer of external torques over recordings and computes its error
 for each joint, by speed, load and reversals: the parameters ``unexplained.*`` of ``contact_node``.

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts in what is taken for free motion: torques that do not come back with the state.
+"""Detection of contacts in recordings of free motion, by torques that the state does not explain.
 
-What a model of friction and masses leaves over of free motion depends on the state: where a joint
-comes by at the same position, velocity and load again, it is about the same again. What a push
-gives does not come back, and several joints feel it at one time, while their friction knows nothing
-of each other.
+Residuals of a friction and mass model depend on the state: at the same position, velocity and load
+of
+a joint, they are about the same again. The torques of a push are not repeated, and they appear in
+several joints at once, while the friction of different joints is independent.
 """
 
 from __future__ import annotations
@@ -23,50 +23,51 @@ from .residuals import Residuals
 Array = NDArray[np.float64]
 
 WINDOW = 0.2
-"""s of which torques are averaged."""
+"""Duration of a window over which torques are averaged [s]."""
 
 APART = 1.0
-"""s between two times at least whose states are compared."""
+"""Least time between two windows whose states are compared [s]."""
 
 NEIGHBOURS = 7
-"""Other times at which a joint was in the most similar states."""
+"""Number of windows with the most similar states, which are compared."""
 
 LEAST_WINDOWS = 25
-"""Windows in motion that a joint takes part with."""
+"""Least number of windows in motion for a joint to be used."""
 
 MOST_WINDOWS = 1500
-"""That are compared with each other; of longer recordings the first ones."""
+"""Largest number of compared windows; the first ones of longer recordings."""
 
 TURNING = 0.2
-"""Mean share of a reversal from which on a window says nothing."""
+"""Mean share of a reversal from which a window is not used."""
 
 MOST_OFF = 12.0
-"""Deviations that a joint counts at most: one joint alone makes no contact."""
+"""Largest contribution of a joint, in standard deviations: one joint alone does not make a
+contact."""
 
 FAR = 6.0
-"""RMS over joints, in deviations, from which on a window is no free motion."""
+"""RMS over joints, in standard deviations, from which a window is a contact."""
 
 SLIGHT = 0.01
-"""Share of what torques vary by that is no contact, however exactly they come back."""
+"""Least standard deviation of a residual, over the standard deviation of the torque."""
 
 HELD, EXPLAINED, SURE = 5.0, 0.75, 5.0
-"""s for which a force is taken to be the same; what it leaves over of torques at most, over what is
-left without it; its least size, over its deviation."""
+"""Duration for which a force is assumed constant [s]; largest ratio of the residuals with and
+without the force; least ratio of the force to its standard deviation."""
 
 SAME, NAMED = 0.5, 3
-"""s between windows of one contact; contacts that are told."""
+"""Largest time between windows of one contact [s]; number of contacts in a message."""
 
 GAUSSIAN = 1.4826
-"""Standard deviation over the median of absolute values."""
+"""Ratio of the standard deviation to the median absolute deviation of a normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """A time that is none of free motion.
+    """A time interval with a contact.
 
     Attributes:
-        begin, end: since the first stamp [s].
-        joints: (nv) which feel it.
+        begin, end: times since the first stamp [s].
+        joints: (nv) whether a joint has a torque of the contact.
     """
 
     begin: float
@@ -75,20 +76,20 @@ class Contact:
 
 
 def contact_windows(found: Residuals) -> tuple[Array, Array]:
-    """How far torques are off those at other times in similar states.
+    """Normalised differences of torques from those at other times in similar states.
 
     Args:
-        found: of one recording.
+        found: residuals of one recording.
 
     Returns:
-        (w) when windows begin [s]; (w, nv) deviations, zero where nothing can be said.
+        (w) start times of windows [s]; (w, nv) differences in standard deviations, zero if unknown.
     """
     index, time = _windows(found)
 
     def mean(values: Array) -> Array:
         return _means(values, index)
 
-    # Where a joint turns round friction differs each time.
+    # Friction differs between reversals.
     moving = (mean(found.standing.astype(np.float64)) == 0.0) & (mean(found.reversal) < TURNING)
     torque = mean(found.torque)
     states = np.stack([mean(x) for x in (found.q, found.v, found.load)], axis=-1)
@@ -101,21 +102,21 @@ def contact_windows(found: Residuals) -> tuple[Array, Array]:
 
 
 def _windows(found: Residuals) -> tuple[NDArray[np.int64], Array]:
-    """(n) number of the window that a row is of, and (w) when windows begin [s]."""
+    """(n) window index of each row, and (w) start times of the windows [s]."""
     number = np.floor(found.time / WINDOW).astype(np.int64)
     kept, index = np.unique(number, return_inverse=True)
     return index, WINDOW * kept[:MOST_WINDOWS].astype(np.float64)
 
 
 def _means(values: Array, index: NDArray[np.int64]) -> Array:
-    """(w, nv) of rows (n, nv) of the same window."""
+    """(w, nv) means of rows (n, nv) over windows."""
     sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
     found: Array = sums / np.bincount(index)[:, np.newaxis]
     return found[:MOST_WINDOWS]
 
 
 def _beside_others(time: Array, states: Array, torque: Array) -> Array:
-    """(n) torque beyond that in the most similar states (n, 3), in deviations."""
+    """(n) difference from the median torque of the most similar states (n, 3), in deviations."""
     scaled = states / np.maximum(states.std(axis=0), 1e-9)
     distance = ((scaled[:, np.newaxis] - scaled) ** 2).sum(axis=-1)
     distance[np.abs(time[:, np.newaxis] - time) < APART] = np.inf
@@ -127,7 +128,7 @@ def _beside_others(time: Array, states: Array, torque: Array) -> Array:
 
 
 def contacts_in(found: Residuals) -> tuple[Contact, ...]:
-    """Contacts in what should be free motion."""
+    """Contacts in a recording that should be free motion."""
     time, off = contact_windows(found)
     size = np.sqrt((np.minimum(np.abs(off), MOST_OFF) ** 2).mean(axis=1))
     far = np.flatnonzero(size > FAR)
@@ -143,7 +144,7 @@ def contacts_in(found: Residuals) -> tuple[Contact, ...]:
 
 
 def rows_of(contacts: Sequence[Contact], found: Residuals) -> NDArray[np.bool_]:
-    """(n) which rows are of contacts, or of the time right before and after."""
+    """(n) whether rows are within a contact, or within ``WINDOW`` of one."""
     rows = np.zeros(len(found.time), dtype=bool)
     for one in contacts:
         rows |= (found.time > one.begin - WINDOW) & (found.time < one.end + WINDOW)
@@ -151,7 +152,7 @@ def rows_of(contacts: Sequence[Contact], found: Residuals) -> NDArray[np.bool_]:
 
 
 def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
-    """When contacts begin, and which joints feel them."""
+    """Start times and joints of contacts, as text."""
     told = []
     for one in contacts[:NAMED]:
         joints = ', '.join(n for n, feels in zip(joint_names, one.joints, strict=True) if feels)
@@ -161,18 +162,22 @@ def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
 
 
 def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
-    """A force at the last link that explains much of what is left over, other than friction.
+    """A force on the last link that explains a large part of the residual, beyond friction.
 
-    Torques of a force follow from the posture, those of friction and offsets do not. It may change
-    every ``HELD`` seconds. Wrong masses and a payload look alike; it is for a person to judge.
+    Torques of a force depend on the posture, those of friction and offsets do not. The force may
+    change
+    every ``HELD`` seconds. Wrong masses and a payload have similar torques, so the result is only
+    reported.
 
     Args:
-        robot: that moves.
-        found: of one recording.
-        speed: at which dry friction has reached 76 % [rad/s or m/s].
+        robot: the robot.
+        found: residuals of one recording.
+        speed: speed at which dry friction reaches 76 % [rad/s or m/s].
 
     Returns:
-        (3) mean of the larger half, in root axes [N]; None where there is none.
+        Mean force (3) of the intervals with a force above the median, in root axes [N]; None if
+        there
+        is no such force.
     """
     index, time = _windows(found)
     q, v, torque = (_means(x, index) for x in (found.q, found.v, found.torque))
@@ -201,7 +206,7 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
 
 
 def _weighted(A: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """RMS (nv) that least squares leave, weighted by joint; the unknowns and their deviations."""
+    """RMS residuals (nv) of least squares weighted by joint, unknowns, and their deviations."""
     count = np.maximum(weights.sum(axis=1), 1.0)
     left = np.sqrt((weights * y**2).sum(axis=1) / count) + 1e-9
     for _ in range(4):

@@ -1,10 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What free motion tells of drives and sensors while masses are as described.
+"""Identification of friction, offsets and noise from free motion, with masses as described.
 
-For a robot that runs and keeps its description: noise in motion, offsets of efforts, friction. What
-``identify`` says of a recording and goes on with is a reason to refuse here, for the result is put
-in force at once.
+For a running robot that keeps its description. Findings that ``identify`` only reports are errors
+here, because the result is applied at once.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ from .learn import Learned, learn_unexplained
 Array = NDArray[np.float64]
 
 USUAL = 0.75
-"""Share of the seconds that are taken to be free: pushes are fewer; a joint may rest for longer."""
+"""Quantile of the residuals of blocks that is taken for free motion: fewer contain pushes."""
 
 NAMED = 3
-"""Times that are told."""
+"""Number of times in a message."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """What free motion tells.
+    """Result of an identification with masses as described.
 
     Attributes:
-        identified: of efforts as torques; its scale is 1.
-        learned: what they leave unexplained, by motion.
-        left_over_before: (nv) RMS of the torques that the model before leaves unexplained.
+        identified: identification with efforts as torques; its scale is 1.
+        learned: residuals of the model by motion.
+        left_over_before: (nv) RMS residual of the previous effort model [Nm or N].
     """
 
     identified: Identified
@@ -61,16 +60,16 @@ class Drives:
 
 
 def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> Drives:
-    """Friction, offsets, rotors and noise of a robot whose masses are as described.
+    """Identify friction, offsets, rotors and noise of a robot with masses as described.
 
     Args:
-        robot: fixed base, joints of one coordinate.
-        samples: of its joints, efforts as reported.
-        model: what these meant so far; its scale is taken to be right.
+        robot: robot with a fixed base and joints of one coordinate.
+        samples: recording of its joints, efforts as reported.
+        model: previous effort model; its scale is kept.
 
     Raises:
-        UnusableRecordingError: nothing moves, a push or contact, efforts in other units.
-        NotThisRobotError: friction does not explain the efforts, or gravity acts along another
+        UnusableRecordingError: nothing moves, there is a contact, or efforts are in other units.
+        NotThisRobotError: friction does not explain the efforts, or gravity acts in another
             direction.
     """
     own, _ = for_robot(samples, robot)
@@ -117,9 +116,9 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
 
 
 def _pushes(found: Identified) -> str:
-    """When seconds are explained much worse than others, and which joints felt that; or ''."""
+    """Start times and joints of blocks with exceptionally large residuals, as text or ''."""
     fit = found.fit
-    # A push of some seconds is much of half a minute: it would be part of a mean.
+    # A quantile, because a push of some seconds would change the mean.
     moving = np.where((fit.departures > 0.0) & ~fit.standing, fit.departures, np.nan)
     some = np.isfinite(moving).any(axis=1)
     usual = np.ones((len(moving), 1))
@@ -134,7 +133,7 @@ def _pushes(found: Identified) -> str:
 
 
 def _left_over(found: Identified, samples: JointSamples, model: EffortModel) -> Array:
-    """(nv) RMS of torques that bodies as described and a model of drives leave unexplained."""
+    """(nv) RMS residual of described bodies with an effort model [Nm or N]."""
     fit, layout = found.fit, found.fit.layout
     x = np.zeros(layout.count)
     x[: layout.bodies] = fit.x[: layout.bodies]
@@ -142,7 +141,7 @@ def _left_over(found: Identified, samples: JointSamples, model: EffortModel) -> 
     v = samples.velocity
     if v is None:
         v = np.gradient(samples.position, samples.time, axis=0)
-    # Efforts are torques already, and have what carries the weight.
+    # The efforts of the samples are torques already, including gravity.
     behind = model.with_values(scale=1.0, includes_gravity=True).joint_torque
     torques = replace(
         samples,

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External torques of free motion, which should be zero, and how their size follows the motion."""
+"""Residual external torques in free motion, as a function of speed, load and reversals."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ from .residuals import Residuals, residuals_of
 Array = NDArray[np.float64]
 
 LEAST = 200
-"""Samples in motion that a deviation is learned from."""
+"""Least number of samples in motion from which a joint is learned."""
 
 ROUNDS = 8
 FAR = 4.0
-"""Deviations beyond which a residual counts no more: what is farther is in the tail."""
+"""Standard deviations at which residuals are limited; larger ones are part of the tail."""
 
 PUSHED = 4.0
-"""RMS of a second's residuals over their deviation from which on it is no free motion."""
+"""Normalised RMS residual of a second from which it does not count as free motion."""
 
 SURE = 20.0
-"""1 / probability that a standing joint is held by more friction than is stated."""
+"""Inverse of the probability that static friction exceeds the learned bound."""
 
 MOST_TAIL = 3.0
 
 FALSE_ALARMS = 1.0
-"""An hour, in free motion: the rate that calibrations ask for."""
+"""Rate of false alarms in free motion for calibrated thresholds [1/h]."""
 
 NORMAL = NormalDist()
 LEAST_SHARE = 0.1
-"""Of its total deviation, that a joint has at any time at least."""
+"""Least share of the constant in the total standard deviation of a joint."""
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What free motion tells beyond a model.
+    """Residuals of a model in free motion.
 
     Attributes:
-        unexplained: of the model.
-        findings: what a user should know, one sentence each.
-        contacts: times that seem to be none of free motion; nothing was learned from them.
-        observer: that keeps noise of velocities small enough; what is unexplained is of it.
+        unexplained: parameters of the residuals.
+        findings: one sentence for each fact that a user should know.
+        contacts: detected contacts, which were excluded.
+        observer: selected observer, to which the residuals belong.
     """
 
     unexplained: Unexplained
@@ -68,17 +68,17 @@ class Learned:
 
 
 def calibrated_robot(identified: Identified) -> Robot:
-    """The robot with the masses that were identified."""
+    """The robot with the identified inertial parameters."""
     inertias = tuple(Inertia.from_array(body) for body in identified.bodies)
     return Robot(replace(identified.robot.model, inertias=inertias))
 
 
 def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned:
-    """What an identified robot leaves over of the recordings that it was identified from.
+    """Learn the residuals of an identified robot.
 
     Args:
-        identified: the robot.
-        recordings: those of ``identify``, or others of free motion, which say more.
+        identified: the identified robot.
+        recordings: recordings of ``identify``, or better, other recordings of free motion.
     """
     return learn_unexplained(
         calibrated_robot(identified),
@@ -105,27 +105,26 @@ def learn_unexplained(
     velocity_differenced: Array | float = 0.0,
     left_over: Array | float = 0.0,
 ) -> Learned:
-    """Learn from free motion how far a model is off.
+    """Learn the residuals of a model from free motion.
 
-    Nothing may touch the robot. Half a minute with stops and reversals of all joints is enough;
-    what does not occur in it is taken to be as bad as friction can make it.
+    Nothing may touch the robot. Half a minute with stops and reversals of all joints is sufficient.
+    Conditions that do not occur in it get the largest residual that friction can cause.
 
     Args:
-        robot: with the masses that estimators will have.
-        effort_model: what efforts mean, with friction, as estimators will have it.
-        recordings: with the joints of the robot in its order (``for_robot``).
-        of_fit: (nv) deviation that the fit of the model has in other postures [Nm or N].
-        largest_of_fit: (nv) the same in the posture where it is largest: a robot may work there for
-            as long as it likes, so thresholds reckon with it [Nm or N].
-        effort_noise, velocity_noise: (nv) of single samples, which estimators are told apart: what
-            they explain of the residual is no part of ``constant`` [Nm or N], [rad/s or m/s].
-        velocity_differenced: (nv) share of the variance of velocities that differences of
-            positions make.
-        left_over: (nv) what the model leaves unexplained of slow motion: less noise than that
-            needs no other observer [Nm or N].
+        robot: robot with the masses for the estimators.
+        effort_model: effort model for the estimators, with friction.
+        recordings: recordings of the joints of the robot in its order (``for_robot``).
+        of_fit: (nv) standard deviation of modelled torques in other postures [Nm or N].
+        largest_of_fit: (nv) the same in the worst posture, in which a robot may work permanently,
+            so thresholds use it [Nm or N].
+        effort_noise, velocity_noise: (nv) standard deviations of single samples, which estimators
+            get separately, so ``constant`` excludes them [Nm or N], [rad/s or m/s].
+        velocity_differenced: (nv) share of the velocity variance from position differences.
+        left_over: (nv) RMS residual of the model in slow motion; smaller noise does not require
+            another observer [Nm or N].
 
     Raises:
-        UnusableRecordingError: too short for an observer to settle.
+        UnusableRecordingError: the recordings are too short for the observer to settle.
     """
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
     noise = SampleNoise(
@@ -142,7 +141,7 @@ def learn_unexplained(
     contacts = contacts_in(joined)
     joined = joined.without(rows_of(contacts, joined))
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
-    # Of friction that grows with the load, that under the largest one that was seen.
+    # Load-dependent friction at the largest load of the recordings.
     dry = dry + effort_model.load_friction * np.abs(joined.load).max(axis=0, initial=0.0)
     unseen = unmeasured_friction(robot, dry)
     sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
@@ -191,18 +190,19 @@ def learn_unexplained(
 def _unseen(
     found: Residuals, j: int, friction: float, viscous: float, of_fit: float, sigmas: float
 ) -> list[float]:
-    """The numbers of a joint that hardly moves, in the order of ``Unexplained``.
+    """Parameters of a joint that hardly moves, in the order of ``Unexplained``.
 
-    In motion its dry friction shows at any speed, and beside it as much again that held the joint
-    and was taken for an offset. Both are bounds: thresholds of so many deviations rise by them.
+    In motion, its unknown dry friction acts at any speed, and as much again may be part of the
+    offset
+    identified at rest. The constant is such that thresholds rise by both bounds.
 
     Args:
-        found: of all joints; of the joint j.
-        j: its number.
-        friction: the largest that it may have [Nm or N].
-        viscous: the same at 1 rad/s or m/s.
-        of_fit: variance that the fit has in other postures.
-        sigmas: deviations that are a contact.
+        found: residuals of all joints.
+        j: index of the joint.
+        friction: bound of its dry friction [Nm or N].
+        viscous: bound of its viscous friction at 1 rad/s or m/s [Nm or N].
+        of_fit: variance of modelled torques in other postures.
+        sigmas: threshold of a contact in standard deviations.
     """
     still = float(np.mean(found.torque[:, j] ** 2 - found.noise[:, j]))
     constant = np.sqrt(max(still + of_fit, 0.0) + (2.0 * friction / sigmas) ** 2)
@@ -212,12 +212,13 @@ def _unseen(
 def _of_joint(
     found: Residuals, j: int, dry: float, of_fit: tuple[float, float]
 ) -> tuple[list[float], str]:
-    """The numbers of a joint that moves in the order of ``Unexplained``, and what to say of it.
+    """Parameters of a moving joint in the order of ``Unexplained``, and a finding or ''.
 
     Args:
-        found: of all joints; of the joint j.
+        found: residuals of all joints.
+        j: index of the joint.
         dry: its dry friction [Nm or N].
-        of_fit: variances that the fit has in other postures, usually and at most.
+        of_fit: mean and largest variance of modelled torques in other postures.
     """
     r, standing = found.torque[:, j], found.standing[:, j]
     bound = _standing(r, standing, dry)
@@ -246,19 +247,19 @@ def _of_joint(
 
 
 def _variances(features: Array, r: Array, noise: Array) -> Array:
-    """(4) of constant, speed, load, reversal: of normal residuals the likeliest, none negative.
+    """(4) maximum-likelihood variances of constant, speed, load and reversal; none is negative.
 
     Args:
-        features: (n, 4) what they are multiplied with.
-        r: (n) residuals.
-        noise: (n) variance that they have anyway.
+        features: (n, 4) factors of the variances.
+        r: (n) residuals, normally distributed.
+        noise: (n) additional known variance.
     """
     scale = np.maximum(features.mean(axis=0), 1e-12)
     total = max(float(np.mean(r**2)), 1e-12)
     predicted = np.full(len(r), total)
     found = np.zeros(features.shape[1])
     for _ in range(ROUNDS):
-        # The variance of r^2 is twice that of r, squared.
+        # The variance of r^2 is twice the square of the variance of r.
         kept = np.minimum(r**2, FAR**2 * predicted)
         found, _ = scipy.optimize.nnls(
             features / scale / predicted[:, np.newaxis], (kept - noise) / predicted
@@ -270,7 +271,7 @@ def _variances(features: Array, r: Array, noise: Array) -> Array:
 
 
 def _free(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Rows of seconds whose residual over its deviation is not far off, as it is in a push."""
+    """Whether rows belong to a second with a normalised RMS residual of ``PUSHED`` or less."""
     _, index, counts = np.unique(second, return_inverse=True, return_counts=True)
     rms = np.sqrt(np.bincount(index, z**2) / counts)
     usual: NDArray[np.bool_] = (rms <= PUSHED)[index]
@@ -278,10 +279,11 @@ def _free(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _tail(z: Array) -> float:
-    """How much farther off z is, where it is rare, than normal numbers are.
+    """Ratio of large normalised residuals to those of a normal distribution.
 
-    By how far, on average, the largest twentieth exceeds its smallest, carried on to ``RARE``; or
-    by the largest of them, beside that of as many normal numbers, where that is more.
+    The mean excess of the largest 5 % over their threshold is extrapolated exponentially to the
+    probability ``RARE``. The ratio of the maximum to that of as many normal numbers is used if
+    larger.
     """
     largest = np.abs(z).max() / NORMAL.inv_cdf(1.0 - 0.5 / len(z))
     edge = np.quantile(np.abs(z), 1.0 - TWENTIETH)
@@ -294,13 +296,14 @@ def _tail(z: Array) -> float:
 
 
 TWENTIETH, RARE = 0.05, 1e-7
-"""Shares of residuals: those that a tail is learned from, and those that are to be no contact."""
+"""Share of residuals from which the tail is learned; probability of a residual above the
+threshold."""
 
 
 def _standing(r: Array, standing: NDArray[np.bool_], dry: float) -> float:
-    """Friction that may hold a joint: what was seen of n stands, but no more than dry friction.
+    """Bound of the static friction of a joint, from its observed stands and its dry friction.
 
-    Of n even numbers up to b the largest is below m with a probability of (m / b)^n.
+    Of n uniform numbers up to b, all are below m with the probability (m / b)^n.
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], standing, [False]]).astype(int)))
     stands = [r[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]

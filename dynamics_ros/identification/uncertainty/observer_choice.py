@@ -1,12 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The observer that keeps noise of velocities small enough for contacts to be found.
+"""Choice of an observer with small enough noise for contact detection.
 
-A momentum observer answers at once and lets nearly K M(q) times the noise of velocities through:
-with encoder steps of 1e-4 rad and their differences at 500 Hz that is 1.5 Nm for each kg m^2, more
-than most contacts. A Kalman filter that knows how the noise hangs together shows an external torque
-as late, after 1/K, with a tenth of that, but begins softly. It is taken where the first is too
-noisy, and made slower where it is too noisy itself: with K its noise grows as K^2.5.
+A momentum observer responds at once, and passes almost K M(q) times the noise of velocities: with
+differences of encoder steps of 1e-4 rad at 500 Hz this is 1.5 Nm per kg m^2, more than most
+contacts.
+A Kalman filter that models the correlation of this noise has the same delay 1/K and a tenth of the
+noise, but responds slowly at first. It is used if the momentum observer is too noisy, with a lower
+gain if necessary: its noise grows as K^2.5.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 LOUD = 0.004
-"""Deviation that noise may have, over the effort limit: with five of them a contact is found at a
-tenth of what is a collision."""
+"""Largest standard deviation of noise over the effort limit: five of them are a tenth of the torque
+of a collision."""
 
 LOUD_WITHOUT_LIMIT = 0.6
-"""The same for a joint without an effort limit [Nm or N]."""
+"""Largest standard deviation of noise of a joint without an effort limit [Nm or N]."""
 
 SLOWER, SLOWEST = 0.8, 10.0
-"""Factor from one gain that is tried to the next; the last of them [1/s]."""
+"""Ratio of consecutive candidate gains; lowest gain [1/s]."""
 
 POSTURES = 50
 
@@ -44,7 +45,7 @@ class SampleNoise:
     Attributes:
         effort: (nv) standard deviation, as a torque [Nm or N].
         velocity: (nv) standard deviation [rad/s or m/s].
-        differenced: (nv) share of the variance of velocities that differences of positions make.
+        differenced: (nv) share of the velocity variance from position differences.
     """
 
     effort: Array
@@ -52,7 +53,7 @@ class SampleNoise:
     differenced: Array
 
     def of_torques(self, robot: Robot, observer: TorqueObserver, q: Array, period: float) -> Array:
-        """(n, nv) variance of external torques at configurations q (n, nq)."""
+        """(n, nv) variances of external torques at configurations q (n, nq)."""
         gains = observer.noise_gains(period)
         momenta = np.square(robot.mass_matrix(q) * self.velocity).sum(axis=-1)
         found: Array = np.square(gains.effort * self.effort) + gains.momentum**2 * momenta
@@ -61,7 +62,7 @@ class SampleNoise:
 
 @dataclass(frozen=True)
 class ObserverChoice:
-    """What observes the external torques of a robot with such noise.
+    """Kind and gain of an observer of external torques.
 
     Attributes:
         kind: as ``observer.kind`` of contact_node.
@@ -74,7 +75,7 @@ class ObserverChoice:
     def made(
         self, robot: Robot, model: EffortModel, noise: SampleNoise, max_gap: float
     ) -> TorqueObserver:
-        """The observer."""
+        """Create the observer; ``max_gap`` is its largest gap between samples [s]."""
         options: dict[str, Any] = {
             'effort_model': model,
             'max_gap': max_gap,
@@ -93,15 +94,14 @@ class ObserverChoice:
 def chosen_observer(
     robot: Robot, noise: SampleNoise, q: Array, period: float, left_over: Array | float
 ) -> ObserverChoice:
-    """The observer of contact_node by default, unless noise of velocities is too much for it.
+    """The default observer of contact_node, or a Kalman filter if velocities are too noisy for it.
 
     Args:
         robot: the robot.
-        noise: of its samples.
-        q: (n, nq) configurations that it was in.
-        period: of the samples [s].
-        left_over: number or (nv), what its model leaves unexplained: noise that is less does no
-            harm [Nm or N].
+        noise: noise of its samples.
+        q: (n, nq) recorded configurations.
+        period: sampling period [s].
+        left_over: RMS residual of the model, number or (nv); smaller noise is accepted [Nm or N].
     """
     usual = ObserverChoice()
     of_velocities = SampleNoise(np.full(robot.nv, 1e-9), noise.velocity, noise.differenced)

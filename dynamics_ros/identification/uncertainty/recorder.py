@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states of a moving robot, kept as they come in bounded memory."""
+"""Recorder of joint states for an identification, with bounded memory."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 MOST_BYTES = 64_000_000
-"""Of all samples: six minutes of seven joints at 1 kHz."""
+"""Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
 
 FIRST_ROWS = 1024
 
 SLOWEST = 0.02
-"""rad/s or m/s that a joint has to reach in a direction for its dry friction to be told there."""
+"""Least speed in a direction from which its dry friction can be identified [rad/s or m/s]."""
 
 
 class Recorder:
-    """Keeps every sample, and once its memory is full every second one, every fourth and so on.
+    """Stores samples; when its memory is full, every second one, then every fourth one, and so on.
 
     Attributes:
-        count: samples taken so far, those that were dropped later included.
-        duration: from the first stamp to the last [s].
+        count: number of received samples, including those dropped later.
+        duration: time from the first to the last stamp [s].
     """
 
     def __init__(self, robot: Robot, source: str, most: int | None = None) -> None:
-        """Begin without samples.
+        """Create a recorder without samples.
 
         Args:
-            robot: fixed base, joints of one coordinate.
-            source: name of the recording, for messages.
-            most: samples that are kept; by ``MOST_BYTES`` when None.
+            robot: robot with a fixed base and joints of one coordinate.
+            source: name of the recording in messages.
+            most: largest number of stored samples; None: as many as ``MOST_BYTES`` allow.
         """
         self._names, self._source = robot.joint_names, source
         width = 1 + 3 * robot.nv
@@ -47,11 +47,11 @@ class Recorder:
         self._low, self._high = np.full((2, robot.nv), np.inf), np.full((2, robot.nv), -np.inf)
 
     def add(self, stamp: int, q: Array, v: Array, effort: Array) -> bool:
-        """Take a sample; False for one whose stamp [ns] is not later than that of the one before.
+        """Add a sample if its stamp is later than the previous one, and return whether it is.
 
         Args:
-            stamp: ns.
-            q, v, effort: (nv) in the order of the robot's joints.
+            stamp: stamp [ns].
+            q, v, effort: (nv) values in the joint order of the robot.
         """
         if self.count and stamp <= self._last:
             return False
@@ -62,7 +62,7 @@ class Recorder:
         self._high = np.maximum(self._high, (q, v))
         if self.count % self._every == 0:
             self._make_room()
-        # What was kept may have been thinned out by now.
+        # ``_make_room`` may have doubled the interval of stored samples.
         if self.count % self._every == 0:
             self._rows[self._kept] = np.concatenate([[1e-9 * (stamp - self._first)], q, v, effort])
             self._kept += 1
@@ -71,19 +71,19 @@ class Recorder:
 
     @property
     def duration(self) -> float:
-        """From the first stamp to the last [s]."""
+        """Time from the first to the last stamp [s]."""
         return 1e-9 * (self._last - self._first)
 
     @property
     def samples(self) -> JointSamples:
-        """A copy of what is kept."""
+        """A copy of the stored samples."""
         rows, n = self._rows[: self._kept].copy(), len(self._names)
         q, v, effort = (rows[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
         return JointSamples(self._source, self._names, rows[:, 0], q, v, effort)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What has not been seen yet of each joint, one sentence each."""
+        """Motion that is still missing, one sentence for each joint."""
         if not self.count:
             return ('no joint states yet',)
         found = []

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External torques that the observer of contact_node finds in recordings."""
+"""External torques from the observer of contact_node in recordings of free motion."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .observer_choice import ObserverChoice, SampleNoise
 Array = NDArray[np.float64]
 
 SETTLED = 5.0
-"""Time constants."""
+"""Settling time of the observer in time constants."""
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """External torques of free motion, one row for each time constant of the observer.
+    """External torques in free motion, one row per time constant of the observer.
 
     Attributes:
-        torque: (n, nv) [Nm or N].
-        q, v, load: (n, nv) position, velocity, and torque that the joints carry by the model.
-        reversal: (n, nv) share of a reversal.
-        noise: (n, nv) variance that noise of the samples gives the torques.
-        standing: (n, nv) whether joints stand.
-        time: (n) since the first stamp of all recordings together [s].
+        torque: (n, nv) external torques [Nm or N].
+        q, v, load: (n, nv) positions, velocities, and joint torques without friction.
+        reversal: (n, nv) share of a reversal, from 0 to 1.
+        noise: (n, nv) variances of the torques due to noise of the samples.
+        standing: (n, nv) whether joints are at rest.
+        time: (n) time since the first stamp of the first recording [s].
     """
 
     torque: Array
@@ -48,17 +48,17 @@ class Residuals:
 
     @classmethod
     def joined(cls, parts: Sequence[Residuals]) -> Residuals:
-        """One after the other."""
+        """Residuals of several parts, one after another."""
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
     def without(self, rows: NDArray[np.bool_]) -> Residuals:
-        """All rows but some."""
+        """All rows except the selected ones (n)."""
         return Residuals(*(getattr(self, field.name)[~rows] for field in fields(self)))
 
     @property
     def second(self) -> NDArray[np.int64]:
-        """(n) number of the second that a row is of."""
+        """(n) index of the second to which a row belongs."""
         return np.floor(self.time).astype(np.int64)
 
 
@@ -69,15 +69,15 @@ def residuals_of(
     choice: ObserverChoice,
     noise: SampleNoise,
 ) -> Residuals:
-    """External torques that the observer of contact_node finds in recordings.
+    """Run the observer of contact_node over recordings.
 
     Args:
-        robot, model, recordings: as of ``learn_unexplained``.
-        choice: of the observer.
-        noise: of the samples.
+        robot, model, recordings: as in ``learn_unexplained``.
+        choice: kind and gain of the observer.
+        noise: noise of the samples.
 
     Raises:
-        UnusableRecordingError: too short for an observer to settle.
+        UnusableRecordingError: the recordings are too short for the observer to settle.
     """
     parts, begin = [], 0.0
     for samples in recordings:
@@ -95,7 +95,7 @@ def residuals_of(
 def _of_stretch(
     observer: TorqueObserver, noise: SampleNoise, stretch: Stretch, shift: float
 ) -> Residuals:
-    """Run the observer of contact_node over a stretch."""
+    """Run an observer over a stretch; ``shift`` is added to its times [s]."""
     robot, model, gain = observer.robot, observer.effort_model, float(observer.gain[0])
     kernel = robot.kernel('unexplained_torque')
     for one in (robot.kernel('observer_step', observer.kind, 'instant'), kernel):
@@ -114,7 +114,7 @@ def _of_stretch(
     first = round(SETTLED / gain / stretch.period)
     taken = slice(first, None, max(1, round(1.0 / (gain * stretch.period))))
     time: Array = shift + stretch.start + np.arange(len(v), dtype=np.float64) * stretch.period
-    # What is left over is no load.
+    # The external torque is not part of the load.
     load = model.scale * stretch.effort + model.offset + torque
     standing = still[taken] >= STANDS_AFTER
     q = stretch.position[taken]
