@@ -27,6 +27,8 @@ else:
 OUR_MESSAGES = 'dynamics_ros_msgs'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 METADATA = 'metadata.yaml'
+RECOVER = 'the file breaks off: mcap recover FILE -o NEW_FILE keeps the messages before that'
+REINDEX = 'ros2 bag reindex FOLDER writes it'
 VERSION: Final = 9
 """Of the metadata: what ROS 2 Jazzy and later write, and all later ones read."""
 
@@ -60,7 +62,9 @@ class Recording:
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
         if path.is_dir() and not (path / METADATA).is_file():
-            raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}')
+            files = any(one.suffix in ('.mcap', '.db3') for one in path.iterdir())
+            cure = f'; {REINDEX}' if files else ''
+            raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}{cure}')
         self._reader: Ros1Bag | Reader
         try:
             if path.is_file() and is_ros1(path):
@@ -168,7 +172,9 @@ class Recording:
 
 
 def _told(error: Exception) -> str:
-    return str(error) or repr(error)
+    told = str(error) or repr(error)
+    # A recorder that was killed leaves an MCAP file without its last bytes.
+    return f'{told.rstrip(".")}; {RECOVER}' if 'end magic' in told else told
 
 
 @contextmanager

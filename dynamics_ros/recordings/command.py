@@ -125,7 +125,7 @@ def _told(summary: Summary, states: EstimatedStates) -> str:
     """What came of it, for a person."""
     lines = [f'{summary.count} estimates of {states.messages} joint states']
     if states.refused:
-        lines.append(f'{states.refused} joint states were refused')
+        lines.append(states.refusals_told())
     if states.payloads:
         lines.append(f'another payload {len(states.payloads)} times')
     lines += [f'{count} times silent: {why}' for why, count in states.silent.items()]

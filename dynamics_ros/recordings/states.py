@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from rclpy.serialization import deserialize_message
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, printable
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
@@ -31,6 +31,9 @@ Messages = Iterable[tuple[str, int, bytes]]
 
 BATCH = 2048
 """Joint states that are read together."""
+
+REASONS = 3
+"""Reasons of refusals that a sentence lists."""
 
 TRIES = 2
 """Joint states of a batch that are read one by one before all the others are."""
@@ -123,7 +126,8 @@ class EstimatedStates:
 
     Attributes:
         estimators: of what the robot carries at the moment.
-        messages, refused: how many joint states there were, and were not taken.
+        messages: how many joint states there were.
+        refusals: reason to how many messages were not taken.
         payloads: recorded times [ns] at which the robot took up something else.
         silent: reason to how many states nothing could be said of.
     """
@@ -152,9 +156,21 @@ class EstimatedStates:
         self._names = dict(names or {})
         self._renamed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
-        self.messages = self.refused = 0
+        self.messages = 0
+        self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
         self.silent: Counter[str] = Counter()
+
+    @property
+    def refused(self) -> int:
+        """How many messages were not taken."""
+        return self.refusals.total()
+
+    def refusals_told(self) -> str:
+        """A sentence with the number of refused messages and the most frequent reasons."""
+        most = self.refusals.most_common(REASONS)
+        reasons = ', '.join(f'{why} ({count})' for why, count in most)
+        return f'{self.refused} joint states were refused, mostly: {reasons}'
 
     def estimates(self, messages: Messages) -> Iterator[Estimate]:
         """Topic, time of recording [ns] and bytes in, estimates out, one after the other."""
@@ -219,7 +235,11 @@ class EstimatedStates:
 
     def _take_up(self, time: int, data: bytes) -> None:
         """Go on with another payload; one that the robot cannot carry changes nothing."""
-        message = deserialize_message(data, Payload)
+        try:
+            message = deserialize_message(data, Payload)
+        except Exception as error:  # the middleware has one of its own
+            LOG.warning('payload refused: the message is damaged: %s', error)
+            return
         frame = self._factory.frame(message.header.frame_id)
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
@@ -243,11 +263,15 @@ class EstimatedStates:
             if self._names:
                 values = values._replace(names=self._own(values.names))
             taken = buffer.update(values)
-        except (RefusedMessage, MalformedMessageError):
-            self.refused += 1
+        except RefusedMessage as refusal:
+            self.refusals[refusal.kind] += 1
+            return None
+        except MalformedMessageError:
+            self.refusals[f'malformed {"odometry" if odometry else "joint state"}'] += 1
             return None
         if not taken:
-            self.refused += 1
+            named = printable(', '.join(values.names))
+            self.refusals[f'no joint of the robot is named: {named}'] += 1
             return None
         return buffer.due_state()
 
