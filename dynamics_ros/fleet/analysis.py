@@ -349,7 +349,7 @@ class Analysis:
             if count > 0.01 * self._states.messages + 100:
                 found.append(f'{count} joint states without an estimate: {why}')
         if self._states.refused:
-            found.append(f'{self._states.refused} joint states were refused')
+            found.append(self._states.refusals_told())
         left = _unexplained(residuals)
         if left > UNEXPLAINED:
             found.append(

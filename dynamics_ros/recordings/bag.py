@@ -30,6 +30,8 @@ else:
 OUR_MESSAGES = 'dynamics_ros_msgs'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 METADATA = 'metadata.yaml'
+RECOVER = 'the file breaks off: mcap recover FILE -o NEW_FILE keeps the messages before that'
+REINDEX = 'ros2 bag reindex FOLDER writes it'
 VERSION: Final = 9
 """Version of the metadata, as written by ROS 2 Jazzy and later and read by all later versions."""
 
@@ -63,7 +65,9 @@ class Recording:
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
         if path.is_dir() and not (path / METADATA).is_file():
-            raise RecordingError(f'{path}: not a rosbag2 folder: it has no {METADATA}')
+            files = any(file.suffix in ('.mcap', '.db3') for file in path.iterdir())
+            cure = f'; {REINDEX}' if files else ''
+            raise RecordingError(f'{path}: not a rosbag2 folder: it has no {METADATA}{cure}')
         self._reader: Ros1Bag | Reader
         try:
             if path.is_file() and is_ros1(path):
@@ -173,7 +177,9 @@ class Recording:
 
 
 def _text(error: Exception) -> str:
-    return str(error) or repr(error)
+    text = str(error) or repr(error)
+    # A recorder that was killed leaves an MCAP file without its last bytes.
+    return f'{text.rstrip(".")}; {RECOVER}' if 'end magic' in text else text
 
 
 @contextmanager

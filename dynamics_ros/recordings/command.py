@@ -138,7 +138,7 @@ def _summary_text(summary: Summary, states: EstimatedStates) -> str:
     """Returns the summary as text."""
     lines = [f'{summary.count} estimates of {states.messages} joint states']
     if states.refused:
-        lines.append(f'{states.refused} joint states were refused')
+        lines.append(states.refusals_told())
     if states.payloads:
         lines.append(f'another payload {len(states.payloads)} times')
     lines += [f'{count} states without an estimate: {why}' for why, count in states.silent.items()]

@@ -125,7 +125,10 @@ def _newest(messages: Iterator[tuple[str, int, bytes]], before: int) -> str:
         if found is not None and time > before:
             break
         found = data
-    assert found is not None, 'topics without a message are left out'
+    if found is None:
+        raise RecordingError(
+            'its robot_description is damaged: the messages that the index counts are missing'
+        )
     try:
         return str(deserialize_message(found, String).data)
     except Exception as error:  # the middleware raises its own type

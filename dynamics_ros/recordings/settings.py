@@ -68,9 +68,11 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
         InvalidArgumentError: the file does not exist or contains no parameters.
     """
     try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise InvalidArgumentError('parameters', str(error), 'a YAML file') from error
+        content = yaml.safe_load(path.read_text('utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidArgumentError(
+            'parameters', f'{path}: {" ".join(str(error).split())}', 'a YAML file in UTF-8'
+        ) from error
     if not isinstance(content, Mapping):
         raise InvalidArgumentError('parameters', f'{path} is no mapping', 'node: ros__parameters:')
     values: dict[str, Any] = {}
@@ -79,8 +81,14 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
             raise InvalidArgumentError(
                 'parameters', f'{pattern} has no {PARAMETERS}', f'{pattern}: {PARAMETERS}:'
             )
+        if not isinstance(pattern, str):
+            raise InvalidArgumentError('parameters', f'{pattern!r} is no name', 'a name of a node')
+        parameters = group[PARAMETERS] or {}
+        if not isinstance(parameters, Mapping):
+            problem = f'{PARAMETERS} of {pattern} is {type(parameters).__name__}'
+            raise InvalidArgumentError('parameters', problem, 'NAME: VALUE')
         if fnmatchcase(f'/{node}', f'/{pattern.lstrip("/")}'.replace('/**/', '/')):
-            values |= dict(_flat(group[PARAMETERS] or {}))
+            values |= dict(_flat(parameters))
     return values
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rclpy.serialization import deserialize_message
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, printable
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
@@ -30,6 +30,9 @@ Messages = Iterable[tuple[str, int, bytes]]
 
 BATCH = 2048
 """Maximum number of joint states that are processed together."""
+
+MAX_REASONS = 3
+"""Maximum number of reasons of refusals in a sentence."""
 
 MAX_ATTEMPTS = 2
 """Number of attempts to process a batch at once; after that many failures its joint states are
@@ -124,7 +127,8 @@ class EstimatedStates:
 
     Attributes:
         estimators: estimators for the current payload.
-        messages, refused: numbers of joint states, and of refused ones.
+        messages: number of joint states.
+        refusals: number of refused messages by reason.
         payloads: recorded times [ns] of changes of the payload.
         silent: number of states without estimate by cause.
     """
@@ -153,9 +157,21 @@ class EstimatedStates:
         self._names = dict(names or {})
         self._renamed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
-        self.messages = self.refused = 0
+        self.messages = 0
+        self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
         self.silent: Counter[str] = Counter()
+
+    @property
+    def refused(self) -> int:
+        """How many messages were not taken."""
+        return self.refusals.total()
+
+    def refusals_told(self) -> str:
+        """A sentence with the number of refused messages and the most frequent reasons."""
+        most = self.refusals.most_common(MAX_REASONS)
+        reasons = ', '.join(f'{why} ({count})' for why, count in most)
+        return f'{self.refused} joint states were refused, mostly: {reasons}'
 
     def estimates(self, messages: Messages) -> Iterator[Estimate]:
         """Yields the estimates for messages, given as topic, time of recording [ns] and bytes."""
@@ -222,7 +238,11 @@ class EstimatedStates:
 
     def _change_payload(self, time: int, data: bytes) -> None:
         """Switches to estimators for another payload; a payload that does not fit is ignored."""
-        message = deserialize_message(data, Payload)
+        try:
+            message = deserialize_message(data, Payload)
+        except Exception as error:  # of the middleware, which has types of its own
+            LOG.warning('payload refused: the message is damaged: %s', error)
+            return
         frame = self._factory.frame(message.header.frame_id)
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
@@ -246,11 +266,15 @@ class EstimatedStates:
             if self._names:
                 values = values._replace(names=self._renamed_names(values.names))
             taken = buffer.update(values)
-        except (RefusedMessage, MalformedMessageError):
-            self.refused += 1
+        except RefusedMessage as refusal:
+            self.refusals[refusal.kind] += 1
+            return None
+        except MalformedMessageError:
+            self.refusals[f'malformed {"odometry" if odometry else "joint state"}'] += 1
             return None
         if not taken:
-            self.refused += 1
+            named = printable(', '.join(values.names))
+            self.refusals[f'no joint of the robot is named: {named}'] += 1
             return None
         return buffer.due_state()
 
