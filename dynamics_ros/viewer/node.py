@@ -139,7 +139,7 @@ class Viewer:
         )
         self._kinds: dict[str, type] = {}
         self._handlers: dict[str, Callable[[Any], None]] = {}
-        recordings = Path(values.recordings).expanduser()
+        recordings = Path(values.recordings).expanduser().absolute()
         self._tape = Tape(scene, self.explorer.tabs, recordings, self._kinds)
         if not is_local(values.host):  # others look on, and ask for nothing
             self._requests.tab.remove()
