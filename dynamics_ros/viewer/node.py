@@ -139,7 +139,7 @@ class Viewer:
         )
         self._kinds: dict[str, type] = {}
         self._handlers: dict[str, Callable[[Any], None]] = {}
-        recordings = Path(values.recordings).expanduser()
+        recordings = Path(values.recordings).expanduser().absolute()
         self._tape = Tape(scene, self.explorer.tabs, recordings, self._kinds)
         if not is_local(values.host):  # on a public page visitors cannot call services or record
             self._requests.tab.remove()
