@@ -25,8 +25,8 @@ def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
         for column, S_i in joint.subspace(q):
             for j, (force,) in felt_towards_root(model, transforms, i, composite[i] @ S_i):
                 for row, S_j in model.joints[j].subspace(q):
-                    share = S_j.dot(force)
-                    M[row][column] = M[row][column] + share
+                    entry = S_j.dot(force)
+                    M[row][column] = M[row][column] + entry
                     if j != i:
-                        M[column][row] = M[column][row] + share
+                        M[column][row] = M[column][row] + entry
     return M

@@ -23,7 +23,7 @@ from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
 from .checked_pose import checked_pose
 from .reach import Reach
 from .result import CONVERGED, InverseKinematicsResult
-from .search import INSIDE, Deadline, End, Search
+from .search import TOLERANCE_FRACTION, Deadline, End, Search
 
 Vector = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Wishes(NamedTuple):
     posture: ArrayLike | str | None = None
 
 
-class Placed(NamedTuple):
+class Candidate(NamedTuple):
     """Joint positions near the seed, with errors and a check of the limits.
 
     Attributes:
@@ -127,13 +127,15 @@ class Problem:
         """
         frames = (frame,) if isinstance(frame, str) else _checked_names(frame)
         self.robot = robot
-        feet = _checked_supports(supports) if supports else ()
-        self.chain = chain = chain_of(robot, frames, feet)
+        kept_frames = _checked_supports(supports) if supports else ()
+        self.chain = chain = chain_of(robot, frames, kept_frames)
         self.wishes = wishes
-        position_tolerance, rotation_tolerance, position_only, slack, weights, locks, liked = wishes
+        position_tolerance, rotation_tolerance, position_only, slack, weights, locks, posture = (
+            wishes
+        )
         if not (position_only is False and weights is None and type(locks) is tuple):
             _check_kinds(position_only, weights, locks)
-        plain = slack is None and liked is None and not weights and not locks
+        plain = slack is None and posture is None and not weights and not locks
         if type(position_tolerance) is not float or type(rotation_tolerance) is not float:
             check_positive('position_tolerance', position_tolerance)
             check_positive('rotation_tolerance', rotation_tolerance)
@@ -154,8 +156,8 @@ class Problem:
                     raise InvalidArgumentError('seed', problem, expected)
             self.start = q[chain.q_index]
         self.in_root_link = targets
-        if feet:
-            places = [robot.forward_kinematics(self.q, name) for name, _ in feet]
+        if kept_frames:
+            places = [robot.forward_kinematics(self.q, name) for name, _ in kept_frames]
             self.targets = self.in_root_link = np.concatenate([targets, places])
         elif robot.model.root_joint != 'fixed':
             X_0B = robot.forward_kinematics(self.q, robot.body_names[0])
@@ -165,17 +167,19 @@ class Problem:
         if search is None:
             joints, tasks = chain.joint_rows, chain.tasks[position_only]
             if not plain:
-                joints, tasks = self._wished()
-            near, aligned = ((INSIDE * x) ** 2 for x in key[:2])
+                joints, tasks = self._step_inputs_of_options()
+            near, aligned = ((TOLERANCE_FRACTION * x) ** 2 for x in key[:2])
             search = Search(chain.search, len(frames), joints, tasks, near, aligned)
             if plain:
                 chain.keep(key, search)
-        if feet:
-            lead = np.arange(len(self.start)) < chain.root_nq
-            self.locked = lead if self.locked is None else lead | self.locked
+        if kept_frames:
+            root_coordinates = np.arange(len(self.start)) < chain.root_nq
+            self.locked = (
+                root_coordinates if self.locked is None else root_coordinates | self.locked
+            )
         self.search = search
 
-    def _wished(self) -> tuple[Vector, Vector]:
+    def _step_inputs_of_options(self) -> tuple[Vector, Vector]:
         """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
         chain, wishes = self.chain, self.wishes
         self.start = np.clip(self.start, chain.lower, chain.upper)
@@ -188,7 +192,7 @@ class Problem:
             of_frames = tasks[: len(chain.frames)]
             of_frames[:, 0, free] = 0.0
             of_frames[:, 1] = np.where(free, 0.0, slack)
-        joints, self.locked = _wished_joints(self.robot, chain, self.start, wishes)
+        joints, self.locked = _joints_of_options(self.robot, chain, self.start, wishes)
         return joints, tasks
 
     def out_of_reach(self) -> bool:
@@ -220,51 +224,55 @@ class Problem:
                 positions = np.where(self.locked, self.start, positions)
             yield positions
 
-    def placed(self, positions: Vector) -> Placed:
+    def candidate(self, positions: Vector) -> Candidate:
         """Configuration with positions (n) of the chain; errors are computed independently."""
         chain = self.chain
         q = self.q.copy()
         q[chain.q_index] = positions
         check, rest = chain.check.call, (self.targets, self.slack, chain.bounds, self.start)
-        position, rotation, outside, away, slipped, turned = check(q, *rest).tolist()
-        if away > HALF_TURN or (outside > 0.0 and chain.turning):
-            positions = np.array(chain.turned_to(positions.tolist(), self.start))
+        position, rotation, outside, distance, support_position, support_rotation = check(
+            q, *rest
+        ).tolist()
+        if distance > HALF_TURN or (outside > 0.0 and chain.turning):
+            positions = np.array(chain.shifted_to(positions.tolist(), self.start))
             q[chain.q_index] = positions
-            position, rotation, outside, _, slipped, turned = check(q, *rest).tolist()
+            position, rotation, outside, _, support_position, support_rotation = check(
+                q, *rest
+            ).tolist()
         rotation = 0.0 if self.wishes.position_only else math.sqrt(rotation)
         allowed = outside <= 0.0
         if chain.supports:
-            allowed &= slipped <= self.wishes.position_tolerance**2
-            allowed &= turned <= self.wishes.rotation_tolerance**2
-        return Placed(positions, q, math.sqrt(position), rotation, allowed)
+            allowed &= support_position <= self.wishes.position_tolerance**2
+            allowed &= support_rotation <= self.wishes.rotation_tolerance**2
+        return Candidate(positions, q, math.sqrt(position), rotation, allowed)
 
-    def closest(self, positions: Vector, deadline: Deadline) -> Placed:
+    def closest(self, positions: Vector, deadline: Deadline) -> Candidate:
         """Like `placed`, after a search that moves supports back to their poses; else the seed."""
         if not self.chain.supports:
-            return self.placed(positions)
+            return self.candidate(positions)
         end = self.search.of_supports().run(positions, self.in_root_link, deadline)
-        placed = self.placed(end.positions)
-        return placed if placed.allowed else self.placed(self.start)
+        candidate = self.candidate(end.positions)
+        return candidate if candidate.allowed else self.candidate(self.start)
 
-    def confirmed(self, positions: Vector) -> Placed | None:
+    def confirmed(self, positions: Vector) -> Candidate | None:
         """Solution with positions (n), if it is within tolerances and limits; else None."""
-        placed = self.placed(positions)
-        holds = (
-            placed.position_error <= self.wishes.position_tolerance
-            and placed.rotation_error <= self.wishes.rotation_tolerance
-            and placed.allowed
+        candidate = self.candidate(positions)
+        is_solution = (
+            candidate.position_error <= self.wishes.position_tolerance
+            and candidate.rotation_error <= self.wishes.rotation_tolerance
+            and candidate.allowed
         )
-        return placed if holds else None
+        return candidate if is_solution else None
 
     def result(
-        self, placed: Placed, iterations: int, reason: str, began: float, known: bool = True
+        self, candidate: Candidate, iterations: int, reason: str, began: float, known: bool = True
     ) -> InverseKinematicsResult:
         """Result of the problem; q is NaN unless ``known``."""
         return InverseKinematicsResult(
-            placed.q if known else np.full_like(placed.q, np.nan),
+            candidate.q if known else np.full_like(candidate.q, np.nan),
             reason == CONVERGED,
-            placed.position_error,
-            placed.rotation_error,
+            candidate.position_error,
+            candidate.rotation_error,
             iterations,
             reason,
             time.perf_counter() - began,
@@ -334,7 +342,7 @@ def _checked_slack(slack: ArrayLike) -> Vector:
     return values
 
 
-def _wished_joints(
+def _joints_of_options(
     robot: RigidBodySystem, chain: Chain, start: Vector, wishes: Wishes
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """``joints`` of a step with weights, locked joints and posture; flags (n) of locked joints."""
@@ -358,11 +366,11 @@ def _wished_joints(
     if isinstance(wishes.posture, str):
         if wishes.posture not in POSTURES:
             raise InvalidArgumentError('posture', repr(wishes.posture), f'(nq) or {POSTURES}')
-        liked = start if wishes.posture == 'seed' else chain.centre
+        preferred = start if wishes.posture == 'seed' else chain.centre
     elif wishes.posture is not None:
-        liked = finite_vector('posture', wishes.posture, robot.nq)[chain.q_index]
+        preferred = finite_vector('posture', wishes.posture, robot.nq)[chain.q_index]
     else:
-        liked = chain.centre
+        preferred = chain.centre
     of_joints = joints[:, chain.root_nv :]
-    of_joints[4] = np.clip(liked[first:], of_joints[0], of_joints[1])
+    of_joints[4] = np.clip(preferred[first:], of_joints[0], of_joints[1])
     return joints, locked
