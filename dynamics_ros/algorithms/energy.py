@@ -43,7 +43,7 @@ def total_mass(model: Model) -> Scalar:
     for inertia in model.inertias:
         mass = mass + inertia.mass
     if isinstance(mass, (int, float)) and not mass > 0.0:
-        raise InvalidArgumentError('model', f'total mass {mass}', 'a robot with mass that moves')
+        raise InvalidArgumentError('model', f'total mass {mass}', 'a robot with a moving mass')
     return mass
 
 

@@ -70,7 +70,7 @@ def _minor_version() -> int | None:
     """Minor version of XLA's interface; None with a log message if it is not supported."""
     try:
         if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != 'little':
-            raise RuntimeError('this processor lays out structures in another way')
+            raise RuntimeError('the layout of structures on this processor is not supported')
         compiler.platform()
         import jax.ffi
 
@@ -80,7 +80,7 @@ def _minor_version() -> int | None:
             for x in ('MAJOR', 'MINOR')
         )
         if major != xla_handler.MAJOR:
-            raise RuntimeError(f"version {major} of XLA's interface is unknown")
+            raise RuntimeError(f"version {major} of XLA's interface is not supported")
     except (CompilerUnavailableError, ImportError, LookupError, OSError, RuntimeError) as reason:
         _log.warning('XLA calls kernels through Python, which is slower: %s', reason)
         return None

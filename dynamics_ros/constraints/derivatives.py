@@ -65,7 +65,7 @@ def constrained_forward_dynamics_derivatives(
     *matrices, pivots = kernel.call(q, v, a, forces, *kernel_inputs.places)
     if not independent(pivots):
         J = constraint_jacobian(robot, q, contacts)
-        advice = 'leave out the rows that repeat others'
+        advice = 'omit dependent rows'
         raise RankDeficientError('J M^-1 J^T', int(np.min(rank(J))), J.shape[-2], advice)
     derivatives = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:

@@ -52,7 +52,7 @@ def impact(
         J,
         apply(M, v),
         -coefficients * apply(J, v),
-        'rows that depend on each other have different restitution',
+        'dependent rows have different coefficients of restitution',
     )
     refuse_overflow(after, impulses, q=q, v=v)
     return after, impulses

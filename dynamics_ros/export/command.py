@@ -47,7 +47,7 @@ def _write(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequ
             parser.error(f'--{name} is missing; --list prints what there is')
     if package is None:
         if options.tool is not None:
-            parser.error('--tool is of --ros2-control')
+            parser.error('--tool requires --ros2-control')
         kernels = [name for name in options.kernels.split(',') if name]
         return export_kernels(
             _robot(options), kernels, options.output, options.prefix, options.casadi
@@ -61,12 +61,12 @@ def _write(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequ
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='export_kernels', description=__doc__)
-    parser.add_argument('--robot', metavar='FILE', help='URDF, or xacro that takes no arguments')
+    parser.add_argument('--robot', metavar='FILE', help='URDF, or xacro without arguments')
     parser.add_argument('--kernels', metavar='NAMES', help='separated by commas, see --list')
-    parser.add_argument('--output', metavar='FOLDER', help='where the files go')
-    parser.add_argument('--prefix', help='of all names in C; the name of the robot by default')
+    parser.add_argument('--output', metavar='FOLDER', help='folder of the written files')
+    parser.add_argument('--prefix', help='prefix of all names in C; default: the name of the robot')
     parser.add_argument(
-        '--casadi', action='store_true', help='external functions of CasADi too, with Jacobians'
+        '--casadi', action='store_true', help='add external functions of CasADi, with Jacobians'
     )
     parser.add_argument(
         '--ros2-control',
@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
         help='write the package NAME with controllers and plugins for ros2_control instead',
     )
     parser.add_argument(
-        '--tool', metavar='FRAME', help='of that package; the end of the longest chain by default'
+        '--tool',
+        metavar='FRAME',
+        help='tool frame of that package; default: the end of the longest chain',
     )
     parser.add_argument('--root-joint', default='fixed', choices=ROOT_JOINTS)
     parser.add_argument(
@@ -83,10 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         '--lock', action='append', default=[], type=_locked, metavar='JOINT=VALUE',
-        help='keep a joint at a position [rad or m]; may be given again',
+        help='lock a joint at a position [rad or m]; can be repeated',
     )  # fmt: skip
     parser.add_argument(
-        '--list', action='store_true', help='print all kernels, and of a robot its frames'
+        '--list', action='store_true', help='print all kernels, and the frames of --robot'
     )
     return parser
 

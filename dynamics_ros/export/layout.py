@@ -83,11 +83,11 @@ def _common_documentation(robot: Robot) -> Iterator[str]:
     """Lines of documentation that apply to all functions."""
     x, y, z = robot.model.gravity
     yield 'SI units, right-handed frames. Matrices are row-major. Twists and wrenches are linear'
-    yield 'first. The functions keep no state and allocate nothing: any thread may call any.'
-    yield 'Inputs must be finite; nothing is checked. No output may overlap another array.'
+    yield 'first. The functions have no state, allocate no memory, and are thread-safe.'
+    yield 'Inputs must be finite; they are not checked. An output must not overlap another array.'
     yield ''
     yield f'Root frame: {robot.root_frame}. Gravity in it: ({x:g}, {y:g}, {z:g}) m/s^2.'
-    yield f'Total mass of what moves: {robot.total_mass:g} kg.'
+    yield f'Total mass of the moving bodies: {robot.total_mass:g} kg.'
     yield ''
     yield 'Order of q:'
     joints = [joint for joint in robot.model.joints if joint.leader is None]
@@ -104,9 +104,9 @@ def _common_documentation(robot: Robot) -> Iterator[str]:
     yield ''
     yield 'Derivatives by q are along velocities: of f(q exp(t e_k)) at t = 0.'
     yield 'References of a Jacobian, a twist or an acceleration:'
-    yield '  world                of the point of the body at the origin of the root, root axes'
-    yield '  local                of the origin of the frame, axes of the frame'
-    yield '  local_world_aligned  of the origin of the frame, root axes'
+    yield '  world                at the origin of the root frame, in axes of the root frame'
+    yield '  local                at the origin of the frame, in axes of the frame'
+    yield '  local_world_aligned  at the origin of the frame, in axes of the root frame'
 
 
 def _coordinates(joint: Joint, robot: Robot) -> Iterator[str]:
@@ -149,7 +149,8 @@ def _documentation(function: Function, robot: Robot) -> Iterator[str]:
     elif definition.options is Options.FRAME_AND_REFERENCE:
         yield f'Frame: {options[0]}. Reference: {options[1]}.'
     elif definition.options is Options.PRESCRIBED:
-        yield f'Given accelerations: of v[{", ".join(options)}].' if options else 'None is given.'
+        given = f'of v[{", ".join(options)}]' if options else 'none'
+        yield f'Given accelerations: {given}.'
     if name == 'all_frames':
         yield from textwrap.wrap(f'Frames: {", ".join(robot.frame_names)}.', 90)
     if definition.may_be_singular:

@@ -29,8 +29,7 @@ except ImportError:
 Array = NDArray[np.float64]
 
 MISSING = (
-    'contacts and bases that move are simulated by MuJoCo, which is not installed '
-    '(pip install mujoco)'
+    'contacts and moving bases are simulated by MuJoCo, which is not installed (pip install mujoco)'
 )
 """Error message if the Python package mujoco is not installed."""
 
@@ -94,7 +93,7 @@ def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
     try:
         compiled_model = spec.compile()
     except ValueError as error:
-        raise ModelError(f'robot {model.name!r}', f'MuJoCo refuses it: {error}') from error
+        raise ModelError(f'robot {model.name!r}', f'MuJoCo rejects it: {error}') from error
     _set_inertias(compiled_model, model)
     return compiled_model
 

@@ -130,11 +130,10 @@ def require_simulable(robot: Robot) -> None:
         ModelError: the robot has no joints, or a joint has several coordinates.
     """
     if robot.nv == 0:
-        raise ModelError(f'robot {robot.name!r}', 'has no joint that moves, nothing to simulate')
+        raise ModelError(f'robot {robot.name!r}', 'has no moving joint to simulate')
     for joint in robot.model.joints:
         if joint.kind.nv != 1:
             raise ModelError(
                 f'joint {joint.name!r}',
-                f'{joint.kind.name} joints are not simulated without MuJoCo, nor is a base that '
-                'moves',
+                f'{joint.kind.name} joints and moving bases are not simulated without MuJoCo',
             )

@@ -260,7 +260,7 @@ class AngleAxis(RotationParametrization):
 
     def _no_turn(self) -> SingularParametrizationError:
         return SingularParametrizationError(
-            self.name, 'the angle is zero or a full turn, where the axis has no rate'
+            self.name, 'the angle is zero or a full turn, where the rate of the axis is undefined'
         )
 
 

@@ -49,8 +49,8 @@ class ControlPackage:
             raise InvalidArgumentError('ros2_control', repr(name), expected)
         frame = robot.model.frame(tool)
         if robot.model.root_joint != 'fixed':
-            expected = 'a base that rests'
-            raise InvalidArgumentError('robot', f'its base is {robot.model.root_joint}', expected)
+            problem = f'its base is {robot.model.root_joint}'
+            raise InvalidArgumentError('robot', problem, 'a fixed base')
         wrong = [joint.name for joint in robot.model.actuated if joint.kind.nq != 1]
         if wrong or not robot.nv:
             problem = f'{", ".join(wrong)} of several coordinates' if wrong else 'no joint moves'
@@ -61,7 +61,7 @@ class ControlPackage:
             k for i in robot.model.ancestors(frame.body) for k in robot.model.joints[i].v_indices
         }
         if not moved:
-            raise InvalidArgumentError('tool', f'no joint moves {tool!r}', 'a frame that moves')
+            raise InvalidArgumentError('tool', f'no joint moves {tool!r}', 'a frame that can move')
         self._robot, self._description, self._name, self._tool = robot, description, name, tool
         observer = ('observer_step', 'momentum', 'instant')
         self.keys: list[Key] = [

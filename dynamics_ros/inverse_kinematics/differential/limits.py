@@ -100,7 +100,8 @@ class Limits:
         self._upper = robot.upper_limits[self._q - nq_base] - self.margin
         if (self._lower > self._upper).any():
             joint = robot.joint_names[int(np.argmax(self._lower - self._upper))]
-            raise InvalidArgumentError('margin', f'leaves nothing of {joint!r}', 'smaller ones')
+            problem = f'leaves no range of {joint!r}'
+            raise InvalidArgumentError('margin', problem, 'smaller margins')
         self._base, self._nv = base, robot.nv
         self._fastest_of_single = self._velocity[self._v - base]
         self._acceleration_of_single = self._acceleration[self._v - base]

@@ -147,8 +147,8 @@ class CartesianServo:
         columns = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
         self._columns = np.flatnonzero(moving & columns)
         if not self._solver.rank:
-            problem = f'no joint moves {frame!r} as follow = {chosen.follow!r} asks'
-            raise InvalidArgumentError('frame', problem, 'one that moves')
+            problem = f'no joint moves {frame!r} in the directions of follow = {chosen.follow!r}'
+            raise InvalidArgumentError('frame', problem, 'a frame that can move')
         self.v = np.zeros(robot.nv)
 
     def reset(self) -> None:
