@@ -11,7 +11,7 @@ from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
 from dynamics_ros.spatial.scalar import call
 
-from .recursion import BodyMotions, carried_by_bodies, felt_towards_root, motion_of_bodies
+from .recursion import BodyMotions, carried_by_bodies, forces_towards_root, motion_of_bodies
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> l
         for (k, S_i), change in zip(joint.subspace(q), changes, strict=True):
             S_rate = velocities[i].cross(S_i) + change
             forces_of_column = Y @ S_rate + B @ S_i, Y @ S_i, B.transpose_apply(S_i)
-            for j, forces in felt_towards_root(model, transforms, i, *forces_of_column):
+            for j, forces in forces_towards_root(model, transforms, i, *forces_of_column):
                 by_column, momentum, by_row = forces
                 below = model.joints[j]
                 rates = below.subspace_rates(q, v)

@@ -32,7 +32,7 @@ from .recursion import (
     BodyMotions,
     accelerations_of_bodies,
     carried_by_bodies,
-    felt_towards_root,
+    forces_towards_root,
     upward_acceleration,
 )
 
@@ -101,7 +101,7 @@ def inverse_dynamics_derivatives(
                 dv[m][k] = dv[m][k] + other.S.dot(for_dv)
                 da[m][k] = da[m][k] + other.S.dot(momentum)
             column_forces = for_dq + c.S.cross(forces[i]), for_dv, momentum, by_row
-            for j, transformed in felt_towards_root(model, transforms, i, *column_forces):
+            for j, transformed in forces_towards_root(model, transforms, i, *column_forces):
                 if j == i:
                     continue
                 for below in columns[j]:

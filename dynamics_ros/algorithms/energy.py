@@ -49,7 +49,7 @@ def total_mass(model: Model) -> Scalar:
 
 def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
     """First moment of the moving bodies, the sum of m_i p_i, in the root frame [kg m]."""
-    return carried_moments(model, transforms_of_bodies(model, q))[ROOT].moment
+    return subtree_moments(model, transforms_of_bodies(model, q))[ROOT].moment
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class FirstMoment:
         return FirstMoment(self.mass, moment)
 
 
-def carried_moments(model: Model, transforms: Transforms) -> dict[int, FirstMoment]:
+def subtree_moments(model: Model, transforms: Transforms) -> dict[int, FirstMoment]:
     """First moment of each body with its subtree, in the frame of that body.
 
     Args:

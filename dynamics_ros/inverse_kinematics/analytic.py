@@ -27,7 +27,7 @@ def closed_form_of(problem: Problem) -> ClosedForm | None:
     The closed form of a chain and a set of locked joints is created once and stored with the chain.
     """
     chain = problem.chain
-    _, _, position_only, slack, weights, _, posture = problem.wishes
+    _, _, position_only, slack, weights, _, posture = problem.options
     if position_only or slack is not None or posture is not None or chain.supports:
         return None
     if weights and any(map(math.isfinite, weights.values())):
@@ -78,7 +78,7 @@ def closed_form_solutions(
     Returns:
         The solutions, and whether the target is provably out of reach, independent of joint limits.
     """
-    position, rotation, *_ = problem.wishes
+    position, rotation, *_ = problem.options
     settings = np.array((position, rotation, separation or SEPARATION))
     positions, squares, counts = closed_form.kernel.call(
         problem.start, problem.in_root_link[0], settings

@@ -28,7 +28,7 @@ from .starts import Starts
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 Supports = tuple[tuple[str, int], ...]
-Still = tuple[tuple[str, NDArray[np.intp], Vector], ...]
+MultiDofJoints = tuple[tuple[str, NDArray[np.intp], Vector], ...]
 """For each joint: its name, the indices of its coordinates, and their values."""
 
 TURN = 2.0 * math.pi
@@ -73,7 +73,8 @@ class Chain:
     Attributes:
         frames: names of the frames.
         supports: names of frames that are kept in place, with 3 rows for a position, 6 for a pose.
-        still: joints with several coordinates, which no search moves, with their neutral positions.
+        multi_dof_joints: joints with several coordinates, which no search moves, with their neutral
+            positions.
         root_nq, root_nv: number of coordinates and velocities of the root joint in the chain.
         names: (n) names of the joints, empty for velocities of the root joint.
         q_index: indices of the coordinates in q.
@@ -96,7 +97,7 @@ class Chain:
 
     frames: tuple[str, ...]
     supports: Supports
-    still: Still
+    multi_dof_joints: MultiDofJoints
     root_nq: int
     root_nv: int
     names: tuple[str, ...]
@@ -269,7 +270,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     return Chain(
         frames=frames,
         supports=supports,
-        still=_still(robot, placed),
+        multi_dof_joints=_multi_dof_joints(robot, placed),
         root_nq=root_nq,
         root_nv=root_nv,
         names=tuple(names),
@@ -289,7 +290,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     )
 
 
-def _still(robot: RigidBodySystem, frames: Sequence[str]) -> Still:
+def _multi_dof_joints(robot: RigidBodySystem, frames: Sequence[str]) -> MultiDofJoints:
     """Joints with several coordinates, except the root joint, that move frames."""
     model, neutral = robot.model, robot.neutral()
     root = 0 if model.root_joint == 'fixed' else 1

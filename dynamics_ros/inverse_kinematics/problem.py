@@ -35,7 +35,7 @@ SUPPORTS = ('point', 'surface')
 NO_SLACK = np.zeros(6)
 
 
-class Wishes(NamedTuple):
+class ProblemOptions(NamedTuple):
     """Options of a problem: tolerances and preferences.
 
     Attributes:
@@ -87,7 +87,7 @@ class Problem:
         in_root_link: (m, 4, 4) desired poses in the root link; with supports, in the root frame.
         q: (nq) the seed; joints that do not move the frames keep these values.
         start: (n) positions of the chain at the seed.
-        wishes: options of the problem.
+        options: options of the problem.
         slack: (6) accepted deviation; a large number where a direction is free.
         locked: (n) bool, whether a joint is locked; None if all joints may move.
         search: the local search for this problem.
@@ -97,13 +97,13 @@ class Problem:
         'chain',
         'in_root_link',
         'locked',
+        'options',
         'q',
         'robot',
         'search',
         'slack',
         'start',
         'targets',
-        'wishes',
     )
 
     def __init__(
@@ -112,7 +112,7 @@ class Problem:
         target: ArrayLike,
         frame: str | Sequence[str],
         seed: ArrayLike | None,
-        wishes: Wishes,
+        options: ProblemOptions,
         supports: Mapping[str, str] | None = None,
     ) -> None:
         """Check the arguments, and set up the search.
@@ -120,7 +120,7 @@ class Problem:
         Args:
             robot: the robot.
             target, frame, seed, supports: see ``solve``.
-            wishes: options of ``solve``.
+            options: options of ``solve``.
 
         Raises:
             InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
@@ -129,9 +129,9 @@ class Problem:
         self.robot = robot
         kept_frames = _checked_supports(supports) if supports else ()
         self.chain = chain = chain_of(robot, frames, kept_frames)
-        self.wishes = wishes
+        self.options = options
         position_tolerance, rotation_tolerance, position_only, slack, weights, locks, posture = (
-            wishes
+            options
         )
         if not (position_only is False and weights is None and type(locks) is tuple):
             _check_kinds(position_only, weights, locks)
@@ -149,7 +149,7 @@ class Problem:
             self.q, self.start = robot.neutral(), chain.centre
         else:
             self.q = q = _checked_seed(seed, robot.nq)
-            for name, own, neutral in chain.still:
+            for name, own, neutral in chain.multi_dof_joints:
                 if not np.array_equal(q[own], neutral):
                     problem = f'{name!r}, of several coordinates, is not at its neutral position'
                     expected = f'{neutral.tolist()} there; a search moves joints of one coordinate'
@@ -181,25 +181,25 @@ class Problem:
 
     def _step_inputs_of_options(self) -> tuple[Vector, Vector]:
         """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
-        chain, wishes = self.chain, self.wishes
+        chain, options = self.chain, self.options
         self.start = np.clip(self.start, chain.lower, chain.upper)
-        tasks = chain.tasks[wishes.position_only]
-        if wishes.slack is not None:
-            slack = _checked_slack(wishes.slack)
+        tasks = chain.tasks[options.position_only]
+        if options.slack is not None:
+            slack = _checked_slack(options.slack)
             self.slack = np.minimum(slack, UNBOUNDED)
             tasks = tasks.copy()
             free = np.isinf(slack)
             of_frames = tasks[: len(chain.frames)]
             of_frames[:, 0, free] = 0.0
             of_frames[:, 1] = np.where(free, 0.0, slack)
-        joints, self.locked = _joints_of_options(self.robot, chain, self.start, wishes)
+        joints, self.locked = _joints_of_options(self.robot, chain, self.start, options)
         return joints, tasks
 
     def out_of_reach(self) -> bool:
         """Whether a target is outside the bound on the reach of its frame."""
         if self.chain.supports:
             return False
-        margin = self.wishes.position_tolerance
+        margin = self.options.position_tolerance
         if self.slack is not NO_SLACK:
             margin += float(np.linalg.norm(self.slack[:3]))
         points = self.in_root_link[:, :3, 3].tolist()
@@ -218,7 +218,7 @@ class Problem:
             by_place: sort by the distance of positions alone, without rotations.
         """
         starts = self.chain.starts(self.robot, random_seed)
-        place = by_place or self.wishes.position_only
+        place = by_place or self.options.position_only
         for positions in starts.toward(self.in_root_link[: len(self.chain.frames)], count, place):
             if self.locked is not None:
                 positions = np.where(self.locked, self.start, positions)
@@ -239,11 +239,11 @@ class Problem:
             position, rotation, outside, _, support_position, support_rotation = check(
                 q, *rest
             ).tolist()
-        rotation = 0.0 if self.wishes.position_only else math.sqrt(rotation)
+        rotation = 0.0 if self.options.position_only else math.sqrt(rotation)
         allowed = outside <= 0.0
         if chain.supports:
-            allowed &= support_position <= self.wishes.position_tolerance**2
-            allowed &= support_rotation <= self.wishes.rotation_tolerance**2
+            allowed &= support_position <= self.options.position_tolerance**2
+            allowed &= support_rotation <= self.options.rotation_tolerance**2
         return Candidate(positions, q, math.sqrt(position), rotation, allowed)
 
     def closest(self, positions: Vector, deadline: Deadline) -> Candidate:
@@ -258,8 +258,8 @@ class Problem:
         """Solution with positions (n), if it is within tolerances and limits; else None."""
         candidate = self.candidate(positions)
         is_solution = (
-            candidate.position_error <= self.wishes.position_tolerance
-            and candidate.rotation_error <= self.wishes.rotation_tolerance
+            candidate.position_error <= self.options.position_tolerance
+            and candidate.rotation_error <= self.options.rotation_tolerance
             and candidate.allowed
         )
         return candidate if is_solution else None
@@ -343,14 +343,14 @@ def _checked_slack(slack: ArrayLike) -> Vector:
 
 
 def _joints_of_options(
-    robot: RigidBodySystem, chain: Chain, start: Vector, wishes: Wishes
+    robot: RigidBodySystem, chain: Chain, start: Vector, options: ProblemOptions
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """``joints`` of a step with weights, locked joints and posture; flags (n) of locked joints."""
     joints = chain.joint_rows.copy()
-    for name in wishes.locked_joints:
+    for name in options.locked_joints:
         if name not in robot.joint_names:
             raise UnknownJointError('locked_joints', name, robot.joint_names)
-    weights = {**(wishes.joint_weights or {}), **dict.fromkeys(wishes.locked_joints, math.inf)}
+    weights = {**(options.joint_weights or {}), **dict.fromkeys(options.locked_joints, math.inf)}
     for name, weight in weights.items():
         if name not in robot.joint_names:
             raise UnknownJointError('joint_weights', name, robot.joint_names)
@@ -363,12 +363,12 @@ def _joints_of_options(
     first = chain.root_nq
     locked = np.zeros(len(start), dtype=bool)
     locked[first:] = joints[2, chain.root_nv :] == 0.0
-    if isinstance(wishes.posture, str):
-        if wishes.posture not in POSTURES:
-            raise InvalidArgumentError('posture', repr(wishes.posture), f'(nq) or {POSTURES}')
-        preferred = start if wishes.posture == 'seed' else chain.centre
-    elif wishes.posture is not None:
-        preferred = finite_vector('posture', wishes.posture, robot.nq)[chain.q_index]
+    if isinstance(options.posture, str):
+        if options.posture not in POSTURES:
+            raise InvalidArgumentError('posture', repr(options.posture), f'(nq) or {POSTURES}')
+        preferred = start if options.posture == 'seed' else chain.centre
+    elif options.posture is not None:
+        preferred = finite_vector('posture', options.posture, robot.nq)[chain.q_index]
     else:
         preferred = chain.centre
     of_joints = joints[:, chain.root_nv :]

@@ -15,7 +15,7 @@ from dynamics_ros.multibody.arguments import check_count, check_flag, check_posi
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
-from .problem import Candidate, Problem, Wishes
+from .problem import Candidate, Problem, ProblemOptions
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
 from .search import Deadline, End, Vector
 from .solutions import Solutions
@@ -128,7 +128,7 @@ def solve(
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
-    wishes = Wishes(
+    options = ProblemOptions(
         position_tolerance,
         rotation_tolerance,
         position_only,
@@ -137,7 +137,7 @@ def solve(
         locked_joints,
         posture,
     )
-    problem = Problem(robot, target, frame, seed, wishes, supports)
+    problem = Problem(robot, target, frame, seed, options, supports)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
@@ -248,7 +248,7 @@ def solve_all(
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
-    wishes = Wishes(
+    options = ProblemOptions(
         position_tolerance,
         rotation_tolerance,
         position_only,
@@ -257,7 +257,7 @@ def solve_all(
         locked_joints,
         posture,
     )
-    problem = Problem(robot, target, frame, seed, wishes)
+    problem = Problem(robot, target, frame, seed, options)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('max_solutions', max_solutions, least=1)

@@ -77,8 +77,8 @@ class Assembly:
         floating = self.root_joint == 'floating'
         fixed_robot = Robot(build_model(description))
         robot = Robot(build_model(description, self.root_joint)) if floating else fixed_robot
-        by_mujoco = self.engine == 'mujoco' or (self.engine == 'auto' and floating)
-        if not by_mujoco:
+        uses_mujoco = self.engine == 'mujoco' or (self.engine == 'auto' and floating)
+        if not uses_mujoco:
             require_simulable(robot)
         tool = self.tool or tool_frame(description)
         posture = self._posture(fixed_robot, tool, floating)
@@ -93,17 +93,17 @@ class Assembly:
         load_friction = per_velocity(
             fixed_robot, tuple(self.load_friction), 'load_friction', base=0.0
         )
-        if not by_mujoco:
+        if not uses_mujoco:
             simulated = SimulatedRobot(robot, actuators, motion, load_friction=load_friction)
             return simulated, tool, tuple(warnings)
-        around = NOTHING_AROUND
+        surroundings = NOTHING_AROUND
         if floating:
-            around, shape_warnings = self._surroundings(urdf, robot)
+            surroundings, shape_warnings = self._surroundings(urdf, robot)
             warnings += shape_warnings
         q = np.concatenate([robot.neutral()[: robot.model.root_joint_nq], posture])
         if floating:
-            q[2] = -lowest_point(robot, q, around)
-        engine = GroundedRobot(robot, actuators, q, around)
+            q[2] = -lowest_point(robot, q, surroundings)
+        engine = GroundedRobot(robot, actuators, q, surroundings)
         simulated = SimulatedRobot(
             robot, actuators, motion, engine=engine, load_friction=load_friction
         )

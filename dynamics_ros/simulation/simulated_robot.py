@@ -99,9 +99,9 @@ class SimulatedRobot:
         self._active_pushes: tuple[Push, ...] = ()
         self._time = 0
         self._pushes: dict[str, Push] = {}
-        self._of_base, self._n = robot.model.root_joint_nv, len(robot.joint_names)
+        self._base_nv, self._n = robot.model.root_joint_nv, len(robot.joint_names)
         per_velocity = np.zeros(robot.nv)
-        per_velocity[self._of_base :] = load_friction
+        per_velocity[self._base_nv :] = load_friction
         self._friction = EffortModel.from_robot(robot).with_values(load_friction=per_velocity)
         # tanh is linear near zero, so f(v) / v at this small speed is the slope at rest.
         self._small_speed = 1e-4 * self._friction.friction_velocity
@@ -277,7 +277,7 @@ class SimulatedRobot:
         if self._steps:
             self._measured_effort = self._efforts / self._steps
             self._efforts, self._steps = np.zeros(self._n), 0
-        joint_torques = self._external_torque()[self._of_base :]
+        joint_torques = self._external_torque()[self._base_nv :]
         state = engine.q, engine.v, engine.a
         return Sample(
             self._time,
@@ -302,23 +302,23 @@ class SimulatedRobot:
         """Measured joint torques (n) of the last step, for external torques (nv)."""
         q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
-        self._transmitted = (rigid - external)[self._of_base :]
+        self._transmitted = (rigid - external)[self._base_nv :]
         return np.asarray(
-            self._transmitted + self._friction_torque(v[self._of_base :], self._transmitted)
+            self._transmitted + self._friction_torque(v[self._base_nv :], self._transmitted)
         )
 
     def energy(self) -> float:
         """Kinetic energy of links and rotors plus potential energy [J]."""
         q, v = self._engine.q, self._engine.v
-        rotors = 0.5 * float(self.actuators.armature @ v[self._of_base :] ** 2)
+        rotors = 0.5 * float(self.actuators.armature @ v[self._base_nv :] ** 2)
         links = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
         return float(links) + rotors
 
     def _friction_torque(self, v: Array, carried: Array) -> Array:
         """Friction (n) of the description, at joint velocities (n) and transmitted torques (n)."""
-        base = np.zeros(self._of_base)
+        base = np.zeros(self._base_nv)
         padded = np.concatenate([base, v]), np.concatenate([base, carried])
-        return self._friction.friction_torque(*padded)[self._of_base :]
+        return self._friction.friction_torque(*padded)[self._base_nv :]
 
     def _friction_slope(self, v: Array) -> Array:
         """Friction divided by v (n), at the transmitted torques of the last step."""
@@ -337,7 +337,7 @@ class SimulatedRobot:
             return self._command, np.zeros(self._n)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
-        weight = self.robot.gravity(q_half)[self._of_base :]
+        weight = self.robot.gravity(q_half)[self._base_nv :]
         compensation = weight + self._friction_torque(velocity, weight)
         joints = q_half[self.robot.model.root_joint_nq :]
         motor = compensation + kp * (position - joints) + kd * velocity

@@ -52,10 +52,10 @@ from dynamics_ros.spatial.scalar import sqrt, where_less
 
 Values = Sequence[Scalar]
 
-UNSEEN = 0.05
+MAX_MISSED_OBSERVABLE = 0.05
 """Largest missing part of a unit force or torque that counts as observable."""
 
-DAMPED = 1e-3
+MAX_MISSED = 1e-3
 """Largest missing part of a unit force or torque in an estimate that is not degraded."""
 
 NOISE_ROWS = 4
@@ -118,8 +118,8 @@ class ContactSolution:
 
     @property
     def degraded(self) -> list[Scalar]:
-        """Flags (N), 1 for each component with a missing part of more than ``DAMPED``."""
-        return [where_less(DAMPED * DAMPED, dot(row, row), 1.0, 0.0) for row in self.missed]
+        """Flags (N), 1 for each component with a missing part of more than ``MAX_MISSED``."""
+        return [where_less(MAX_MISSED * MAX_MISSED, dot(row, row), 1.0, 0.0) for row in self.missed]
 
     def covariance(self, combinations: Matrix, own: slice) -> list[list[Scalar]]:
         """Covariance (k, k) of linear combinations of the components of one contact.
@@ -299,4 +299,7 @@ def _observable(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
         before, after = slice(0, own.start), slice(own.stop, None)
         own_missed = product(columns(missed, own), shift_matrix(-arm))
         missed = beside(columns(missed, before), own_missed, columns(missed, after))
-    return [where_less(dot(row, row), UNSEEN * UNSEEN, 1.0, 0.0) for row in missed]
+    return [
+        where_less(dot(row, row), MAX_MISSED_OBSERVABLE * MAX_MISSED_OBSERVABLE, 1.0, 0.0)
+        for row in missed
+    ]

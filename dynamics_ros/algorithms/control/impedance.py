@@ -41,7 +41,7 @@ from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import where_less
 
 from .energy_tank import level_after, valve
-from .joint_limits import braked, limit_torques
+from .joint_limits import guard_torques, limit_torques
 from .task_inertia import BoundedInertia, directions
 from .task_space import Rows, frame_rows, turned, turned_back
 from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
@@ -272,7 +272,7 @@ def impedance_step(
     # Torques that do not move the tool use the torque rate that the other torques leave; all joints
     # are scaled by the same factor.
     changed, steps = _less(desired, last), largest_steps(joints['max_torque_rate'], dt)
-    free = inertia.unfelt(J, M_inverse_Jt, _less(working, before.working))
+    free = inertia.null_space_torques(J, M_inverse_Jt, _less(working, before.working))
     free_share = share_beside(_less(changed, free), free, steps)
     (free_share,) = if_valid(bad_input + bad_state, [free_share], [1.0])
     desired = _less(desired, [(1.0 - free_share) * x for x in free])
@@ -282,7 +282,7 @@ def impedance_step(
     # Guard of the joint position limits.
     a = solve_factorized(factors, available)
     rates = (joints['lower'], joints['upper'], joints['guard_rate'])
-    change = braked(model, q, v, a, inverse_of(factors), rates, dt)
+    change = guard_torques(model, q, v, a, inverse_of(factors), rates, dt)
     change = if_valid(bad_input, change, [0.0] * model.nv)
     guarded = _sum(available, change)
 

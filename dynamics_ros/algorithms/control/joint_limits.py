@@ -21,7 +21,7 @@ GUARD_SHARE = 0.25
 unstable with a step of half its time constant."""
 
 
-def ranged(model: Model) -> list[tuple[int, int]]:
+def limited_joints(model: Model) -> list[tuple[int, int]]:
     """Indices in v and in q of each joint that can have limits: one coordinate, no mimic joint."""
     return [
         (joint.v_indices[0], joint.q_indices[0])
@@ -42,14 +42,14 @@ def limit_torques(
         stiffness: (nv) k. Values of joints with more than one coordinate are not read.
     """
     tau: list[Scalar] = [0.0] * model.nv
-    for k, q_index in ranged(model):
+    for k, q_index in limited_joints(model):
         above = at_least(lower[k] + margin[k] - q[q_index], 0.0)
         below = at_least(q[q_index] - upper[k] + margin[k], 0.0)
         tau[k] = stiffness[k] * (above - below)
     return tau
 
 
-def braked(
+def guard_torques(
     model: Model,
     q: Values,
     v: Values,
@@ -80,7 +80,7 @@ def braked(
     lower, upper, rate = range_of
     accelerations = list(a)
     torques: list[Scalar] = [0.0] * model.nv
-    for k, q_index in ranged(model) * SWEEPS:
+    for k, q_index in limited_joints(model) * SWEEPS:
         gain = at_most(at_least(rate[k], 0.0), GUARD_SHARE / interval)
         damping = 2.0 * gain * v[k]
         allowed = at_least(accelerations[k], gain * gain * (lower[k] - q[q_index]) - damping)

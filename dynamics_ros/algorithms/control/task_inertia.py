@@ -130,7 +130,7 @@ class BoundedInertia:
         scaled = [a * s for a, s in zip(x, self.scales, strict=True)]
         return [a * s for a, s in zip(self.solve(scaled), self.scales, strict=True)]
 
-    def unfelt(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
+    def null_space_torques(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
         """N^T tau = tau - J^T Lambda J M^-1 tau (nv): torques that do not accelerate the tool.
 
         Args:

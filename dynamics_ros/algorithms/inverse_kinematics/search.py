@@ -60,10 +60,12 @@ def inverse_kinematics_search(
     Returns:
         ``positions``, and ``progress`` (PROGRESS).
     """
-    lead = len(model.joints[0].q_indices) if supports else 0
-    skip = len(model.joints[0].v_indices) if supports else 0
-    start = list(positions[:lead])
-    for x, low, high in zip(positions[lead:], joints[0][skip:], joints[1][skip:], strict=True):
+    root_nq = len(model.joints[0].q_indices) if supports else 0
+    root_nv = len(model.joints[0].v_indices) if supports else 0
+    start = list(positions[:root_nq])
+    for x, low, high in zip(
+        positions[root_nq:], joints[0][root_nv:], joints[1][root_nv:], strict=True
+    ):
         start.append(clipped(x, low, high))
 
     def iterate(

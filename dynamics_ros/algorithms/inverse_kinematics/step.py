@@ -117,15 +117,15 @@ def inverse_kinematics_step(
     lower, upper, mobility, inverse_allowance, preferred = joints
     moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
     root = model.joints[0] if supports else None
-    lead = () if root is None else root.q_indices
-    leading = () if root is None else root.v_indices
-    places = [*lead, *(place for place, _ in moving)]
-    columns = [*leading, *(column for _, column in moving)]
+    root_q = () if root is None else root.q_indices
+    root_v = () if root is None else root.v_indices
+    q_indices = [*root_q, *(place for place, _ in moving)]
+    columns = [*root_v, *(column for _, column in moving)]
     n = len(columns)
     q: list[Scalar] = neutral(model)
-    for place, value in zip(places, x, strict=True):
+    for place, value in zip(q_indices, x, strict=True):
         q[place] = value
-    x = [0.0] * len(leading) + list(x[len(lead) :])
+    x = [0.0] * len(root_v) + list(x[len(root_q) :])
 
     # Pose errors and their Jacobians in the axes of the targets: e, A of frames; c, C of supports.
     A: list[list[Scalar]] = []
@@ -202,8 +202,8 @@ def inverse_kinematics_step(
     d = [scale * y for y in d]
     following: list[Scalar] = []
     if root is not None:
-        following += root.kind.integrate([q[i] for i in lead], d[: len(leading)])
-    for k in range(len(leading), n):
+        following += root.kind.integrate([q[i] for i in root_q], d[: len(root_v)])
+    for k in range(len(root_v), n):
         following.append(clipped(x[k] + d[k], lower[k], upper[k]))
     return Step(position, rotation, cost, move, following)
 
