@@ -130,7 +130,9 @@ def require_simulable(robot: Robot) -> None:
         ModelError: the robot has no joints, or a joint has several coordinates.
     """
     if robot.nv == 0:
-        raise ModelError(f'robot {robot.name!r}', 'has no moving joint to simulate')
+        raise ModelError(
+            f'robot {robot.name!r}', 'has no joint that moves, so it cannot be simulated'
+        )
     for joint in robot.model.joints:
         if joint.kind.nv != 1:
             raise ModelError(

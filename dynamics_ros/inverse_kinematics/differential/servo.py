@@ -147,7 +147,7 @@ class CartesianServo:
         columns = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
         self._columns = np.flatnonzero(moving & columns)
         if not self._solver.rank:
-            problem = f'no joint moves {frame!r} in the directions of follow = {chosen.follow!r}'
+            problem = f'no joint moves {frame!r} as follow = {chosen.follow!r} requires'
             raise InvalidArgumentError('frame', problem, 'a frame that can move')
         self.v = np.zeros(robot.nv)
 
