@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Scalar, Transform, Vector3
 
-from .energy import carried_moments, center_of_mass, total_mass
+from .energy import center_of_mass, subtree_moments, total_mass
 from .forward_kinematics import body_poses
 from .recursion import carried_by_bodies, motion_of_bodies, transforms_of_bodies
 
@@ -50,7 +50,7 @@ def center_of_mass_jacobian(model: Model, q: Sequence[Scalar]) -> list[Vector3]:
     joint i moves the subtree of body i, with mass m and first moment h; its linear momentum is m v
     + w x h.
     """
-    carried = carried_moments(model, transforms_of_bodies(model, q))
+    carried = subtree_moments(model, transforms_of_bodies(model, q))
     scale = 1.0 / total_mass(model)
     columns = [Vector3.zero()] * model.nv
     poses = body_poses(model, q)

@@ -13,7 +13,10 @@ from dynamics_ros.spatial import Scalar
 def integrate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """Configuration (nq) after one second at the constant velocity v (nv) from q."""
     return _coordinates(
-        model, lambda joint: joint.kind.integrate(_of(q, joint.q_indices), _of(v, joint.v_indices))
+        model,
+        lambda joint: joint.kind.integrate(
+            _select(q, joint.q_indices), _select(v, joint.v_indices)
+        ),
     )
 
 
@@ -21,7 +24,9 @@ def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list
     """Constant velocity (nv) of the motion from q0 to q1 in one second."""
     return _velocities(
         model,
-        lambda joint: joint.kind.difference(_of(q0, joint.q_indices), _of(q1, joint.q_indices)),
+        lambda joint: joint.kind.difference(
+            _select(q0, joint.q_indices), _select(q1, joint.q_indices)
+        ),
     )
 
 
@@ -40,7 +45,8 @@ def neutral(model: Model) -> list[float]:
 def configuration_rate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """q-dot = F(q) v (nq), the time derivative of the configuration coordinates ([Kindr])."""
     return _coordinates(
-        model, lambda joint: joint.kind.rate(_of(q, joint.q_indices), _of(v, joint.v_indices))
+        model,
+        lambda joint: joint.kind.rate(_select(q, joint.q_indices), _select(v, joint.v_indices)),
     )
 
 
@@ -48,47 +54,49 @@ def velocity_of_rate(model: Model, q: Sequence[Scalar], rate: Sequence[Scalar]) 
     """v = E(q) q-dot (nv), the inverse of `configuration_rate` ([RD] eq. 2.262)."""
     return _velocities(
         model,
-        lambda joint: joint.kind.velocity(_of(q, joint.q_indices), _of(rate, joint.q_indices)),
+        lambda joint: joint.kind.velocity(
+            _select(q, joint.q_indices), _select(rate, joint.q_indices)
+        ),
     )
 
 
 def rate_map(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
     """Matrix F(q) (nq, nv) with q-dot = F(q) v."""
-    columns = [configuration_rate(model, q, unit) for unit in _units(model.nv)]
+    columns = [configuration_rate(model, q, unit) for unit in _unit_vectors(model.nv)]
     return [[column[i] for column in columns] for i in range(model.nq)]
 
 
 def rate_map_inverse(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
     """Matrix E(q) (nv, nq) with v = E(q) q-dot; E F is the identity."""
-    columns = [velocity_of_rate(model, q, unit) for unit in _units(model.nq)]
+    columns = [velocity_of_rate(model, q, unit) for unit in _unit_vectors(model.nq)]
     return [[column[i] for column in columns] for i in range(model.nv)]
 
 
-def _coordinates(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
+def _coordinates(model: Model, values_of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
     """Assemble a vector (nq) from the values of each joint's coordinates."""
     result: list[Scalar] = [0.0] * model.nq
-    for joint in _owners(model):
-        for i, value in zip(joint.q_indices, of(joint), strict=True):
+    for joint in _independent_joints(model):
+        for i, value in zip(joint.q_indices, values_of(joint), strict=True):
             result[i] = value
     return result
 
 
-def _velocities(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
+def _velocities(model: Model, values_of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
     """Assemble a vector (nv) from the values of each joint's velocities."""
     result: list[Scalar] = [0.0] * model.nv
-    for joint in _owners(model):
-        for i, value in zip(joint.v_indices, of(joint), strict=True):
+    for joint in _independent_joints(model):
+        for i, value in zip(joint.v_indices, values_of(joint), strict=True):
             result[i] = value
     return result
 
 
-def _owners(model: Model) -> Iterator[Joint]:
+def _independent_joints(model: Model) -> Iterator[Joint]:
     return (joint for joint in model.joints if joint.leader is None)
 
 
-def _of(values: Sequence[Scalar], indices: Sequence[int]) -> list[Scalar]:
+def _select(values: Sequence[Scalar], indices: Sequence[int]) -> list[Scalar]:
     return [values[i] for i in indices]
 
 
-def _units(size: int) -> list[list[Scalar]]:
+def _unit_vectors(size: int) -> list[list[Scalar]]:
     return [[1.0 if i == k else 0.0 for i in range(size)] for k in range(size)]

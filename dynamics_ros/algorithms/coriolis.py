@@ -11,7 +11,7 @@ from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
 from dynamics_ros.spatial.scalar import call
 
-from .recursion import BodyMotions, carried_by_bodies, felt_towards_root, motion_of_bodies
+from .recursion import BodyMotions, carried_by_bodies, forces_towards_root, motion_of_bodies
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> 
     """Compute velocities by an outward pass, composite inertias and B by inward passes."""
     motions = motion_of_bodies(model, q, v)
     count = len(model.joints)
-    own = [
+    body_coriolis = [
         call(BodyCoriolis.of, count, Y, motions.velocities[i]) for i, Y in enumerate(model.inertias)
     ]
-    of_root = BodyCoriolis(Matrix3.zero(), Matrix3.zero())
+    zero = BodyCoriolis(Matrix3.zero(), Matrix3.zero())
     return CompositeBodies(
         motions,
         carried_by_bodies(model, motions.transforms, model.inertias, Inertia.zero()),
-        carried_by_bodies(model, motions.transforms, own, of_root),
+        carried_by_bodies(model, motions.transforms, body_coriolis, zero),
     )
 
 
@@ -107,8 +107,8 @@ def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> l
         changes = joint.subspace_rates(q, v)
         for (k, S_i), change in zip(joint.subspace(q), changes, strict=True):
             S_rate = velocities[i].cross(S_i) + change
-            taken = Y @ S_rate + B @ S_i, Y @ S_i, B.transpose_apply(S_i)
-            for j, forces in felt_towards_root(model, transforms, i, *taken):
+            forces_of_column = Y @ S_rate + B @ S_i, Y @ S_i, B.transpose_apply(S_i)
+            for j, forces in forces_towards_root(model, transforms, i, *forces_of_column):
                 by_column, momentum, by_row = forces
                 below = model.joints[j]
                 rates = below.subspace_rates(q, v)

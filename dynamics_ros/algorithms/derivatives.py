@@ -32,7 +32,7 @@ from .recursion import (
     BodyMotions,
     accelerations_of_bodies,
     carried_by_bodies,
-    felt_towards_root,
+    forces_towards_root,
     upward_acceleration,
 )
 
@@ -92,32 +92,32 @@ def inverse_dynamics_derivatives(
         for c in columns[i]:
             k = c.index
             moves = c.S, c.psi_rate, c.psi_acceleration, c.by_velocity
-            for_dq, for_dv, momentum, by_row = call(_taken, model.nv, Y, B, *moves)
+            for_dq, for_dv, momentum, by_row = call(_forces_of_column, model.nv, Y, B, *moves)
             for m, slope in c.slopes:
                 dq[m][k] = dq[m][k] + slope.dot(forces[i])
-            for own in columns[i]:
-                m = own.index
-                dq[m][k] = dq[m][k] + own.S.dot(for_dq)
-                dv[m][k] = dv[m][k] + own.S.dot(for_dv)
-                da[m][k] = da[m][k] + own.S.dot(momentum)
-            taken = for_dq + c.S.cross(forces[i]), for_dv, momentum, by_row
-            for j, felt in felt_towards_root(model, transforms, i, *taken):
+            for other in columns[i]:
+                m = other.index
+                dq[m][k] = dq[m][k] + other.S.dot(for_dq)
+                dv[m][k] = dv[m][k] + other.S.dot(for_dv)
+                da[m][k] = da[m][k] + other.S.dot(momentum)
+            column_forces = for_dq + c.S.cross(forces[i]), for_dv, momentum, by_row
+            for j, transformed in forces_towards_root(model, transforms, i, *column_forces):
                 if j == i:
                     continue
                 for below in columns[j]:
                     m = below.index
                     moves = below.S, below.psi_rate, below.psi_acceleration, below.by_velocity
-                    shares = call(_shares, model.pairs_of_joints, *moves, *felt)
-                    dq[m][k] = dq[m][k] + shares[0]
-                    dv[m][k] = dv[m][k] + shares[1]
-                    dq[k][m] = dq[k][m] + shares[2]
-                    dv[k][m] = dv[k][m] + shares[3]
-                    da[m][k] = da[m][k] + shares[4]
-                    da[k][m] = da[k][m] + shares[4]
+                    entries = call(_entries_of_pair, model.pairs_of_joints, *moves, *transformed)
+                    dq[m][k] = dq[m][k] + entries[0]
+                    dv[m][k] = dv[m][k] + entries[1]
+                    dq[k][m] = dq[k][m] + entries[2]
+                    dv[k][m] = dv[k][m] + entries[3]
+                    da[m][k] = da[m][k] + entries[4]
+                    da[k][m] = da[k][m] + entries[4]
     return dq, dv, da
 
 
-def _taken(
+def _forces_of_column(
     Y: Inertia,
     B: BodyCoriolis,
     S: Motion,
@@ -136,7 +136,7 @@ def _taken(
     return for_dq, for_dv, Y @ S, B.transpose_apply(S) * 2.0
 
 
-def _shares(
+def _entries_of_pair(
     S: Motion,
     psi_rate: Motion,
     psi_acceleration: Motion,
@@ -294,19 +294,23 @@ def _varying(
     own = joint.own_coordinates(q)
     rates, accelerations = ([x[k] for k in joint.v_indices] for x in (v, a))
     slopes, curvatures = kind.subspace_slopes(own), kind.subspace_curvatures(own)
-    found = []
-    for place, (column, change) in enumerate(zip(columns, joint.subspace_rates(q, v), strict=True)):
-        by_q = [row[place] for row in slopes]
+    updated = []
+    for position, (column, change) in enumerate(
+        zip(columns, joint.subspace_rates(q, v), strict=True)
+    ):
+        by_q = [row[position] for row in slopes]
         d = combined(by_q, rates)
-        slope_rates = [combined([x[place] for x in rows], rates) for rows in curvatures]
-        added = combined(by_q, accelerations) + combined(slope_rates, rates) + v_PB.cross(d)
-        found.append(
+        slope_rates = [combined([x[position] for x in rows], rates) for rows in curvatures]
+        acceleration_term = (
+            combined(by_q, accelerations) + combined(slope_rates, rates) + v_PB.cross(d)
+        )
+        updated.append(
             replace(
                 column,
                 psi_rate=column.psi_rate + d,
-                psi_acceleration=column.psi_acceleration + added,
+                psi_acceleration=column.psi_acceleration + acceleration_term,
                 by_velocity=column.by_velocity + change + d,
                 slopes=tuple(zip(joint.v_indices, by_q, strict=True)),
             )
         )
-    return found
+    return updated

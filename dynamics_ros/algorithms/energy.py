@@ -43,13 +43,13 @@ def total_mass(model: Model) -> Scalar:
     for inertia in model.inertias:
         mass = mass + inertia.mass
     if isinstance(mass, (int, float)) and not mass > 0.0:
-        raise InvalidArgumentError('model', f'total mass {mass}', 'a robot with mass that moves')
+        raise InvalidArgumentError('model', f'total mass {mass}', 'a robot with a moving mass')
     return mass
 
 
 def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
     """First moment of the moving bodies, the sum of m_i p_i, in the root frame [kg m]."""
-    return carried_moments(model, transforms_of_bodies(model, q))[ROOT].moment
+    return subtree_moments(model, transforms_of_bodies(model, q))[ROOT].moment
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class FirstMoment:
         return FirstMoment(self.mass, moment)
 
 
-def carried_moments(model: Model, transforms: Transforms) -> dict[int, FirstMoment]:
+def subtree_moments(model: Model, transforms: Transforms) -> dict[int, FirstMoment]:
     """First moment of each body with its subtree, in the frame of that body.
 
     Args:

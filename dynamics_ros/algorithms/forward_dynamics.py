@@ -109,11 +109,11 @@ def articulated_bodies(
         factors[i] = factorize([[S.dot(force) for force in U[i]] for _, S in free[i]])
         residuals[i] = [tau[k] - S.dot(p_A) for k, S in free[i]]
         Y_a, p_a = Y_A, p_A + Y_A @ eta
-        for force, share in _decoupled(U[i], factors[i]):
-            Y_a = Y_a.without(force, share)
-            p_a = p_a - force * (share * eta.dot(force))
-        for force, share in zip(U[i], solve_factorized(factors[i], residuals[i]), strict=True):
-            p_a = p_a + force * share
+        for force, factor in _decoupled(U[i], factors[i]):
+            Y_a = Y_a.without(force, factor)
+            p_a = p_a - force * (factor * eta.dot(force))
+        for force, factor in zip(U[i], solve_factorized(factors[i], residuals[i]), strict=True):
+            p_a = p_a + force * factor
         articulated[parent] = articulated[parent] + X_PB.act(Y_a)
         forces[parent] = forces[parent] + X_PB.act(p_a)
 
@@ -122,15 +122,15 @@ def articulated_bodies(
     all_a, all_tau = list(a), list(tau)
     for i, joint in enumerate(model.joints):
         a_B = motions.transforms[i].inverse_act(accelerations[joint.parent]) + known[i]
-        right = [r - a_B.dot(force) for r, force in zip(residuals[i], U[i], strict=True)]
-        for (k, S), value in zip(free[i], solve_factorized(factors[i], right), strict=True):
+        right_side = [r - a_B.dot(force) for r, force in zip(residuals[i], U[i], strict=True)]
+        for (k, S), value in zip(free[i], solve_factorized(factors[i], right_side), strict=True):
             all_a[k] = value
             a_B = a_B + S * value
         accelerations[i] = a_B
-        given = [(k, S) for k, S in columns[i] if k in prescribed]
-        if given:
+        prescribed_columns = [(k, S) for k, S in columns[i] if k in prescribed]
+        if prescribed_columns:
             force = articulated[i] @ a_B + forces[i]
-            for k, S in given:
+            for k, S in prescribed_columns:
                 all_tau[k] = S.dot(force)
     return all_a, all_tau
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Scalar
 
-from .energy import carried_moments
-from .recursion import along_joints, transforms_of_bodies
+from .energy import subtree_moments
+from .recursion import torques_of_joints, transforms_of_bodies
 
 
 def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
@@ -21,10 +21,10 @@ def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
     it with the opposite force.
     """
     transforms = transforms_of_bodies(model, q)
-    loads = carried_moments(model, transforms)
+    loads = subtree_moments(model, transforms)
     fields = {ROOT: model.gravity}
     support: dict[int, Force] = {}
     for i, joint in enumerate(model.joints):
         g_B = fields[i] = transforms[i].rotation.transpose_apply(fields[joint.parent])
         support[i] = Force(g_B * -loads[i].mass, g_B.cross(loads[i].moment))
-    return along_joints(model, q, support)
+    return torques_of_joints(model, q, support)

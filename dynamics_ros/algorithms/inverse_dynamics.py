@@ -12,10 +12,10 @@ from dynamics_ros.spatial import Force, Motion, Scalar
 from .recursion import (
     BodyMotions,
     accelerations_of_bodies,
-    along_joints,
     carried_by_bodies,
     motion_of_bodies,
     moving_bodies,
+    torques_of_joints,
     upward_acceleration,
 )
 
@@ -34,7 +34,7 @@ def inverse_dynamics(
         q, v, a: configuration (nq), velocity (nv), acceleration (nv).
         external: force of the environment on body i, in the frame of that body.
     """
-    return along_joints(model, q, joint_wrenches(model, q, v, a, external))
+    return torques_of_joints(model, q, joint_wrenches(model, q, v, a, external))
 
 
 def joint_wrenches(
@@ -85,4 +85,4 @@ def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) ->
 def coriolis_torques(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """Coriolis and centrifugal torques C(q, v) v (nv)."""
     wrenches = joint_wrenches(model, q, v, [0.0] * model.nv, upward=Motion.zero())
-    return along_joints(model, q, wrenches)
+    return torques_of_joints(model, q, wrenches)

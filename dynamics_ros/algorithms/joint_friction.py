@@ -61,13 +61,13 @@ def torque_behind_friction(
             ``friction_torque``.
     """
     curve = viscous, coulomb, stribeck, friction_velocity, stribeck_velocity
-    left = torque - friction_torque(v, *curve)
+    unloaded = torque - friction_torque(v, *curve)
     share = load_friction * smooth_sign(v, friction_velocity)
-    return left / (1.0 + where_less(left, 0.0, -share, share))
+    return unloaded / (1.0 + where_less(unloaded, 0.0, -share, share))
 
 
 def smooth_sign(v: Scalar, friction_velocity: Scalar) -> Scalar:
     """tanh(v/v_f), computed from exp(-2 |v|/v_f), which cannot overflow."""
-    away = exp(abs(v) * (-2.0 / friction_velocity))
-    smooth = (1.0 - away) / (1.0 + away)
+    decay = exp(abs(v) * (-2.0 / friction_velocity))
+    smooth = (1.0 - decay) / (1.0 + decay)
     return where_less(v, 0.0, -smooth, smooth)

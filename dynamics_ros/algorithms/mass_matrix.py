@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Inertia, Scalar
 
-from .recursion import carried_by_bodies, felt_towards_root, transforms_of_bodies
+from .recursion import carried_by_bodies, forces_towards_root, transforms_of_bodies
 
 
 def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -23,10 +23,10 @@ def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
     M: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nv)]
     for i, joint in enumerate(model.joints):
         for column, S_i in joint.subspace(q):
-            for j, (force,) in felt_towards_root(model, transforms, i, composite[i] @ S_i):
+            for j, (force,) in forces_towards_root(model, transforms, i, composite[i] @ S_i):
                 for row, S_j in model.joints[j].subspace(q):
-                    share = S_j.dot(force)
-                    M[row][column] = M[row][column] + share
+                    entry = S_j.dot(force)
+                    M[row][column] = M[row][column] + entry
                     if j != i:
-                        M[column][row] = M[column][row] + share
+                        M[column][row] = M[column][row] + entry
     return M

@@ -10,7 +10,7 @@ from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Scalar
 
 from .gravity import gravity_torques
-from .recursion import along_joints, carried_by_bodies, motion_of_bodies
+from .recursion import carried_by_bodies, motion_of_bodies, torques_of_joints
 
 
 def momentum_observer_terms(
@@ -28,7 +28,7 @@ def momentum_observer_terms(
     momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]
     H = carried_by_bodies(model, motions.transforms, momenta, Force.zero())
     rates = {i: v_B.cross(H[i]) for i, v_B in motions.velocities.items()}
-    p, drift = along_joints(model, q, H), along_joints(model, q, rates)
+    p, drift = torques_of_joints(model, q, H), torques_of_joints(model, q, rates)
     for i, joint in enumerate(model.joints):
         for k, rate in zip(joint.v_indices, joint.subspace_rates(q, v), strict=True):
             drift[k] = drift[k] - rate.dot(H[i])

@@ -164,7 +164,7 @@ def _carried(own: Carried, X_PB: Transform, of_child: Carried) -> Carried:
     return cast(Carried, own + X_PB.act(of_child))
 
 
-def felt_towards_root(
+def forces_towards_root(
     model: Model, transforms: Transforms, body: int, *forces: Force
 ) -> Iterator[tuple[int, Sequence[Force]]]:
     """Forces on a body, transformed to the body and to each of its ancestors except the root.
@@ -183,7 +183,9 @@ def _in_parent(X_PB: Transform, *forces: Force) -> tuple[Force, ...]:
     return tuple(X_PB.act(force) for force in forces)
 
 
-def along_joints(model: Model, q: Sequence[Scalar], forces: Mapping[int, Force]) -> list[Scalar]:
+def torques_of_joints(
+    model: Model, q: Sequence[Scalar], forces: Mapping[int, Force]
+) -> list[Scalar]:
     """S^T f of all joints (nv): torques that transmit the forces f to the bodies ([SE3] 8.3)."""
     tau: list[Scalar] = [0.0] * model.nv
     for i, joint in enumerate(model.joints):

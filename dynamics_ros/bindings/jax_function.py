@@ -41,22 +41,22 @@ def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
     return MODES[mode](kernel)
 
 
-def _in_reverse(kernel: Kernel) -> Any:
+def _reverse(kernel: Kernel) -> Any:
     """JAX function of a kernel that is differentiated by the kernel's pullback."""
     import jax
 
     @cache
     def pullback() -> Any:
-        return _in_reverse(kernel.pullback())
+        return _reverse(kernel.pullback())
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
         return function(*arrays), arrays
 
     def backward(arrays: Any, weights: Any) -> tuple[Any, ...]:
-        found = _as_tuple(pullback()(*arrays, *_as_tuple(weights)))
-        return tuple(_summed_to(x, y) for x, y in zip(found, arrays))
+        gradients = _as_tuple(pullback()(*arrays, *_as_tuple(weights)))
+        return tuple(_sum_to_shape(x, y) for x, y in zip(gradients, arrays))
 
-    function = jax.custom_vjp(_named(kernel))
+    function = jax.custom_vjp(_without_derivatives(kernel))
     function.defvjp(forward, backward)
     return function
 
@@ -88,66 +88,70 @@ def _forward(kernel: Kernel) -> Any:
             slopes.append(total.astype(value.dtype))
         return values, tuple(slopes) if isinstance(values, tuple) else slopes[0]
 
-    function = jax.custom_jvp(_named(kernel))
+    function = jax.custom_jvp(_without_derivatives(kernel))
     function.defjvp(tangent)
     return function
 
 
-MODES = {'reverse': _in_reverse, 'forward': _forward}
+MODES = {'reverse': _reverse, 'forward': _forward}
 
 
-def _named(kernel: Kernel) -> Any:
+def _without_derivatives(kernel: Kernel) -> Any:
     """Function of a kernel without derivatives; JAX uses its name for compiled code."""
 
     def function(*arrays: Any) -> Any:
-        return _called(kernel, *arrays)
+        return _call_broadcast(kernel, *arrays)
 
     function.__name__ = function.__qualname__ = kernel.name
     return function
 
 
-def _called(kernel: Kernel, *arrays: Any) -> Any:
+def _call_broadcast(kernel: Kernel, *arrays: Any) -> Any:
     """Call a kernel with JAX arrays, whose leading axes are broadcast."""
     import jax
     import jax.numpy as jnp
 
-    taken = kernel.trace.arguments
-    if len(arrays) != len(taken):
-        names = ', '.join(x.name for x in taken)
-        raise TypeError(f'{kernel.name}() takes {len(taken)} arrays ({names}), got {len(arrays)}')
-    given = [jnp.asarray(x) for x in arrays]
-    for x, variable in zip(given, taken):
+    arguments = kernel.trace.arguments
+    if len(arrays) != len(arguments):
+        names = ', '.join(x.name for x in arguments)
+        raise TypeError(
+            f'{kernel.name}() takes {len(arguments)} arrays ({names}), got {len(arrays)}'
+        )
+    converted = [jnp.asarray(x) for x in arrays]
+    for x, variable in zip(converted, arguments):
         if x.shape[max(x.ndim - len(variable.shape), 0) :] != variable.shape:
             expected = ', '.join(['...', *map(str, variable.shape)])
             raise InvalidArgumentError(variable.name, f'shape {x.shape}', f'shape ({expected})')
         if x.dtype.kind == 'c':
             raise InvalidArgumentError(variable.name, f'dtype {x.dtype}', 'real numbers')
-    result = jnp.result_type(float, *given)
+    result = jnp.result_type(float, *converted)
     dtype = jnp.dtype(np.float64 if result == np.float64 else np.float32)
-    own = [x.shape for x in taken]
-    shape = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(y)] for x, y in zip(given, own)))
-    inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(given, own)]
+    own_shapes = [x.shape for x in arguments]
+    shape = jnp.broadcast_shapes(
+        *(x.shape[: x.ndim - len(y)] for x, y in zip(converted, own_shapes))
+    )
+    inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(converted, own_shapes)]
     outputs = [jax.ShapeDtypeStruct(shape + x.shape, dtype) for x in kernel.trace.outputs]
-    known_as = target(kernel, dtype)
-    through_python = partial(_called_back, kernel, outputs)
-    if known_as is None:
-        found = through_python(*inputs)
+    name = target(kernel, dtype)
+    through_python = partial(_call_python, kernel, outputs)
+    if name is None:
+        results = through_python(*inputs)
     else:
-        call = jax.ffi.ffi_call(known_as, outputs, vmap_method='broadcast_all')
-        found = jax.lax.platform_dependent(*inputs, cpu=call, default=through_python)
-    found = tuple(x.astype(result) for x in found)
-    return found[0] if len(found) == 1 else found
+        call = jax.ffi.ffi_call(name, outputs, vmap_method='broadcast_all')
+        results = jax.lax.platform_dependent(*inputs, cpu=call, default=through_python)
+    results = tuple(x.astype(result) for x in results)
+    return results[0] if len(results) == 1 else results
 
 
-def _called_back(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
+def _call_python(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
     """Call a kernel through Python."""
     import jax
 
     compute = kernel if outputs and outputs[0].dtype == np.float64 else kernel.float32
 
     def callback(*values: Any) -> list[Any]:
-        found = _as_tuple(compute(*[np.asarray(x) for x in values]))
-        return [np.asarray(x, y.dtype) for x, y in zip(found, outputs)]
+        results = _as_tuple(compute(*[np.asarray(x) for x in values]))
+        return [np.asarray(x, y.dtype) for x, y in zip(results, outputs)]
 
     return jax.pure_callback(callback, outputs, *arrays, vmap_method='broadcast_all')
 
@@ -156,12 +160,12 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
-def _summed_to(gradient: Any, like: Any) -> Any:
+def _sum_to_shape(gradient: Any, like: Any) -> Any:
     """Sum a gradient over the axes along which the input was broadcast."""
     import jax.numpy as jnp
 
     shape = jnp.shape(like)
-    own = gradient.ndim - len(shape)
-    summed = gradient.sum(axis=tuple(range(own)))
-    kept = tuple(i for i, x in enumerate(shape) if x == 1 and summed.shape[i] != 1)
-    return summed.sum(axis=kept, keepdims=True).astype(jnp.result_type(like))
+    extra_axes = gradient.ndim - len(shape)
+    summed = gradient.sum(axis=tuple(range(extra_axes)))
+    summed_axes = tuple(i for i, x in enumerate(shape) if x == 1 and summed.shape[i] != 1)
+    return summed.sum(axis=summed_axes, keepdims=True).astype(jnp.result_type(like))

@@ -44,9 +44,9 @@ def _as_tensors(values: tuple[Any, ...]) -> list[Any]:
     """Convert numbers and arrays to tensors with the dtype and device of the first tensor."""
     import torch
 
-    given = [x for x in values if isinstance(x, torch.Tensor)]
-    like = {'dtype': given[0].dtype, 'device': given[0].device} if given else {}
-    return [x if isinstance(x, torch.Tensor) else torch.as_tensor(x, **like) for x in values]
+    tensors = [x for x in values if isinstance(x, torch.Tensor)]
+    options = {'dtype': tensors[0].dtype, 'device': tensors[0].device} if tensors else {}
+    return [x if isinstance(x, torch.Tensor) else torch.as_tensor(x, **options) for x in values]
 
 
 @cache
@@ -54,7 +54,7 @@ def _autograd_function() -> Any:
     """The autograd function that calls a kernel; torch is imported when it is first needed."""
     import torch
 
-    class Computed(torch.autograd.Function):
+    class KernelFunction(torch.autograd.Function):
         """Results of a kernel, with its pullback as the gradient."""
 
         @staticmethod
@@ -63,19 +63,19 @@ def _autograd_function() -> Any:
             ctx.save_for_backward(*tensors)
             single = all(x.dtype == torch.float32 for x in tensors)
             compute = kernel.float32 if single else kernel
-            found = compute(*[x.detach().cpu().numpy() for x in tensors])
+            results = compute(*[x.detach().cpu().numpy() for x in tensors])
             device = tensors[0].device
-            if isinstance(found, tuple):
-                return tuple(torch.as_tensor(x, device=device) for x in found)
-            return torch.as_tensor(found, device=device)
+            if isinstance(results, tuple):
+                return tuple(torch.as_tensor(x, device=device) for x in results)
+            return torch.as_tensor(results, device=device)
 
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:
             tensors = ctx.saved_tensors
-            found = ctx.pullback()(*tensors, *weights)
-            gradients = found if isinstance(found, tuple) else (found,)
+            values = ctx.pullback()(*tensors, *weights)
+            gradients = values if isinstance(values, tuple) else (values,)
             # Sum each gradient over the axes along which its input was broadcast.
-            shares = (x.sum_to_size(y.shape).to(y.dtype) for x, y in zip(gradients, tensors))
-            return None, None, *shares
+            summed = (x.sum_to_size(y.shape).to(y.dtype) for x, y in zip(gradients, tensors))
+            return None, None, *summed
 
-    return Computed
+    return KernelFunction

@@ -65,14 +65,14 @@ def table(minor: int, inputs: Sequence[int], outputs: Sequence[int]) -> list[int
         minor: minor version of XLA's interface.
         inputs, outputs: sizes of the arrays, in numbers per state.
     """
-    made = [0] * SIZES
-    made[VERSION], made[INPUTS], made[OUTPUTS] = minor, len(inputs), len(outputs)
-    return [*made, *inputs, *outputs]
+    values = [0] * SIZES
+    values[VERSION], values[INPUTS], values[OUTPUTS] = minor, len(inputs), len(outputs)
+    return [*values, *inputs, *outputs]
 
 
 def emit(dialect: Dialect) -> str:
     """Return the LLVM module with ``handler``; it needs malloc and free of the C library."""
-    whole = dialect.pointer('i64')
+    integer_pointer = dialect.pointer('i64')
 
     # Addresses are integers, and converted to pointers only to read, write or call.
     def load(name: str, base: str, offset: int, kind: str = 'i64') -> str:
@@ -87,10 +87,10 @@ def emit(dialect: Dialect) -> str:
   {name}.p = inttoptr i64 {name}.at to {pointer}
   store {kind} {value}, {pointer} {name}.p"""
 
-    def called(name: str, function: str, *given: str) -> str:
-        kind = dialect.pointer(f'i64 ({", ".join(["i64"] * len(given))})')
+    def call(name: str, function: str, *arguments: str) -> str:
+        kind = dialect.pointer(f'i64 ({", ".join(["i64"] * len(arguments))})')
         return f"""  {name}.f = inttoptr i64 {function} to {kind}
-  {name} = call i64 {name}.f({', '.join(f'i64 {x}' for x in given)})"""
+  {name} = call i64 {name}.f({', '.join(f'i64 {x}' for x in arguments)})"""
 
     def element(base: str, index: str, name: str) -> str:
         return f"""  {name}.o = mul i64 {index}, 8
@@ -179,9 +179,9 @@ run:
   %both = add i64 %inputs, %outputs
   %room = add i64 %both, 1
   %addresses.p = alloca i64, i64 %room
-  %addresses = ptrtoint {whole} %addresses.p to i64
+  %addresses = ptrtoint {integer_pointer} %addresses.p to i64
   %strides.p = alloca i64, i64 %room
-  %strides = ptrtoint {whole} %strides.p to i64
+  %strides = ptrtoint {integer_pointer} %strides.p to i64
   %sizes.in = add i64 %table, {8 * SIZES}
 {load('%given', '%frame', FRAME_ARGUMENTS)}
   %known = call i64 @arrays(i64 %given, i64 %inputs, i64 %sizes.in, i64 %bytes, i64 0,
@@ -208,7 +208,7 @@ few:
   %has.single = icmp ne i64 %single, 0
   br i1 %has.single, label %compute.few, label %slow
 compute.few:
-{called('%done.few', '%single', '%states', '%addresses', '%strides')}
+{call('%done.few', '%single', '%states', '%addresses', '%strides')}
   %all.few = icmp eq i64 %done.few, %states
   br i1 %all.few, label %end, label %slow
 
@@ -225,26 +225,26 @@ allocate:
 compute.many:
   %scratch.end = add i64 %scratch, {ALIGNMENT - 1}
   %aligned = and i64 %scratch.end, {-ALIGNMENT}
-{called('%done.many', '%vectors', '%states', '%addresses', '%strides', '%aligned')}
+{call('%done.many', '%vectors', '%states', '%addresses', '%strides', '%aligned')}
   call void @free(i64 %scratch)
   %all.many = icmp eq i64 %done.many, %states
   br i1 %all.many, label %end, label %slow
 
 slow:
 {load('%python', '%table', 8 * SLOW_PATH)}
-{called('%message', '%python', '%states', '%addresses')}
+{call('%message', '%python', '%states', '%addresses')}
   %refused = icmp ne i64 %message, 0
   br i1 %refused, label %refuse, label %end
 refuse:
   %error.p = alloca i64, i64 4
-  %error = ptrtoint {whole} %error.p to i64
+  %error = ptrtoint {integer_pointer} %error.p to i64
 {store(ERROR_SIZE, '%error', 0, '%error.size')}
 {store(0, '%error', 8, '%error.extension')}
 {store('%message', '%error', ERROR_MESSAGE, '%error.message')}
 {store(INVALID_ARGUMENT, '%error', ERROR_CODE, '%error.code', 'i32')}
 {load('%api', '%frame', FRAME_API)}
 {load('%create', '%api', API_ERROR_CREATE)}
-{called('%made', '%create', '%error')}
+{call('%made', '%create', '%error')}
   ret i64 %made
 end:
   ret i64 0

@@ -53,8 +53,8 @@ def target(kernel: Kernel, dtype: Any) -> str | None:
         name = _name(kernel, np.dtype(dtype))
         with _registering:
             if name not in _targets:
-                made = Target(kernel, np.dtype(dtype), minor)
-                _targets[name] = made if made.register(name) else None
+                new_target = Target(kernel, np.dtype(dtype), minor)
+                _targets[name] = new_target if new_target.register(name) else None
             return name if _targets[name] else None
     return None
 
@@ -70,7 +70,7 @@ def _minor_version() -> int | None:
     """Minor version of XLA's interface; None with a log message if it is not supported."""
     try:
         if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != 'little':
-            raise RuntimeError('this processor lays out structures in another way')
+            raise RuntimeError('the layout of structures on this processor is not supported')
         compiler.platform()
         import jax.ffi
 
@@ -80,7 +80,7 @@ def _minor_version() -> int | None:
             for x in ('MAJOR', 'MINOR')
         )
         if major != xla_handler.MAJOR:
-            raise RuntimeError(f"version {major} of XLA's interface is unknown")
+            raise RuntimeError(f"version {major} of XLA's interface is not supported")
     except (CompilerUnavailableError, ImportError, LookupError, OSError, RuntimeError) as reason:
         _log.warning('XLA calls kernels through Python, which is slower: %s', reason)
         return None
@@ -99,9 +99,9 @@ class Target:
         sizes = [[math.prod(x) for x in shapes] for shapes in (self._inputs, self._outputs)]
         numbers = xla_handler.table(minor, *sizes)
         self._table = (ctypes.c_int64 * len(numbers))(*numbers)
-        self._answers = threading.local()
+        self._error_messages = threading.local()
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-        self._slow_path = prototype(self._computed_here)
+        self._slow_path = prototype(self._compute_in_python)
         address = ctypes.cast(self._slow_path, ctypes.c_void_p).value
         self._table[xla_handler.SLOW_PATH] = address or 0
         self._table[xla_handler.BYTES] = dtype.itemsize
@@ -140,24 +140,24 @@ class Target:
         if self._dtype == np.float64:
             self._table[xla_handler.ONE_BY_ONE] = runner.code.address('batch')
 
-    def _computed_here(self, states: int, addresses: int) -> int:
+    def _compute_in_python(self, states: int, addresses: int) -> int:
         """Compute the results through Python; return 0, or the address of an error message."""
         try:
             inputs, outputs = len(self._inputs), len(self._outputs)
-            hidden = 0 if self._bound is None else 1
-            places = (ctypes.c_void_p * (inputs + hidden + outputs)).from_address(addresses)
-            at = [*places[:inputs], *places[inputs + hidden :]]
+            bound_count = 0 if self._bound is None else 1
+            pointers = (ctypes.c_void_p * (inputs + bound_count + outputs)).from_address(addresses)
+            array_pointers = [*pointers[:inputs], *pointers[inputs + bound_count :]]
             arrays = [
                 self._array(x, states, shape)
-                for x, shape in zip(at, [*self._inputs, *self._outputs], strict=True)
+                for x, shape in zip(array_pointers, [*self._inputs, *self._outputs], strict=True)
             ]
-            given, results = arrays[:inputs], arrays[inputs:]
-            self._compute(*given, out=results[0] if len(results) == 1 else tuple(results))
+            inputs_of_call, results = arrays[:inputs], arrays[inputs:]
+            self._compute(*inputs_of_call, out=results[0] if len(results) == 1 else tuple(results))
             self._use_machine_code(states)
         except BaseException as error:  # exceptions must not propagate through machine code
             message = f'{self._kernel.name}: {error}'.encode(errors='replace')
-            self._answers.message = ctypes.create_string_buffer(message)
-            return ctypes.addressof(self._answers.message)
+            self._error_messages.message = ctypes.create_string_buffer(message)
+            return ctypes.addressof(self._error_messages.message)
         return 0
 
     def _array(self, address: int | None, states: int, shape: tuple[int, ...]) -> Any:

@@ -101,25 +101,25 @@ def closed_state(
         InfeasibleError: gaps remain after the last step.
         SingularError: a joint moves nothing that has mass or inertia.
     """
-    several = list(constraints) if isinstance(constraints, Sequence) else [constraints]
-    if not several:
+    all_constraints = list(constraints) if isinstance(constraints, Sequence) else [constraints]
+    if not all_constraints:
         raise InvalidArgumentError('constraints', 'none', 'one or more')
-    for constraint in several:
+    for constraint in all_constraints:
         _check_closable(constraint)
     check_count('max_iterations', max_iterations, 0)
     check_positive('tolerance', tolerance)
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-    gap = _stacked([x.residual(robot, q) for x in several])
+    gap = _stacked([x.residual(robot, q) for x in all_constraints])
     for _ in range(max_iterations):
         if np.abs(gap).max(initial=0.0) <= tolerance:
             break
-        q = robot.integrate(q, _nearest(robot, q, several, np.zeros(robot.nv), -gap))
-        gap = _stacked([x.residual(robot, q) for x in several])
-    left = float(np.abs(gap).max(initial=0.0))
-    if not left <= tolerance:
-        raise InfeasibleError('no configuration near q closes the loops', left)
-    drift = _stacked([_drift(x, robot, q) for x in several])
-    nearest = _nearest(robot, q, several, v, -drift)
+        q = robot.integrate(q, _nearest(robot, q, all_constraints, np.zeros(robot.nv), -gap))
+        gap = _stacked([x.residual(robot, q) for x in all_constraints])
+    residual = float(np.abs(gap).max(initial=0.0))
+    if not residual <= tolerance:
+        raise InfeasibleError('no configuration near q closes the loops', residual)
+    drift = _stacked([_drift(x, robot, q) for x in all_constraints])
+    nearest = _nearest(robot, q, all_constraints, v, -drift)
     refuse_overflow(q, nearest, q=q, v=v)
     return q, nearest
 
@@ -134,8 +134,8 @@ def _nearest(
     M = robot.mass_matrix(q)
     J = constraint_jacobian(robot, q, list(constraints))
     L, W = whitened(M, J)
-    missing = target - apply(J, v)
-    step = apply(transposed(pseudo_inverse(W)), missing)
+    required = target - apply(J, v)
+    step = apply(transposed(pseudo_inverse(W)), required)
     return np.asarray(v + np.linalg.solve(transposed(L), step[..., None])[..., 0])
 
 
@@ -154,5 +154,5 @@ def _drift(constraint: Closable, robot: RigidBodySystem, q: Array) -> Array:
 
 def _check_closable(constraint: object) -> None:
     if not hasattr(constraint, 'residual'):
-        expected = 'ClosedLoop or ConfigurationConstraint, which tell a gap'
+        expected = 'ClosedLoop or ConfigurationConstraint, which have a residual'
         raise InvalidArgumentError('constraint', repr(constraint), expected)

@@ -56,31 +56,31 @@ class ConfigurationConstraint:
 
     def residual(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """f (..., rows), which is zero if the constraint is satisfied."""
-        return np.asarray(self._made(robot)[0](q, self._t))
+        return np.asarray(self._kernels_for(robot)[0](q, self._t))
 
     def jacobian(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """Jacobian J (..., rows, nv) along velocities: J v = df/dq q-dot."""
-        return np.asarray(self._made(robot)[1](q, self._t))
+        return np.asarray(self._kernels_for(robot)[1](q, self._t))
 
     def drift(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """Partial derivative df/dt (..., rows), the rate of f at rest; zero without a time."""
-        return np.asarray(self._made(robot)[2](q, self._t))
+        return np.asarray(self._kernels_for(robot)[2](q, self._t))
 
     def bias(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike) -> Array:
         """Second time derivative of f (..., rows) at constant v; J-dot v if f has no time."""
-        return np.asarray(self._made(robot)[3](q, v, self._t))
+        return np.asarray(self._kernels_for(robot)[3](q, v, self._t))
 
     @property
     def _t(self) -> float:
         return 0.0 if self.time is None else float(self.time)
 
-    def _made(self, robot: RigidBodySystem) -> tuple[Kernel, Kernel, Kernel, Kernel]:
+    def _kernels_for(self, robot: RigidBodySystem) -> tuple[Kernel, Kernel, Kernel, Kernel]:
         kernels = self._kernels.get(robot)
         if kernels is None:
-            kernels = self._kernels.setdefault(robot, self._compiled(robot))
+            kernels = self._kernels.setdefault(robot, self._compile(robot))
         return kernels
 
-    def _compiled(self, robot: RigidBodySystem) -> tuple[Kernel, Kernel, Kernel, Kernel]:
+    def _compile(self, robot: RigidBodySystem) -> tuple[Kernel, Kernel, Kernel, Kernel]:
         def value(q: Any, t: Any) -> list[Any]:
             result = self.function(q) if self.time is None else self.function(q, t)
             rows = [result] if self.rows == 1 and np.ndim(result) == 0 else list(result)
@@ -101,12 +101,12 @@ class ConfigurationConstraint:
             rates = [row[0] for row in jacobian(value(q, t), moving, along=along)]
             return [row[0] for row in jacobian(rates, moving, along=along)]
 
-        place: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 't': ()}
+        inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 't': ()}
         backend = robot.backend
-        state: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': robot.nv, 't': ()}
+        state_inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': robot.nv, 't': ()}
         return (
-            compile(value, place, 'constraint', backend=backend),
-            compile(slope, place, 'constraint_jacobian', backend=backend),
-            compile(drift, place, 'constraint_drift', backend=backend),
-            compile(bias, state, 'constraint_bias', backend=backend),
+            compile(value, inputs, 'constraint', backend=backend),
+            compile(slope, inputs, 'constraint_jacobian', backend=backend),
+            compile(drift, inputs, 'constraint_drift', backend=backend),
+            compile(bias, state_inputs, 'constraint_bias', backend=backend),
         )

@@ -56,23 +56,23 @@ def constrained_forward_dynamics_derivatives(
         InvalidArgumentError: a constraint is neither ``Contact`` nor ``ClosedLoop``.
         RankDeficientError: rows depend on each other, so the forces are not unique.
     """
-    known = prepared(contacts)
-    if known is None:
+    kernel_inputs = prepared(contacts)
+    if kernel_inputs is None:
         expected = 'Contact or ClosedLoop, whose derivatives are known'
         raise InvalidArgumentError('contacts', repr(contacts), expected)
     a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
-    kernel = robot.kernel('constrained_dynamics_derivatives', *known.names)
-    *matrices, pivots = kernel.call(q, v, a, forces, *known.places)
+    kernel = robot.kernel('constrained_dynamics_derivatives', *kernel_inputs.names)
+    *matrices, pivots = kernel.call(q, v, a, forces, *kernel_inputs.places)
     if not independent(pivots):
         J = constraint_jacobian(robot, q, contacts)
-        advice = 'leave out the rows that repeat others'
+        advice = 'omit dependent rows'
         raise RankDeficientError('J M^-1 J^T', int(np.min(rank(J))), J.shape[-2], advice)
-    found = ConstrainedDerivatives(*matrices)
+    derivatives = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:
-        return found
+        return derivatives
     # External wrenches act like torques that depend on q.
-    turned = robot.wrench_torques_derivative(q, external_wrenches)
-    return found._replace(
-        a_dq=found.a_dq + found.a_dtau @ turned,
-        forces_dq=found.forces_dq + found.forces_dtau @ turned,
+    wrench_slope = robot.wrench_torques_derivative(q, external_wrenches)
+    return derivatives._replace(
+        a_dq=derivatives.a_dq + derivatives.a_dtau @ wrench_slope,
+        forces_dq=derivatives.forces_dq + derivatives.forces_dtau @ wrench_slope,
     )

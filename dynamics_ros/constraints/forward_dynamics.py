@@ -20,8 +20,8 @@ from .prepared import prepared
 from .solve import solve_constrained
 
 CONTRADICTION = (
-    'no acceleration keeps all constraints: rows that depend on each other demand different things,'
-    ' as when v breaks a contact; support_projector(...) @ v keeps them'
+    'no acceleration satisfies all constraints: dependent rows contradict each other, for example'
+    ' if v violates a contact; support_projector(...) @ v satisfies them'
 )
 
 INDEPENDENT = 1e-6
@@ -57,13 +57,13 @@ def constrained_forward_dynamics(
         InfeasibleError: the constraints contradict each other.
         SingularError: a joint moves nothing that has mass or inertia.
     """
-    known = prepared(contacts)
+    kernel_inputs = prepared(contacts)
     if external_wrenches is not None:
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
-    if known is not None:
-        kernel = robot.kernel('constrained_forward_dynamics', *known.names)
-        a, forces, pivots = kernel.call(q, v, tau, *known.places)
+    if kernel_inputs is not None:
+        kernel = robot.kernel('constrained_forward_dynamics', *kernel_inputs.names)
+        a, forces, pivots = kernel.call(q, v, tau, *kernel_inputs.places)
         if independent(pivots):
             refuse_overflow(a, forces, q=q, v=v, tau=tau)
             return a, forces

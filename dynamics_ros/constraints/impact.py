@@ -45,14 +45,14 @@ def impact(
     """
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
-    factor = _checked_restitution(restitution, J.shape[-2])
+    coefficients = _checked_restitution(restitution, J.shape[-2])
     M = robot.mass_matrix(q)
     after, impulses = solve_constrained(
         M,
         J,
         apply(M, v),
-        -factor * apply(J, v),
-        'rows that depend on each other have different restitution',
+        -coefficients * apply(J, v),
+        'dependent rows have different coefficients of restitution',
     )
     refuse_overflow(after, impulses, q=q, v=v)
     return after, impulses
@@ -80,11 +80,11 @@ def impact_energy_loss(
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
     velocity = apply(J, v)
-    factor = _checked_restitution(restitution)
+    coefficient = _checked_restitution(restitution)
     _, W = whitened(robot.mass_matrix(q), J)
     # r-dot^T Lambda r-dot = |W^+T r-dot|^2, also for dependent rows.
-    push = apply(transposed(pseudo_inverse(W)), velocity)
-    lost = np.asarray(0.5 * (1.0 - factor**2) * np.square(push).sum(axis=-1))
+    impulse = apply(transposed(pseudo_inverse(W)), velocity)
+    lost = np.asarray(0.5 * (1.0 - coefficient**2) * np.square(impulse).sum(axis=-1))
     refuse_overflow(lost, q=q, v=v)
     return lost[()]
 
@@ -92,7 +92,10 @@ def impact_energy_loss(
 def _checked_restitution(restitution: ArrayLike, rows: int | None = None) -> Array:
     """Check coefficients of restitution: one number, or (rows) numbers if ``rows`` is given."""
     expected = 'a number in [0, 1]' + ('' if rows is None else f', or {rows} of them')
-    factor = real_array('restitution', restitution, expected)
-    if factor.shape not in ((), (rows,)) or not ((factor >= 0.0) & (factor <= 1.0)).all():
-        raise InvalidArgumentError('restitution', f'{factor.tolist()}', expected)
-    return factor
+    coefficients = real_array('restitution', restitution, expected)
+    if (
+        coefficients.shape not in ((), (rows,))
+        or not ((coefficients >= 0.0) & (coefficients <= 1.0)).all()
+    ):
+        raise InvalidArgumentError('restitution', f'{coefficients.tolist()}', expected)
+    return coefficients

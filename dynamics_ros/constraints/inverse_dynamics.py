@@ -93,8 +93,8 @@ def constrained_inverse_dynamics(
     check_feasible(
         apply(J, a) + bias,
         size * np.linalg.norm(a, axis=-1) + np.linalg.norm(bias, axis=-1),
-        'the acceleration breaks the constraints; consistent_acceleration(...) gives one that does'
-        ' not',
+        'the acceleration breaks the constraints; consistent_acceleration(...) returns one that'
+        ' satisfies them',
     )
     needed = robot.inverse_dynamics(q, v, a, external_wrenches)
     passive = np.zeros(robot.nv)
@@ -144,7 +144,7 @@ def consistent_acceleration(
     J = constraint_jacobian(robot, q, contacts)
     target = -constraint_bias(robot, q, v, contacts)
     nearest, _ = solve_constrained(
-        M, J, apply(M, a), target, 'no acceleration keeps all constraints'
+        M, J, apply(M, a), target, 'no acceleration satisfies all constraints'
     )
     refuse_overflow(nearest, q=q, v=v, a=a)
     return nearest

@@ -123,5 +123,7 @@ def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraint
     """
     J = constraint_jacobian(robot, q, contacts)
     L, W = whitened(robot.mass_matrix(q), J)
-    held = W @ pseudo_inverse(W)
-    return np.asarray(np.linalg.solve(transposed(L), (np.eye(robot.nv) - held) @ transposed(L)))
+    constrained = W @ pseudo_inverse(W)
+    return np.asarray(
+        np.linalg.solve(transposed(L), (np.eye(robot.nv) - constrained) @ transposed(L))
+    )

@@ -219,7 +219,9 @@ class ClosedLoop:
         J = J - point_jacobian(robot, q, self.other, self.other_point)
         if self.kind != 'revolute':
             return np.asarray(J[..., : self.rows, :])
-        return np.concatenate([J[..., :3, :], self._across(robot, q) @ J[..., 3:, :]], axis=-2)
+        return np.concatenate(
+            [J[..., :3, :], self._directions_in_root(robot, q) @ J[..., 3:, :]], axis=-2
+        )
 
     def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """Bias J-dot v (..., rows)."""
@@ -227,11 +229,15 @@ class ClosedLoop:
         bias = bias - point_bias(robot, q, v, self.other, self.other_point)
         if self.kind != 'revolute':
             return np.asarray(bias[..., : self.rows])
-        B = self._across(robot, q)
-        spins = [robot.frame_velocity(q, v, name)[..., 3:] for name in (self.frame, self.other)]
+        B = self._directions_in_root(robot, q)
+        angular_velocities = [
+            robot.frame_velocity(q, v, name)[..., 3:] for name in (self.frame, self.other)
+        ]
         # The directions are fixed to the other frame, so J-dot has a term of its rotation.
-        turning = np.cross(spins[1][..., None, :], B)
-        turned = apply(B, bias[..., 3:]) + apply(turning, spins[0] - spins[1])
+        direction_rates = np.cross(angular_velocities[1][..., None, :], B)
+        turned = apply(B, bias[..., 3:]) + apply(
+            direction_rates, angular_velocities[0] - angular_velocities[1]
+        )
         return np.concatenate([bias[..., :3], turned], axis=-1)
 
     def gap(self, robot: RigidBodySystem, q: Array) -> Array:
@@ -247,14 +253,14 @@ class ClosedLoop:
         position = position - point_position(robot, q, self.other, self.other_point)
         if self.kind == 'revolute':
             axis = robot.forward_kinematics(q, self.frame)[..., :3, :3] @ np.array(self.axis)
-            leaning = apply(self._across(robot, q), axis)
-            quarter = np.stack([-leaning[..., 1], leaning[..., 0]], axis=-1)
-            return np.concatenate([position, quarter], axis=-1)
+            components = apply(self._directions_in_root(robot, q), axis)
+            rotated = np.stack([-components[..., 1], components[..., 0]], axis=-1)
+            return np.concatenate([position, rotated], axis=-1)
         if self.kind == 'position' or self.rotation is None:
             return position
         poses = robot.forward_kinematics(q, self.frame), robot.forward_kinematics(q, self.other)
-        turned = poses[1] @ _at_origin(self.rotation)
-        return np.concatenate([position, pose_error(poses[0], turned)[..., 3:]], axis=-1)
+        desired = poses[1] @ _at_origin(self.rotation)
+        return np.concatenate([position, pose_error(poses[0], desired)[..., 3:]], axis=-1)
 
     def residual(self, robot: RigidBodySystem, q: Array) -> Array:
         """The ``gap`` (..., rows) with as many rows as the constraint.
@@ -267,7 +273,7 @@ class ClosedLoop:
             raise InvalidArgumentError('rotation', 'None', expected)
         return self.gap(robot, q)
 
-    def _across(self, robot: RigidBodySystem, q: Array) -> Array:
+    def _directions_in_root(self, robot: RigidBodySystem, q: Array) -> Array:
         """``directions`` (..., 2, 3) in axes of the root frame."""
         R = robot.forward_kinematics(q, self.other)[..., :3, :3]
         return np.asarray(np.array(self.directions) @ transposed(R))
@@ -315,13 +321,13 @@ def constraint_list(contacts: Constraints) -> list[Constraint]:
     Raises:
         InvalidArgumentError: an entry is not a constraint.
     """
-    several = (
+    entries = (
         list(contacts)
         if isinstance(contacts, Sequence) and not isinstance(contacts, str)
         else [contacts]
     )
     constraints: list[Constraint] = []
-    for entry in several:
+    for entry in entries:
         constraint = Contact(entry) if isinstance(entry, str) else entry
         if not all(hasattr(constraint, name) for name in ('rows', 'jacobian', 'bias')):
             expected = 'frame names, Contact, ClosedLoop or LinearConstraint'
@@ -337,10 +343,10 @@ def contact_list(contacts: str | Contact | Sequence[str | Contact]) -> list[Cont
         InvalidArgumentError: an entry is not a contact.
     """
     constraints = constraint_list(contacts)
-    found = [constraint for constraint in constraints if isinstance(constraint, Contact)]
-    if len(found) < len(constraints):
+    result = [constraint for constraint in constraints if isinstance(constraint, Contact)]
+    if len(result) < len(constraints):
         raise InvalidArgumentError('contacts', f'{constraints}', 'frame names or Contact')
-    return found
+    return result
 
 
 def _check_kind(argument: str, kind: str, known: tuple[str, ...]) -> None:

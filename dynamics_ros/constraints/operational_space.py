@@ -81,8 +81,8 @@ def check_rank(frame: str, pivots: Array) -> None:
     if not np.isfinite(pivots).all():
         raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
     needed = pivots.shape[-1]
-    counted = pivots > RANK_TOLERANCE * pivots.max(axis=-1, keepdims=True)
-    found = int(counted.sum(axis=-1).min(initial=needed))
-    if found < needed:
+    independent = pivots > RANK_TOLERANCE * pivots.max(axis=-1, keepdims=True)
+    smallest_rank = int(independent.sum(axis=-1).min(initial=needed))
+    if smallest_rank < needed:
         advice = 'move away from the singularity or choose fewer rows'
-        raise RankDeficientError(f'Jacobian of {frame!r}', found, needed, advice)
+        raise RankDeficientError(f'Jacobian of {frame!r}', smallest_rank, needed, advice)

@@ -63,16 +63,16 @@ def solve_constrained(
     """
     L, W = whitened(M, J)
     free = np.asarray(np.linalg.solve(L, force[..., None])[..., 0], dtype=np.float64)
-    missing = target - apply(transposed(W), free)
+    required = target - apply(transposed(W), free)
     inverse = pseudo_inverse(W)
-    push = apply(transposed(inverse), missing)
+    correction = apply(transposed(inverse), required)
     check_feasible(
-        missing - apply(transposed(W), push),
+        required - apply(transposed(W), correction),
         largest_singular_value(W) * np.linalg.norm(free, axis=-1) + np.linalg.norm(target, axis=-1),
         contradiction,
     )
-    x = np.linalg.solve(transposed(L), (free + push)[..., None])[..., 0]
-    return np.asarray(x), apply(inverse, push)
+    x = np.linalg.solve(transposed(L), (free + correction)[..., None])[..., 0]
+    return np.asarray(x), apply(inverse, correction)
 
 
 def check_feasible(residual: Array, scale: Array, contradiction: str) -> None:

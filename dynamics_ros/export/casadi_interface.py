@@ -37,8 +37,8 @@ def jacobian_of(traced: Trace, formula: Formula) -> Trace | None:
     """
 
     def function(*inputs: Any) -> Any:
-        found = formula.function(*inputs)
-        parts = list(found.values()) if isinstance(found, dict) else [found]
+        results = formula.function(*inputs)
+        parts = list(results.values()) if isinstance(results, dict) else [results]
         ys = [y for part in parts for y in _by_columns(part)]
         rows = jacobian(ys, [x for part in inputs for x in _by_columns(part)])
         columns = sum(x.size for x in traced.inputs)
@@ -55,58 +55,62 @@ def interface(traced: Trace, derivatives: Trace | None) -> list[str]:
     name = f'{traced.name}_casadi'
     inputs = {x.name: _rows_and_columns(x.shape) for x in traced.inputs}
     outputs = {x.name: _rows_and_columns(x.shape) for x in traced.outputs}
-    lines = list(_described(name, inputs, outputs, _size(inputs) + _size(outputs)))
-    lines += [*_head(name), *_read(traced)]
-    lines += [f'    {traced.name}({", ".join([*_passed(traced), *_places(inputs, outputs)])});']
+    lines = list(_query_functions(name, inputs, outputs, _size(inputs) + _size(outputs)))
+    lines += [*_function_head(name), *_copy_inputs(traced)]
+    arguments = [*_call_arguments(traced), *_output_pointers(inputs, outputs)]
+    lines += [f'    {traced.name}({", ".join(arguments)});']
     for i, (place, (rows, columns)) in enumerate(
-        zip(_places(inputs, outputs), outputs.values(), strict=True)
+        zip(_output_pointers(inputs, outputs), outputs.values(), strict=True)
     ):
-        lines += [f'    if (res[{i}])', *_copied(f'res[{i}]', place, columns, rows)]
+        lines += [f'    if (res[{i}])', *_copy_by_columns(f'res[{i}]', place, columns, rows)]
     lines += ['    return 0;', '}', '']
     if derivatives is None:
         return lines
-    taken = inputs | {f'out_{x}': size for x, size in outputs.items()}
+    jacobian_inputs = inputs | {f'out_{x}': size for x, size in outputs.items()}
     blocks = {
-        f'jac_{y}_{x}': (n[0] * n[1], m[0] * m[1])
-        for y, n in outputs.items()
-        for x, m in inputs.items()
+        f'jac_{y}_{x}': (output_size[0] * output_size[1], input_size[0] * input_size[1])
+        for y, output_size in outputs.items()
+        for x, input_size in inputs.items()
     }
     width = _size(inputs)
     size = width + _size(outputs) * width
-    lines += [*_static(derivatives), '']
-    lines += _described(f'jac_{name}', taken, blocks, size)
-    lines += [*_head(f'jac_{name}'), *_read(traced)]
-    lines += [f'    {derivatives.name}({", ".join([*_passed(traced), f"w + {width}"])});']
+    lines += [*_static_function(derivatives), '']
+    lines += _query_functions(f'jac_{name}', jacobian_inputs, blocks, size)
+    lines += [*_function_head(f'jac_{name}'), *_copy_inputs(traced)]
+    lines += [f'    {derivatives.name}({", ".join([*_call_arguments(traced), f"w + {width}"])});']
     row, i = 0, 0
-    for n in outputs.values():
+    for output_size in outputs.values():
         column = 0
-        for m in inputs.values():
-            count = n[0] * n[1], m[0] * m[1]
+        for input_size in inputs.values():
+            count = output_size[0] * output_size[1], input_size[0] * input_size[1]
             place = f'w + {width + row * width + column}'
-            lines += [f'    if (res[{i}])', *_copied(f'res[{i}]', place, count[1], count[0], width)]
+            lines += [
+                f'    if (res[{i}])',
+                *_copy_by_columns(f'res[{i}]', place, count[1], count[0], width),
+            ]
             column, i = column + count[1], i + 1
-        row += n[0] * n[1]
+        row += output_size[0] * output_size[1]
     return [*lines, '    return 0;', '}', '']
 
 
-def _static(derivatives: Trace) -> list[str]:
+def _static_function(derivatives: Trace) -> list[str]:
     """C function that computes the Jacobian, as a static function."""
     code = c_function(derivatives)
     return ['static ' + line if line == code.prototype else line for line in code.lines]
 
 
-def _described(name: str, inputs: Sizes, outputs: Sizes, memory: int) -> Iterator[str]:
+def _query_functions(name: str, inputs: Sizes, outputs: Sizes, memory: int) -> Iterator[str]:
     """C functions by which CasADi queries number, names and sizes of arguments, and work memory."""
-    for what, sizes in (('in', inputs), ('out', outputs)):
-        yield f'casadi_int {name}_n_{what}(void) {{ return {len(sizes)}; }}'
+    for direction, sizes in (('in', inputs), ('out', outputs)):
+        yield f'casadi_int {name}_n_{direction}(void) {{ return {len(sizes)}; }}'
         names = ', '.join(f'"{x}"' for x in sizes)
-        yield f'const char *{name}_name_{what}(casadi_int i)'
+        yield f'const char *{name}_name_{direction}(casadi_int i)'
         yield '{'
         yield f'    static const char *const names[] = {{{names}}};'
         yield f'    return i >= 0 && i < {len(sizes)} ? names[i] : 0;'
         yield '}'
         dense = ', '.join(f'{{{rows}, {columns}, 1}}' for rows, columns in sizes.values())
-        yield f'const casadi_int *{name}_sparsity_{what}(casadi_int i)'
+        yield f'const casadi_int *{name}_sparsity_{direction}(casadi_int i)'
         yield '{'
         yield f'    static const casadi_int dense[][3] = {{{dense}}};'
         yield f'    return i >= 0 && i < {len(sizes)} ? dense[i] : 0;'
@@ -121,12 +125,12 @@ def _described(name: str, inputs: Sizes, outputs: Sizes, memory: int) -> Iterato
     yield '}'
 
 
-def _head(name: str) -> list[str]:
+def _function_head(name: str) -> list[str]:
     prototype = f'int {name}(const double **arg, double **res, casadi_int *iw, double *w, int mem)'
     return [prototype, '{', '    (void)iw;', '    (void)mem;']
 
 
-def _read(traced: Trace) -> Iterator[str]:
+def _copy_inputs(traced: Trace) -> Iterator[str]:
     """C code that copies inputs to the work memory in row-major order; null pointers are zero."""
     start = 0
     for i, x in enumerate(traced.inputs):
@@ -138,7 +142,7 @@ def _read(traced: Trace) -> Iterator[str]:
         start += x.size
 
 
-def _passed(traced: Trace) -> Iterator[str]:
+def _call_arguments(traced: Trace) -> Iterator[str]:
     """Inputs in a call of the kernel: scalars by value, arrays by pointer."""
     start = 0
     for x in traced.inputs:
@@ -146,14 +150,16 @@ def _passed(traced: Trace) -> Iterator[str]:
         start += x.size
 
 
-def _places(inputs: Sizes, outputs: Sizes) -> Iterator[str]:
+def _output_pointers(inputs: Sizes, outputs: Sizes) -> Iterator[str]:
     start = _size(inputs)
     for rows, columns in outputs.values():
         yield f'w + {start}'
         start += rows * columns
 
 
-def _copied(target: str, place: str, columns: int, rows: int, step: int | None = None) -> list[str]:
+def _copy_by_columns(
+    target: str, place: str, columns: int, rows: int, step: int | None = None
+) -> list[str]:
     """C code that copies a row-major matrix with the row stride ``step`` to a column-major one."""
     entry = f'({place})[i * {columns if step is None else step} + j]'
     return [

@@ -29,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.list:
             # The reader of the pipe, such as head, may have closed it.
             with suppress(BrokenPipeError):
-                _list(_robot(options) if options.robot else None)
+                _print_kernels(_robot(options) if options.robot else None)
                 sys.stdout.flush()
             return 0
-        for path in _written(options, parser):
+        for path in _write(options, parser):
             print(path)
     except DynamicsRosError as error:
         print(f'export_kernels: {error}', file=sys.stderr)
@@ -40,14 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _written(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequence[Path]:
+def _write(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequence[Path]:
     package = options.ros2_control
     for name in ('robot', 'output') if package else ('robot', 'kernels', 'output'):
         if getattr(options, name) is None:
             parser.error(f'--{name} is missing; --list prints what there is')
     if package is None:
         if options.tool is not None:
-            parser.error('--tool is of --ros2-control')
+            parser.error('--tool requires --ros2-control')
         kernels = [name for name in options.kernels.split(',') if name]
         return export_kernels(
             _robot(options), kernels, options.output, options.prefix, options.casadi
@@ -117,10 +117,10 @@ def _robot(options: argparse.Namespace) -> Robot:
     return Robot.from_urdf(text, options.root_joint, options.gravity, dict(options.lock))
 
 
-def _list(robot: Robot | None) -> None:
-    listed = usages()
-    width = max(map(len, listed))
-    for usage, summary in listed.items():
+def _print_kernels(robot: Robot | None) -> None:
+    kernels = usages()
+    width = max(map(len, kernels))
+    for usage, summary in kernels.items():
         print(f'{usage:{width}}  {summary}')
     if robot is not None:
         print('\nframes: ' + ' '.join(robot.frame_names))

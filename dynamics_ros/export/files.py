@@ -116,7 +116,8 @@ def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> 
         name = function_name(prefix, key)
         if name in functions:
             problem = f'{":".join(functions[name].key)!r} and {":".join(key)!r}'
-            raise InvalidArgumentError('kernels', problem, f'names that differ, not twice {name}')
+            expected = f'kernels with different names in C, not two with the name {name}'
+            raise InvalidArgumentError('kernels', problem, expected)
         formula = define(model, key)
         traced = trace(formula.function, formula.inputs, name, ' '.join(key))
         functions[name] = Function(key, traced, c_function(traced))

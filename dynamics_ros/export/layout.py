@@ -60,7 +60,11 @@ def header(robot: Robot, functions: Sequence[Function], prefix: str, writer: str
     upper = prefix.upper()
     guard = f'{upper}_KERNELS_H'
     lines = comment(
-        [f'Kernels of the robot {robot.name}, written by {writer}.', '', *_about(robot)]
+        [
+            f'Kernels of the robot {robot.name}, written by {writer}.',
+            '',
+            *_common_documentation(robot),
+        ]
     )
     lines += [f'#ifndef {guard}', f'#define {guard}', '']
     sizes = {'NQ': robot.nq, 'NV': robot.nv, 'JOINTS': len(robot.joint_names)}
@@ -71,19 +75,19 @@ def header(robot: Robot, functions: Sequence[Function], prefix: str, writer: str
         lines += ['// The joints after the root joint, in the order of q and v.']
         lines += [f'extern {_joint_names(robot, prefix)};', '']
     for function in functions:
-        lines += [*comment(_meaning(function, robot)), f'{function.code.prototype};', '']
+        lines += [*comment(_documentation(function, robot)), f'{function.code.prototype};', '']
     return '\n'.join([*lines, '#ifdef __cplusplus', '}', '#endif', '', '#endif', ''])
 
 
-def _about(robot: Robot) -> Iterator[str]:
+def _common_documentation(robot: Robot) -> Iterator[str]:
     """Lines of documentation that apply to all functions."""
     x, y, z = robot.model.gravity
     yield 'SI units, right-handed frames. Matrices are row-major. Twists and wrenches are linear'
-    yield 'first. The functions keep no state and allocate nothing: any thread may call any.'
-    yield 'Inputs must be finite; nothing is checked. No output may overlap another array.'
+    yield 'first. The functions have no state, allocate no memory, and are thread-safe.'
+    yield 'Inputs must be finite; they are not checked. An output must not overlap another array.'
     yield ''
     yield f'Root frame: {robot.root_frame}. Gravity in it: ({x:g}, {y:g}, {z:g}) m/s^2.'
-    yield f'Total mass of what moves: {robot.total_mass:g} kg.'
+    yield f'Total mass of the moving bodies: {robot.total_mass:g} kg.'
     yield ''
     yield 'Order of q:'
     joints = [joint for joint in robot.model.joints if joint.leader is None]
@@ -100,23 +104,23 @@ def _about(robot: Robot) -> Iterator[str]:
     yield ''
     yield 'Derivatives by q are along velocities: of f(q exp(t e_k)) at t = 0.'
     yield 'References of a Jacobian, a twist or an acceleration:'
-    yield '  world                of the point of the body at the origin of the root, root axes'
-    yield '  local                of the origin of the frame, axes of the frame'
-    yield '  local_world_aligned  of the origin of the frame, root axes'
+    yield '  world                at the origin of the root frame, in axes of the root frame'
+    yield '  local                at the origin of the frame, in axes of the frame'
+    yield '  local_world_aligned  at the origin of the frame, in axes of the root frame'
 
 
 def _coordinates(joint: Joint, robot: Robot) -> Iterator[str]:
-    for places, entries in _described('q', joint.q_indices, joint.kind.coordinates):
+    for places, entries in _index_ranges('q', joint.q_indices, joint.kind.coordinates):
         unit = '' if entries.unit == '1' else f' [{entries.unit}]'
-        yield f'  {places}  {_told(entries, joint, robot)}{unit}'
+        yield f'  {places}  {_description(entries, joint, robot)}{unit}'
 
 
 def _velocities(joint: Joint, robot: Robot) -> Iterator[str]:
-    for places, entries in _described('v', joint.v_indices, joint.kind.velocities):
-        yield f'  {places}  {_told(entries, joint, robot)} {RATES[entries.unit]}'
+    for places, entries in _index_ranges('v', joint.v_indices, joint.kind.velocities):
+        yield f'  {places}  {_description(entries, joint, robot)} {RATES[entries.unit]}'
 
 
-def _described(
+def _index_ranges(
     name: str, indices: Sequence[int], parts: Sequence[Entries]
 ) -> Iterator[tuple[str, Entries]]:
     """Index ranges of the entries of a joint, such as q[0..2]."""
@@ -127,7 +131,7 @@ def _described(
         first = last + 1
 
 
-def _told(entries: Entries, joint: Joint, robot: Robot) -> str:
+def _description(entries: Entries, joint: Joint, robot: Robot) -> str:
     if not entries.meaning:
         return joint.name
     body = robot.body_names[robot.model.joints.index(joint)]
@@ -135,7 +139,7 @@ def _told(entries: Entries, joint: Joint, robot: Robot) -> str:
     return entries.meaning.format(body=body, place=place)
 
 
-def _meaning(function: Function, robot: Robot) -> Iterator[str]:
+def _documentation(function: Function, robot: Robot) -> Iterator[str]:
     """Lines of documentation of a function: summary, options, inputs, outputs, operations."""
     name, *options = function.key
     traced, definition = function.trace, DEFINITIONS[name]
@@ -145,7 +149,8 @@ def _meaning(function: Function, robot: Robot) -> Iterator[str]:
     elif definition.options is Options.FRAME_AND_REFERENCE:
         yield f'Frame: {options[0]}. Reference: {options[1]}.'
     elif definition.options is Options.PRESCRIBED:
-        yield f'Given accelerations: of v[{", ".join(options)}].' if options else 'None is given.'
+        given = f'of v[{", ".join(options)}]' if options else 'none'
+        yield f'Given accelerations: {given}.'
     if name == 'all_frames':
         yield from textwrap.wrap(f'Frames: {", ".join(robot.frame_names)}.', 90)
     if definition.may_be_singular:

@@ -27,7 +27,7 @@ def closed_form_of(problem: Problem) -> ClosedForm | None:
     The closed form of a chain and a set of locked joints is created once and stored with the chain.
     """
     chain = problem.chain
-    _, _, position_only, slack, weights, _, posture = problem.wishes
+    _, _, position_only, slack, weights, _, posture = problem.options
     if position_only or slack is not None or posture is not None or chain.supports:
         return None
     if weights and any(map(math.isfinite, weights.values())):
@@ -38,11 +38,11 @@ def closed_form_of(problem: Problem) -> ClosedForm | None:
     try:
         return chain.closed_forms[locked]
     except KeyError:
-        closed_form = chain.closed_forms[locked] = _find(problem, locked)
+        closed_form = chain.closed_forms[locked] = _create(problem, locked)
         return closed_form
 
 
-def _find(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
+def _create(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
     robot, frames = problem.robot, problem.chain.frames
     if len(frames) > 1:
         return None
@@ -62,7 +62,7 @@ def _find(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
 def closed_form_solutions(
     closed_form: ClosedForm,
     problem: Problem,
-    began: float,
+    start_time: float,
     most: int,
     separation: float | None = None,
 ) -> tuple[Solutions, bool]:
@@ -78,17 +78,17 @@ def closed_form_solutions(
     Returns:
         The solutions, and whether the target is provably out of reach, independent of joint limits.
     """
-    position, rotation, *_ = problem.wishes
+    position, rotation, *_ = problem.options
     settings = np.array((position, rotation, separation or SEPARATION))
     positions, squares, counts = closed_form.kernel.call(
         problem.start, problem.in_root_link[0], settings
     )
     count, reached = counts.tolist()
-    found = positions[: min(int(count), most)]
-    if len(problem.q) > found.shape[1]:
-        q = np.empty((len(found), len(problem.q)))
+    rows = positions[: min(int(count), most)]
+    if len(problem.q) > rows.shape[1]:
+        q = np.empty((len(rows), len(problem.q)))
         q[:] = problem.q
-        q[:, problem.chain.q_index] = found
-        found = q
-    hopeless = not reached and closed_form.exact and min(position, rotation) >= RELIABLE
-    return Solutions(problem, found, squares, None, began), hopeless
+        q[:, problem.chain.q_index] = rows
+        rows = q
+    unreachable = not reached and closed_form.exact and min(position, rotation) >= RELIABLE
+    return Solutions(problem, rows, squares, None, start_time), unreachable

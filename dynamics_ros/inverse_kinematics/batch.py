@@ -72,34 +72,34 @@ def solve_each(
         UnknownOptionError: `solve` does not have an option.
     """
     check_options(solve, options)
-    own = 2 if isinstance(frame, str) else 3
+    axes_of_one = 2 if isinstance(frame, str) else 3
     poses = 'poses of shape (..., 4, 4)'
-    single = _axes('target', target, poses) <= own
+    single = _axes('target', target, poses) <= axes_of_one
     if single and (seed is None or _axes('seed', seed, 'configurations of shape (..., nq)') <= 1):
         return solve(robot, target, frame, seed, **options)
     targets = np.asarray(target)
     seeds = robot.neutral()[:0] if seed is None else np.asarray(seed)
     try:
-        leading = np.broadcast_shapes(targets.shape[:-own], seeds.shape[:-1])
+        leading = np.broadcast_shapes(targets.shape[:-axes_of_one], seeds.shape[:-1])
     except ValueError:
         problem = f'leading axes {seeds.shape[:-1]} beside those of the target'
-        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-own]}') from None
-    targets = np.broadcast_to(targets, leading + targets.shape[-own:])
+        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-axes_of_one]}') from None
+    targets = np.broadcast_to(targets, leading + targets.shape[-axes_of_one:])
     seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
-    answers = [
+    results = [
         solve(robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), **options)
         for i in np.ndindex(leading)
     ]
 
-    def gathered(values: list[Any], kind: type, *shape: int) -> Any:
+    def stacked(values: list[Any], kind: type, *shape: int) -> Any:
         return np.array(values, dtype=kind).reshape(leading + shape)
 
     return InverseKinematicsResults(
-        gathered([x.q for x in answers], float, robot.nq),
-        gathered([x.success for x in answers], bool),
-        gathered([x.position_error for x in answers], float),
-        gathered([x.rotation_error for x in answers], float),
-        gathered([x.iterations for x in answers], int),
-        gathered([x.reason for x in answers], str),
-        sum(x.elapsed for x in answers),
+        stacked([x.q for x in results], float, robot.nq),
+        stacked([x.success for x in results], bool),
+        stacked([x.position_error for x in results], float),
+        stacked([x.rotation_error for x in results], float),
+        stacked([x.iterations for x in results], int),
+        stacked([x.reason for x in results], str),
+        sum(x.elapsed for x in results),
     )

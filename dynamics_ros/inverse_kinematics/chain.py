@@ -28,13 +28,13 @@ from .starts import Starts
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 Supports = tuple[tuple[str, int], ...]
-Still = tuple[tuple[str, NDArray[np.intp], Vector], ...]
+MultiDofJoints = tuple[tuple[str, NDArray[np.intp], Vector], ...]
 """For each joint: its name, the indices of its coordinates, and their values."""
 
 TURN = 2.0 * math.pi
 HALF_TURN = math.pi
 
-FREE_SLIDE = 1.0
+FREE_STROKE = 1.0
 """Sampled distance to either side of a prismatic joint without limits [m]."""
 
 MAX_STEP = 1.0
@@ -73,7 +73,8 @@ class Chain:
     Attributes:
         frames: names of the frames.
         supports: names of frames that are kept in place, with 3 rows for a position, 6 for a pose.
-        still: joints with several coordinates, which no search moves, with their neutral positions.
+        multi_dof_joints: joints with several coordinates, which no search moves, with their neutral
+            positions.
         root_nq, root_nv: number of coordinates and velocities of the root joint in the chain.
         names: (n) names of the joints, empty for velocities of the root joint.
         q_index: indices of the coordinates in q.
@@ -96,7 +97,7 @@ class Chain:
 
     frames: tuple[str, ...]
     supports: Supports
-    still: Still
+    multi_dof_joints: MultiDofJoints
     root_nq: int
     root_nv: int
     names: tuple[str, ...]
@@ -168,13 +169,13 @@ class Chain:
     def _limits(self) -> tuple[list[float], list[float]]:
         return self.lower.tolist(), self.upper.tolist()
 
-    def turned_to(self, positions: list[float], seed: Vector) -> list[float]:
+    def shifted_to(self, positions: list[float], seed: Vector) -> list[float]:
         """Shift turning joints by full turns to the allowed position that is nearest to the seed.
 
         Returns:
             A new list, or ``positions`` itself if no joint is shifted.
         """
-        moved = positions
+        shifted = positions
         lower, upper = self._limits
         near = seed.tolist()
         for k in self.turning:
@@ -186,9 +187,9 @@ class Chain:
                 turns = math.ceil((low - value) / TURN)
             if turns > (high - value) / TURN:
                 turns = math.floor((high - value) / TURN)
-            moved = list(positions) if moved is positions else moved
-            moved[k] = min(max(value + TURN * turns, low), high)
-        return moved
+            shifted = list(positions) if shifted is positions else shifted
+            shifted[k] = min(max(value + TURN * turns, low), high)
+        return shifted
 
     def separation(self, first: Vector, second: Vector) -> float:
         """Largest difference of a joint [rad or m], modulo full turns for turning joints."""
@@ -242,13 +243,13 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     limited = q_index - model.root_joint_nq
     lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
     movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
-    turning = np.array([all(map(_turns_fully, group)) for group in movers], dtype=bool)
+    turning = np.array([all(map(_allows_full_turn, group)) for group in movers], dtype=bool)
     turning &= upper - lower >= TURN
     slides = np.array([any(any(joint.kind.slides) for joint in g) for g in movers])
     bounded = np.isfinite(lower) & np.isfinite(upper)
     middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
     centre = np.clip(middle, lower, upper)
-    sampled = _sampled(lower, upper, turning, slides, centre)
+    sampled = _start_ranges(lower, upper, turning, slides, centre)
     names, options = [by_place[q] for q, _ in coordinates], frames
     root = model.joints[0]
     root_nq, root_nv = (len(root.q_indices), len(root.v_indices)) if supports else (0, 0)
@@ -269,12 +270,12 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     return Chain(
         frames=frames,
         supports=supports,
-        still=_still(robot, placed),
+        multi_dof_joints=_multi_dof_joints(robot, placed),
         root_nq=root_nq,
         root_nv=root_nv,
         names=tuple(names),
-        q_index=_compact(q_index),
-        v_index=_compact(v_index),
+        q_index=_as_slice(q_index),
+        v_index=_as_slice(v_index),
         lower=lower,
         upper=upper,
         turning=tuple(np.flatnonzero(turning).tolist()),
@@ -289,7 +290,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     )
 
 
-def _still(robot: RigidBodySystem, frames: Sequence[str]) -> Still:
+def _multi_dof_joints(robot: RigidBodySystem, frames: Sequence[str]) -> MultiDofJoints:
     """Joints with several coordinates, except the root joint, that move frames."""
     model, neutral = robot.model, robot.neutral()
     root = 0 if model.root_joint == 'fixed' else 1
@@ -301,7 +302,7 @@ def _still(robot: RigidBodySystem, frames: Sequence[str]) -> Still:
     )
 
 
-def _sampled(
+def _start_ranges(
     lower: Vector,
     upper: Vector,
     turning: NDArray[np.bool_],
@@ -309,7 +310,7 @@ def _sampled(
     centre: Vector,
 ) -> Vector:
     """Ranges (2, n) of start positions: the limits, one turn for turning joints, else about 0."""
-    reach = np.where(slides, FREE_SLIDE, TURN)
+    reach = np.where(slides, FREE_STROKE, TURN)
     low = np.where(np.isfinite(lower), lower, np.minimum(centre, upper) - reach)
     high = np.where(np.isfinite(upper), upper, np.maximum(centre, lower) + reach)
     # A turning joint may be outside its limits here; it is shifted by full turns afterwards.
@@ -318,12 +319,12 @@ def _sampled(
     return np.array([low, high])
 
 
-def _turns_fully(joint: Joint) -> bool:
+def _allows_full_turn(joint: Joint) -> bool:
     """Whether a full turn of its coordinate does not change the pose of a joint."""
     return isinstance(joint.kind, Revolute) and joint.multiplier.is_integer()
 
 
-def _compact(index: NDArray[np.intp]) -> Index:
+def _as_slice(index: NDArray[np.intp]) -> Index:
     """A slice if the indices are consecutive, because a view is much faster than a copy."""
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         return slice(int(index[0]), int(index[-1]) + 1)

@@ -91,14 +91,14 @@ def iterate(
     check_positive('tolerance', tolerance)
     check_count('max_steps', max_steps, least=0)
 
-    def missing(q: Array) -> Array:
+    def error_at(q: Array) -> Array:
         pose = robot.forward_kinematics(q, frame)
         if rotation is None:
             return pose_error(wanted, pose)
         chi_wanted, chi = (parameters_of_pose(X, rotation, position) for X in (wanted, pose))
         return np.asarray(chi_wanted - chi)
 
-    error = missing(q)
+    error = error_at(q)
     steps = 0
     while steps < max_steps and float(np.linalg.norm(error)) > tolerance:
         if rotation is None:
@@ -106,14 +106,14 @@ def iterate(
         else:
             J = analytical_jacobian(robot, q, frame, rotation, position)
         if transpose:
-            downhill = J.T @ error
-            along = J @ downhill
-            length = float(along @ along)
-            step = downhill * (float(along @ error) / length if length > 0.0 else 0.0)
+            gradient = J.T @ error
+            displacement = J @ gradient
+            length = float(displacement @ displacement)
+            step = gradient * (float(displacement @ error) / length if length > 0.0 else 0.0)
         else:
             step = pseudo_inverse(J) @ error
         q = robot.integrate(q, gain * step)
-        error = missing(q)
+        error = error_at(q)
         steps += 1
     size = float(np.linalg.norm(error))
     return Iteration(q, size, steps, size <= tolerance)

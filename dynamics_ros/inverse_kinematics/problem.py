@@ -23,7 +23,7 @@ from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
 from .checked_pose import checked_pose
 from .reach import Reach
 from .result import CONVERGED, InverseKinematicsResult
-from .search import INSIDE, Deadline, End, Search
+from .search import TOLERANCE_FRACTION, Deadline, End, Search
 
 Vector = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ SUPPORTS = ('point', 'surface')
 NO_SLACK = np.zeros(6)
 
 
-class Wishes(NamedTuple):
+class ProblemOptions(NamedTuple):
     """Options of a problem: tolerances and preferences.
 
     Attributes:
@@ -59,7 +59,7 @@ class Wishes(NamedTuple):
     posture: ArrayLike | str | None = None
 
 
-class Placed(NamedTuple):
+class Candidate(NamedTuple):
     """Joint positions near the seed, with errors and a check of the limits.
 
     Attributes:
@@ -87,7 +87,7 @@ class Problem:
         in_root_link: (m, 4, 4) desired poses in the root link; with supports, in the root frame.
         q: (nq) the seed; joints that do not move the frames keep these values.
         start: (n) positions of the chain at the seed.
-        wishes: options of the problem.
+        options: options of the problem.
         slack: (6) accepted deviation; a large number where a direction is free.
         locked: (n) bool, whether a joint is locked; None if all joints may move.
         search: the local search for this problem.
@@ -97,13 +97,13 @@ class Problem:
         'chain',
         'in_root_link',
         'locked',
+        'options',
         'q',
         'robot',
         'search',
         'slack',
         'start',
         'targets',
-        'wishes',
     )
 
     def __init__(
@@ -112,7 +112,7 @@ class Problem:
         target: ArrayLike,
         frame: str | Sequence[str],
         seed: ArrayLike | None,
-        wishes: Wishes,
+        options: ProblemOptions,
         supports: Mapping[str, str] | None = None,
     ) -> None:
         """Check the arguments, and set up the search.
@@ -120,20 +120,22 @@ class Problem:
         Args:
             robot: the robot.
             target, frame, seed, supports: see ``solve``.
-            wishes: options of ``solve``.
+            options: options of ``solve``.
 
         Raises:
             InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         """
         frames = (frame,) if isinstance(frame, str) else _checked_names(frame)
         self.robot = robot
-        feet = _checked_supports(supports) if supports else ()
-        self.chain = chain = chain_of(robot, frames, feet)
-        self.wishes = wishes
-        position_tolerance, rotation_tolerance, position_only, slack, weights, locks, liked = wishes
+        kept_frames = _checked_supports(supports) if supports else ()
+        self.chain = chain = chain_of(robot, frames, kept_frames)
+        self.options = options
+        position_tolerance, rotation_tolerance, position_only, slack, weights, locks, posture = (
+            options
+        )
         if not (position_only is False and weights is None and type(locks) is tuple):
             _check_kinds(position_only, weights, locks)
-        plain = slack is None and liked is None and not weights and not locks
+        plain = slack is None and posture is None and not weights and not locks
         if type(position_tolerance) is not float or type(rotation_tolerance) is not float:
             check_positive('position_tolerance', position_tolerance)
             check_positive('rotation_tolerance', rotation_tolerance)
@@ -147,15 +149,15 @@ class Problem:
             self.q, self.start = robot.neutral(), chain.centre
         else:
             self.q = q = _checked_seed(seed, robot.nq)
-            for name, own, neutral in chain.still:
+            for name, own, neutral in chain.multi_dof_joints:
                 if not np.array_equal(q[own], neutral):
                     problem = f'{name!r}, of several coordinates, is not at its neutral position'
                     expected = f'{neutral.tolist()} there; a search moves joints of one coordinate'
                     raise InvalidArgumentError('seed', problem, expected)
             self.start = q[chain.q_index]
         self.in_root_link = targets
-        if feet:
-            places = [robot.forward_kinematics(self.q, name) for name, _ in feet]
+        if kept_frames:
+            places = [robot.forward_kinematics(self.q, name) for name, _ in kept_frames]
             self.targets = self.in_root_link = np.concatenate([targets, places])
         elif robot.model.root_joint != 'fixed':
             X_0B = robot.forward_kinematics(self.q, robot.body_names[0])
@@ -165,37 +167,39 @@ class Problem:
         if search is None:
             joints, tasks = chain.joint_rows, chain.tasks[position_only]
             if not plain:
-                joints, tasks = self._wished()
-            near, aligned = ((INSIDE * x) ** 2 for x in key[:2])
+                joints, tasks = self._step_inputs_of_options()
+            near, aligned = ((TOLERANCE_FRACTION * x) ** 2 for x in key[:2])
             search = Search(chain.search, len(frames), joints, tasks, near, aligned)
             if plain:
                 chain.keep(key, search)
-        if feet:
-            lead = np.arange(len(self.start)) < chain.root_nq
-            self.locked = lead if self.locked is None else lead | self.locked
+        if kept_frames:
+            root_coordinates = np.arange(len(self.start)) < chain.root_nq
+            self.locked = (
+                root_coordinates if self.locked is None else root_coordinates | self.locked
+            )
         self.search = search
 
-    def _wished(self) -> tuple[Vector, Vector]:
+    def _step_inputs_of_options(self) -> tuple[Vector, Vector]:
         """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
-        chain, wishes = self.chain, self.wishes
+        chain, options = self.chain, self.options
         self.start = np.clip(self.start, chain.lower, chain.upper)
-        tasks = chain.tasks[wishes.position_only]
-        if wishes.slack is not None:
-            slack = _checked_slack(wishes.slack)
+        tasks = chain.tasks[options.position_only]
+        if options.slack is not None:
+            slack = _checked_slack(options.slack)
             self.slack = np.minimum(slack, UNBOUNDED)
             tasks = tasks.copy()
             free = np.isinf(slack)
             of_frames = tasks[: len(chain.frames)]
             of_frames[:, 0, free] = 0.0
             of_frames[:, 1] = np.where(free, 0.0, slack)
-        joints, self.locked = _wished_joints(self.robot, chain, self.start, wishes)
+        joints, self.locked = _joints_of_options(self.robot, chain, self.start, options)
         return joints, tasks
 
     def out_of_reach(self) -> bool:
         """Whether a target is outside the bound on the reach of its frame."""
         if self.chain.supports:
             return False
-        margin = self.wishes.position_tolerance
+        margin = self.options.position_tolerance
         if self.slack is not NO_SLACK:
             margin += float(np.linalg.norm(self.slack[:3]))
         points = self.in_root_link[:, :3, 3].tolist()
@@ -214,57 +218,61 @@ class Problem:
             by_place: sort by the distance of positions alone, without rotations.
         """
         starts = self.chain.starts(self.robot, random_seed)
-        place = by_place or self.wishes.position_only
+        place = by_place or self.options.position_only
         for positions in starts.toward(self.in_root_link[: len(self.chain.frames)], count, place):
             if self.locked is not None:
                 positions = np.where(self.locked, self.start, positions)
             yield positions
 
-    def placed(self, positions: Vector) -> Placed:
+    def candidate(self, positions: Vector) -> Candidate:
         """Configuration with positions (n) of the chain; errors are computed independently."""
         chain = self.chain
         q = self.q.copy()
         q[chain.q_index] = positions
         check, rest = chain.check.call, (self.targets, self.slack, chain.bounds, self.start)
-        position, rotation, outside, away, slipped, turned = check(q, *rest).tolist()
-        if away > HALF_TURN or (outside > 0.0 and chain.turning):
-            positions = np.array(chain.turned_to(positions.tolist(), self.start))
+        position, rotation, outside, distance, support_position, support_rotation = check(
+            q, *rest
+        ).tolist()
+        if distance > HALF_TURN or (outside > 0.0 and chain.turning):
+            positions = np.array(chain.shifted_to(positions.tolist(), self.start))
             q[chain.q_index] = positions
-            position, rotation, outside, _, slipped, turned = check(q, *rest).tolist()
-        rotation = 0.0 if self.wishes.position_only else math.sqrt(rotation)
+            position, rotation, outside, _, support_position, support_rotation = check(
+                q, *rest
+            ).tolist()
+        rotation = 0.0 if self.options.position_only else math.sqrt(rotation)
         allowed = outside <= 0.0
         if chain.supports:
-            allowed &= slipped <= self.wishes.position_tolerance**2
-            allowed &= turned <= self.wishes.rotation_tolerance**2
-        return Placed(positions, q, math.sqrt(position), rotation, allowed)
+            allowed &= support_position <= self.options.position_tolerance**2
+            allowed &= support_rotation <= self.options.rotation_tolerance**2
+        return Candidate(positions, q, math.sqrt(position), rotation, allowed)
 
-    def closest(self, positions: Vector, deadline: Deadline) -> Placed:
+    def closest(self, positions: Vector, deadline: Deadline) -> Candidate:
         """Like `placed`, after a search that moves supports back to their poses; else the seed."""
         if not self.chain.supports:
-            return self.placed(positions)
+            return self.candidate(positions)
         end = self.search.of_supports().run(positions, self.in_root_link, deadline)
-        placed = self.placed(end.positions)
-        return placed if placed.allowed else self.placed(self.start)
+        candidate = self.candidate(end.positions)
+        return candidate if candidate.allowed else self.candidate(self.start)
 
-    def confirmed(self, positions: Vector) -> Placed | None:
+    def confirmed(self, positions: Vector) -> Candidate | None:
         """Solution with positions (n), if it is within tolerances and limits; else None."""
-        placed = self.placed(positions)
-        holds = (
-            placed.position_error <= self.wishes.position_tolerance
-            and placed.rotation_error <= self.wishes.rotation_tolerance
-            and placed.allowed
+        candidate = self.candidate(positions)
+        is_solution = (
+            candidate.position_error <= self.options.position_tolerance
+            and candidate.rotation_error <= self.options.rotation_tolerance
+            and candidate.allowed
         )
-        return placed if holds else None
+        return candidate if is_solution else None
 
     def result(
-        self, placed: Placed, iterations: int, reason: str, began: float, known: bool = True
+        self, candidate: Candidate, iterations: int, reason: str, began: float, known: bool = True
     ) -> InverseKinematicsResult:
         """Result of the problem; q is NaN unless ``known``."""
         return InverseKinematicsResult(
-            placed.q if known else np.full_like(placed.q, np.nan),
+            candidate.q if known else np.full_like(candidate.q, np.nan),
             reason == CONVERGED,
-            placed.position_error,
-            placed.rotation_error,
+            candidate.position_error,
+            candidate.rotation_error,
             iterations,
             reason,
             time.perf_counter() - began,
@@ -334,15 +342,15 @@ def _checked_slack(slack: ArrayLike) -> Vector:
     return values
 
 
-def _wished_joints(
-    robot: RigidBodySystem, chain: Chain, start: Vector, wishes: Wishes
+def _joints_of_options(
+    robot: RigidBodySystem, chain: Chain, start: Vector, options: ProblemOptions
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """``joints`` of a step with weights, locked joints and posture; flags (n) of locked joints."""
     joints = chain.joint_rows.copy()
-    for name in wishes.locked_joints:
+    for name in options.locked_joints:
         if name not in robot.joint_names:
             raise UnknownJointError('locked_joints', name, robot.joint_names)
-    weights = {**(wishes.joint_weights or {}), **dict.fromkeys(wishes.locked_joints, math.inf)}
+    weights = {**(options.joint_weights or {}), **dict.fromkeys(options.locked_joints, math.inf)}
     for name, weight in weights.items():
         if name not in robot.joint_names:
             raise UnknownJointError('joint_weights', name, robot.joint_names)
@@ -355,14 +363,14 @@ def _wished_joints(
     first = chain.root_nq
     locked = np.zeros(len(start), dtype=bool)
     locked[first:] = joints[2, chain.root_nv :] == 0.0
-    if isinstance(wishes.posture, str):
-        if wishes.posture not in POSTURES:
-            raise InvalidArgumentError('posture', repr(wishes.posture), f'(nq) or {POSTURES}')
-        liked = start if wishes.posture == 'seed' else chain.centre
-    elif wishes.posture is not None:
-        liked = finite_vector('posture', wishes.posture, robot.nq)[chain.q_index]
+    if isinstance(options.posture, str):
+        if options.posture not in POSTURES:
+            raise InvalidArgumentError('posture', repr(options.posture), f'(nq) or {POSTURES}')
+        preferred = start if options.posture == 'seed' else chain.centre
+    elif options.posture is not None:
+        preferred = finite_vector('posture', options.posture, robot.nq)[chain.q_index]
     else:
-        liked = chain.centre
+        preferred = chain.centre
     of_joints = joints[:, chain.root_nv :]
-    of_joints[4] = np.clip(liked[first:], of_joints[0], of_joints[1])
+    of_joints[4] = np.clip(preferred[first:], of_joints[0], of_joints[1])
     return joints, locked

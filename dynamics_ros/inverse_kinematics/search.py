@@ -45,12 +45,12 @@ PULL = 0.3
 SETTLED = 1e-4
 """Joint step, relative to its limit, below which the approach to a posture ends."""
 
-INSIDE = 0.99
+TOLERANCE_FRACTION = 0.99
 """Fraction of the tolerances at which a search ends, because the check uses other formulas, which
 differ by rounding. The last step usually gains many digits anyway."""
 
 
-ASSURED = 0.1
+GUARANTEED_FRACTION = 0.1
 """Fraction of the timeout that a search may use as processor time, even if it is late because other
 processes used the processor."""
 
@@ -69,7 +69,7 @@ class Deadline(NamedTuple):
     @classmethod
     def after(cls, began: float, share: float, timeout: float) -> Deadline:
         """Deadline at a fraction ``share`` of the timeout [s] of a call that began at ``began``."""
-        return cls(began + share * timeout, time.thread_time() + ASSURED * timeout)
+        return cls(began + share * timeout, time.thread_time() + GUARANTEED_FRACTION * timeout)
 
     def passed(self) -> bool:
         """Whether the deadline has passed."""
@@ -134,11 +134,11 @@ class Search:
         """
         if deadline is None:
             positions, progress = self.kernel.call(
-                start, _BEGINNING, targets, self.joints, self.tasks, self._settings
+                start, _INITIAL_PROGRESS, targets, self.joints, self.tasks, self._settings
             )
         else:
             positions, progress = self._in_pieces(
-                start, _BEGINNING, targets, self._options, SEARCH_STEPS, deadline
+                start, _INITIAL_PROGRESS, targets, self._options, SEARCH_STEPS, deadline
             )
         position, rotation, cost, _, _, _, steps = progress.tolist()
         return End(positions, position <= self.near and rotation <= self.aligned, cost, int(steps))
@@ -154,18 +154,18 @@ class Search:
         progress: Vector,
         targets: Vector,
         options: tuple[float, ...],
-        most: int,
+        max_steps: int,
         deadline: Deadline,
     ) -> tuple[Vector, Vector]:
         """Positions and progress after at most ``most`` steps; the clock is checked in between."""
-        size = most if self.compiled else CLOCK_STEPS
-        done = 0
-        while done < most and not (done and deadline.passed()):
-            done = min(done + size, most)
+        size = max_steps if self.compiled else CLOCK_STEPS
+        steps = 0
+        while steps < max_steps and not (steps and deadline.passed()):
+            steps = min(steps + size, max_steps)
             positions, progress = self.kernel.call(
-                positions, progress, targets, self.joints, self.tasks, np.array([*options, done])
+                positions, progress, targets, self.joints, self.tasks, np.array([*options, steps])
             )
-            if progress.item(PROGRESS - 1) < done:
+            if progress.item(PROGRESS - 1) < steps:
                 break
         return positions, progress
 
@@ -184,27 +184,27 @@ class Search:
         def step(positions: Vector, damping: float) -> tuple[Vector, float]:
             """Next positions, and the cost of the given ones."""
             settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
-            following, progress = self.kernel.call(
-                positions, _UNTIRING, targets, self.joints, tasks, settings
+            new_positions, progress = self.kernel.call(
+                positions, _ENDLESS_PROGRESS, targets, self.joints, tasks, settings
             )
-            return following, progress.item(2)
+            return new_positions, progress.item(2)
 
-        here, damping = start, DAMPING
-        there, cost = step(here, damping)
+        current, damping = start, DAMPING
+        following, cost = step(current, damping)
         steps, idle = 0, 0
         while steps < APPROACH_STEPS and idle < APPROACH_IDLE and not deadline.passed():
             steps += 1
-            beyond, reached = step(there, damping)
-            if reached < cost:
-                idle = idle + 1 if reached > (1.0 - APPROACH_RESOLUTION) * cost else 0
-                here, there, cost = there, beyond, reached
+            after_next, next_cost = step(following, damping)
+            if next_cost < cost:
+                idle = idle + 1 if next_cost > (1.0 - APPROACH_RESOLUTION) * cost else 0
+                current, following, cost = following, after_next, next_cost
                 damping *= 0.5
             elif damping < MAX_DAMPING:
                 damping *= 4.0
-                there, _ = step(here, damping)
+                following, _ = step(current, damping)
             else:
                 break
-        return End(here, False, cost, steps)
+        return End(current, False, cost, steps)
 
     def settle(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
         """Move within the set of solutions towards the preferred positions.
@@ -215,7 +215,9 @@ class Search:
             deadline: time to stop.
         """
         options = (DAMPING, PULL, NEVER, NEVER, SETTLED)
-        settled, _ = self._in_pieces(start, _UNTIRING, targets, options, SETTLING_STEPS, deadline)
+        settled, _ = self._in_pieces(
+            start, _ENDLESS_PROGRESS, targets, options, SETTLING_STEPS, deadline
+        )
         return self.run(settled, targets, deadline)
 
 
@@ -223,6 +225,6 @@ NEVER = -1.0
 """Squared tolerance that is never reached."""
 
 
-_BEGINNING = np.array([*[0.0] * (PROGRESS - 3), 1e300, 0.0, 0.0])
-_UNTIRING = np.array([*[0.0] * (PROGRESS - 3), 0.0, -1e300, 0.0])
-"""Initial progress of a search: ``_BEGINNING``, and ``_UNTIRING`` to continue without progress."""
+_INITIAL_PROGRESS = np.array([*[0.0] * (PROGRESS - 3), 1e300, 0.0, 0.0])
+_ENDLESS_PROGRESS = np.array([*[0.0] * (PROGRESS - 3), 0.0, -1e300, 0.0])
+"""Progress at the start of a search: of a usual one, and of one that continues without progress."""

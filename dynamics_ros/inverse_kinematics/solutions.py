@@ -12,7 +12,7 @@ from typing import overload
 import numpy as np
 
 from .chain import Vector
-from .problem import Placed, Problem
+from .problem import Candidate, Problem
 from .result import CONVERGED, InverseKinematicsResult
 
 
@@ -51,14 +51,16 @@ class Solutions(Sequence[InverseKinematicsResult]):
 
     @classmethod
     def of_search(
-        cls, problem: Problem, found: Sequence[tuple[Placed, int]], began: float
+        cls, problem: Problem, candidates: Sequence[tuple[Candidate, int]], began: float
     ) -> Solutions:
         """Solutions of a search, each with its number of steps."""
-        rows = [placed.q for placed, _ in found]
-        errors = [(placed.position_error, placed.rotation_error) for placed, _ in found]
+        rows = [candidate.q for candidate, _ in candidates]
+        errors = [
+            (candidate.position_error, candidate.rotation_error) for candidate, _ in candidates
+        ]
         q = np.array(rows).reshape(len(rows), len(problem.q))
         squares = np.square(errors)
-        return cls(problem, q, squares, [iterations for _, iterations in found], began)
+        return cls(problem, q, squares, [iterations for _, iterations in candidates], began)
 
     def __len__(self) -> int:
         return len(self.q)

@@ -15,7 +15,7 @@ from dynamics_ros.multibody.arguments import check_count, check_flag, check_posi
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
-from .problem import Placed, Problem, Wishes
+from .problem import Candidate, Problem, ProblemOptions
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
 from .search import Deadline, End, Vector
 from .solutions import Solutions
@@ -23,7 +23,7 @@ from .solutions import Solutions
 SAME_APPROACH = 0.05
 """Relative difference of final costs below which descents count as the same closest approach."""
 
-AGREEING = 3
+AGREEING_DESCENTS = 3
 """Number of descents with the same closest approach from which a target counts as out of reach. It
 also counts as such if more than ``DESCENTS`` descents without rotation miss its position."""
 
@@ -128,7 +128,7 @@ def solve(
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
-    wishes = Wishes(
+    options = ProblemOptions(
         position_tolerance,
         rotation_tolerance,
         position_only,
@@ -137,16 +137,16 @@ def solve(
         locked_joints,
         posture,
     )
-    problem = Problem(robot, target, frame, seed, wishes, supports)
+    problem = Problem(robot, target, frame, seed, options, supports)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
     check_flag('approximate', approximate)
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
-    hopeless = False
+    unreachable = False
     if closed_form is not None:
-        branches, hopeless = closed_form_solutions(closed_form, problem, began, most=1)
+        branches, unreachable = closed_form_solutions(closed_form, problem, began, most=1)
         if branches:
             return branches[0]
     # Machine code solves most problems from the seed, before the clock is checked.
@@ -157,14 +157,14 @@ def solve(
     restarts = None
     while True:
         steps += end.steps
-        answer = problem.confirmed(end.positions) if end.arrived else None
-        if answer is not None:
+        solution = problem.confirmed(end.positions) if end.arrived else None
+        if solution is not None:
             if posture is not None:
-                answer = _settled(problem, answer, Deadline.after(began, 1.0, timeout))
-            return problem.result(answer, steps, CONVERGED, began)
+                solution = _settled(problem, solution, Deadline.after(began, 1.0, timeout))
+            return problem.result(solution, steps, CONVERGED, began)
         ends.append(end)
         if restarts is None:
-            out_of_reach = hopeless or problem.out_of_reach()
+            out_of_reach = unreachable or problem.out_of_reach()
             # Out of reach: only the closest approach is searched, from a few starts.
             count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
             restarts = problem.restarts(count, random_seed)
@@ -183,23 +183,27 @@ def solve(
     descents = _descents(problem, starts, 0.0, deadline)
     closest = min(descents, key=lambda end: end.cost)
     steps += sum(end.steps for end in descents)
-    away = math.sqrt(closest.cost)
-    place_missed = away * problem.chain.length > position_tolerance
-    if not place_missed:
+    distance = math.sqrt(closest.cost)
+    position_missed = distance * problem.chain.length > position_tolerance
+    if not position_missed:
         descents = _descents(problem, starts, ROTATION_OF_APPROACH, deadline)
         closest = min(descents, key=lambda end: end.cost)
         steps += sum(end.steps for end in descents)
-    alike = sum(end.cost <= (1.0 + SAME_APPROACH) * closest.cost for end in descents)
-    if out_of_reach or alike >= AGREEING or (place_missed and len(descents) > DESCENTS):
+    agreeing = sum(end.cost <= (1.0 + SAME_APPROACH) * closest.cost for end in descents)
+    if (
+        out_of_reach
+        or agreeing >= AGREEING_DESCENTS
+        or (position_missed and len(descents) > DESCENTS)
+    ):
         reason = UNREACHABLE
     else:
         reason = STALLED if len(ends) > max_restarts else TIMED_OUT
     positions = closest.positions
-    if place_missed and not position_only:
-        turned = _descents(problem, [positions], ROTATION_AT_PLACE * away, deadline)[0]
-        positions, steps = turned.positions, steps + turned.steps
-    placed = problem.closest(positions, deadline)
-    return problem.result(placed, steps, reason, began, known=approximate)
+    if position_missed and not position_only:
+        rotated = _descents(problem, [positions], ROTATION_AT_PLACE * distance, deadline)[0]
+        positions, steps = rotated.positions, steps + rotated.steps
+    candidate = problem.closest(positions, deadline)
+    return problem.result(candidate, steps, reason, began, known=approximate)
 
 
 def solve_all(
@@ -244,7 +248,7 @@ def solve_all(
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
-    wishes = Wishes(
+    options = ProblemOptions(
         position_tolerance,
         rotation_tolerance,
         position_only,
@@ -253,7 +257,7 @@ def solve_all(
         locked_joints,
         posture,
     )
-    problem = Problem(robot, target, frame, seed, wishes)
+    problem = Problem(robot, target, frame, seed, options)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('max_solutions', max_solutions, least=1)
@@ -263,26 +267,26 @@ def solve_all(
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
     if closed_form is not None:
-        branches, hopeless = closed_form_solutions(
+        branches, unreachable = closed_form_solutions(
             closed_form, problem, began, max_solutions, min_separation
         )
-        if branches or hopeless:
+        if branches or unreachable:
             return branches
-    apart = min_separation or SEPARATION
+    separation = min_separation or SEPARATION
     deadline = Deadline.after(began, 1.0, timeout)
-    found: list[tuple[Placed, int]] = []
+    found: list[tuple[Candidate, int]] = []
     count = 0 if problem.out_of_reach() else max_restarts
     for positions in (problem.start, *problem.restarts(count, random_seed)):
         end = problem.run(positions, deadline)
-        answer = problem.confirmed(end.positions) if end.arrived else None
-        if answer is not None:
+        solution = problem.confirmed(end.positions) if end.arrived else None
+        if solution is not None:
             if posture is not None:
-                answer = _settled(problem, answer, deadline)
+                solution = _settled(problem, solution, deadline)
             if all(
-                problem.chain.separation(answer.positions, other.positions) > apart
+                problem.chain.separation(solution.positions, other.positions) > separation
                 for other, _ in found
             ):
-                found.append((answer, end.steps))
+                found.append((solution, end.steps))
         if deadline.passed():
             break
     found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
@@ -294,16 +298,16 @@ def _descents(
     problem: Problem, starts: Sequence[Vector], rotation: float, deadline: Deadline
 ) -> list[End]:
     """Ends of descents from the given starts until the deadline; at least one descent is made."""
-    found: list[End] = []
+    ends: list[End] = []
     for positions in starts:
-        found.append(problem.search.approach(positions, problem.in_root_link, rotation, deadline))
+        ends.append(problem.search.approach(positions, problem.in_root_link, rotation, deadline))
         if deadline.passed():
             break
-    return found
+    return ends
 
 
-def _settled(problem: Problem, answer: Placed, deadline: Deadline) -> Placed:
+def _settled(problem: Problem, solution: Candidate, deadline: Deadline) -> Candidate:
     """Solution moved towards the preferred posture if the check confirms it, else ``answer``."""
-    end = problem.search.settle(answer.positions, problem.in_root_link, deadline)
+    end = problem.search.settle(solution.positions, problem.in_root_link, deadline)
     settled = problem.confirmed(end.positions) if end.arrived else None
-    return settled or answer
+    return settled or solution

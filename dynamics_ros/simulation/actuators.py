@@ -19,16 +19,16 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 _REFERENCE_LOAD = 0.05  # design load at the tool, as a fraction of the robot's mass
-_LEAST_LOAD = 0.1  # smallest design load [kg], for a description without masses
+_MIN_LOAD = 0.1  # smallest design load [kg], for a description without masses
 _LOAD_RADIUS = 0.1  # radius of gyration of the load [m]
 _INERTIA_FLOOR = 1e-3  # fraction of the largest inertia of a joint of the same kind
 _ROTOR_SHARE = 0.1  # rotor inertia at the joint, as a fraction of the moved inertia
 _BANDWIDTH = 60.0  # bandwidth of the critically damped position controllers [rad/s]
 _STOP_BANDWIDTH = 300.0  # bandwidth of the joint stops [rad/s]
-_COASTING = 1.0  # time constant with which viscous gear friction stops a free joint [s]
-_BREAKAWAY = 0.2  # deceleration of a joint by dry gear friction [rad/s^2 or m/s^2]
-_SLIPPING = 0.01  # speed below which dry friction decreases [rad/s or m/s]
-_HEADROOM = 1.5  # smallest plausible ratio of an effort limit to the gravity torque
+_COASTING_TIME = 1.0  # time constant with which viscous gear friction stops a free joint [s]
+_DRY_FRICTION_DECELERATION = 0.2  # deceleration of a joint by dry gear friction [rad/s^2 or m/s^2]
+_DRY_FRICTION_SPEED = 0.01  # speed below which dry friction decreases [rad/s or m/s]
+_MIN_EFFORT_RATIO = 1.5  # smallest plausible ratio of an effort limit to the gravity torque
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Actuators:
 
     def gear_friction_slope(self, v: Array) -> Array:
         """Gear friction divided by v (n) [Nms/rad]; finite at rest."""
-        speed = np.maximum(np.abs(v), 1e-6 * _SLIPPING)
-        slope: Array = self.viscous + self.coulomb * np.tanh(speed / _SLIPPING) / speed
+        speed = np.maximum(np.abs(v), 1e-6 * _DRY_FRICTION_SPEED)
+        slope: Array = self.viscous + self.coulomb * np.tanh(speed / _DRY_FRICTION_SPEED) / speed
         return slope
 
     @classmethod
@@ -99,13 +99,13 @@ class Actuators:
         moved = inertia + armature
         weight = np.abs(robot.gravity(q))
         for foot in feet:
-            share = np.linalg.norm(robot.model.gravity.array()) * robot.total_mass / len(feet)
-            weight += share * np.abs(robot.jacobian(q, foot)[2])
-        unusable = robot.effort_limits < _HEADROOM * weight
+            force = np.linalg.norm(robot.model.gravity.array()) * robot.total_mass / len(feet)
+            weight += force * np.abs(robot.jacobian(q, foot)[2])
+        unusable = robot.effort_limits < _MIN_EFFORT_RATIO * weight
         return cls(
             armature=armature,
-            viscous=moved / _COASTING,
-            coulomb=moved * _BREAKAWAY,
+            viscous=moved / _COASTING_TIME,
+            coulomb=moved * _DRY_FRICTION_DECELERATION,
             stiffness=moved * _BANDWIDTH**2,
             damping=2.0 * moved * _BANDWIDTH,
             stop_stiffness=moved * _STOP_BANDWIDTH**2,
@@ -123,7 +123,7 @@ def joint_inertia(robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -
     The load is relevant for tiny or massless links. The inertia of a joint is at least a thousandth
     of the largest one, which keeps the mass matrix regular.
     """
-    load = max(_REFERENCE_LOAD * robot.total_mass, _LEAST_LOAD)
+    load = max(_REFERENCE_LOAD * robot.total_mass, _MIN_LOAD)
     J = robot.jacobian(q, tool)
     lever = np.sum(J[:3] ** 2, axis=0) + _LOAD_RADIUS**2 * np.sum(J[3:] ** 2, axis=0)
     inertia = np.diagonal(robot.mass_matrix(q)) + load * lever
@@ -133,6 +133,6 @@ def joint_inertia(robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -
     prismatic = np.array([any(joint.kind.slides) for joint in robot.model.actuated])
     for kind in (prismatic, ~prismatic):
         if kind.any():
-            least = _INERTIA_FLOOR * max(float(inertia[kind].max()), _LEAST_LOAD * _LOAD_RADIUS**2)
-            inertia[kind] = np.maximum(inertia[kind], least)
+            smallest = _INERTIA_FLOOR * max(float(inertia[kind].max()), _MIN_LOAD * _LOAD_RADIUS**2)
+            inertia[kind] = np.maximum(inertia[kind], smallest)
     return inertia

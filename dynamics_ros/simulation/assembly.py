@@ -75,63 +75,67 @@ class Assembly:
         """
         description = read_urdf(urdf)
         floating = self.root_joint == 'floating'
-        held = Robot(build_model(description))
-        robot = Robot(build_model(description, self.root_joint)) if floating else held
-        by_mujoco = self.engine == 'mujoco' or (self.engine == 'auto' and floating)
-        if not by_mujoco:
+        fixed_robot = Robot(build_model(description))
+        robot = Robot(build_model(description, self.root_joint)) if floating else fixed_robot
+        uses_mujoco = self.engine == 'mujoco' or (self.engine == 'auto' and floating)
+        if not uses_mujoco:
             require_simulable(robot)
         tool = self.tool or tool_frame(description)
-        posture = self._posture(held, tool, floating)
-        actuators = Actuators.for_robot(held, posture, tool, self.feet)
-        remarks = []
+        posture = self._posture(fixed_robot, tool, floating)
+        actuators = Actuators.for_robot(fixed_robot, posture, tool, self.feet)
+        warnings = []
         if actuators.unusable_limits:
             names = ', '.join(actuators.unusable_limits)
-            remarks.append(f'effort limits too small to carry the robot are not enforced: {names}')
-        motion = slow_motion(held, posture)
+            warnings.append(f'effort limits too small to carry the robot are not enforced: {names}')
+        motion = slow_motion(fixed_robot, posture)
         if floating or not self.moving:
             motion = motion.standing
-        grows = per_velocity(held, tuple(self.load_friction), 'load_friction', base=0.0)
-        if not by_mujoco:
-            simulated = SimulatedRobot(robot, actuators, motion, load_friction=grows)
-            return simulated, tool, tuple(remarks)
-        around = NOTHING_AROUND
+        load_friction = per_velocity(
+            fixed_robot, tuple(self.load_friction), 'load_friction', base=0.0
+        )
+        if not uses_mujoco:
+            simulated = SimulatedRobot(robot, actuators, motion, load_friction=load_friction)
+            return simulated, tool, tuple(warnings)
+        surroundings = NOTHING_AROUND
         if floating:
-            around, unread = self._surroundings(urdf, robot)
-            remarks += unread
+            surroundings, shape_warnings = self._surroundings(urdf, robot)
+            warnings += shape_warnings
         q = np.concatenate([robot.neutral()[: robot.model.root_joint_nq], posture])
         if floating:
-            q[2] = -lowest_point(robot, q, around)
-        engine = GroundedRobot(robot, actuators, q, around)
-        simulated = SimulatedRobot(robot, actuators, motion, engine=engine, load_friction=grows)
-        return simulated, tool, tuple(remarks)
+            q[2] = -lowest_point(robot, q, surroundings)
+        engine = GroundedRobot(robot, actuators, q, surroundings)
+        simulated = SimulatedRobot(
+            robot, actuators, motion, engine=engine, load_friction=load_friction
+        )
+        return simulated, tool, tuple(warnings)
 
-    def _posture(self, held: Robot, tool: str, floating: bool) -> Array:
+    def _posture(self, fixed_robot: Robot, tool: str, floating: bool) -> Array:
         if len(self.posture):
-            if len(self.posture) != held.nq:
+            if len(self.posture) != fixed_robot.nq:
                 raise InvalidArgumentError(
-                    'posture', f'{len(self.posture)} positions', f'{held.nq}, one a joint'
+                    'posture', f'{len(self.posture)} positions', f'{fixed_robot.nq}, one a joint'
                 )
             return np.array(self.posture, dtype=float)
         if floating:
-            lower, upper = held.lower_limits, held.upper_limits
+            lower, upper = fixed_robot.lower_limits, fixed_robot.upper_limits
             bounded = np.isfinite(lower) & np.isfinite(upper)
             return np.where(bounded, 0.5 * (lower + upper), 0.0)
-        return comfortable_posture(held, tool)
+        return comfortable_posture(fixed_robot, tool)
 
     def _surroundings(self, urdf: str, robot: Robot) -> tuple[Surroundings, list[str]]:
         """Feet, collision shapes of bodies without feet, and warnings of unread shapes."""
         model = robot.model
-        ends = {model.frame(foot).body for foot in self.feet}
+        foot_bodies = {model.frame(foot).body for foot in self.feet}
         geometry = read_collision_geometry(urdf)
         shapes = {
             link: triangles
             for link, triangles in geometry.triangles.items()
-            if model.frame(link).body not in ends
+            if model.frame(link).body not in foot_bodies
         }
-        unread = [link for link in geometry.unread if model.frame(link).body not in ends]
-        remarks = [f'links that touch nothing, their shapes are not read: {", ".join(unread)}']
+        unread = [link for link in geometry.unread if model.frame(link).body not in foot_bodies]
+        warnings = [f'links that touch nothing, their shapes are not read: {", ".join(unread)}']
         around = Surroundings(dict.fromkeys(self.feet, self.foot_radius), shapes, self.friction)
-        return around, remarks if unread else []
+        return around, warnings if unread else []
 
 
 def lowest_point(robot: Robot, q: Array, around: Surroundings) -> float:

@@ -30,26 +30,26 @@ class CommandedMotion:
         """
         self._q, self._v = q.copy(), np.zeros(len(q))
         self._lower, self._upper = lower, upper
-        self._began = self._end = 0.0
+        self._start_time = self._end = 0.0
         self._spline: CubicHermiteSpline | None = None
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Reference positions and velocities (n each) at the time t [s]."""
-        gone = min(max(t, self._began), self._end) - self._began
+        elapsed = min(max(t, self._start_time), self._end) - self._start_time
         if self._spline is not None:
-            q, v = self._spline(gone), self._spline(gone, 1)
+            q, v = self._spline(elapsed), self._spline(elapsed, 1)
             return np.clip(q, self._lower, self._upper), v if t < self._end else np.zeros(len(q))
-        q = np.clip(self._q + gone * self._v, self._lower, self._upper)
+        q = np.clip(self._q + elapsed * self._v, self._lower, self._upper)
         return q, self._v if t < self._end else np.zeros(len(q))
 
     def move(self, v: Array, t: float, duration: float) -> None:
         """Follow velocities v (n) from the time t [s] for a duration [s]."""
-        self._begin(t, duration)
+        self._start(t, duration)
         self._v = v.copy()
 
     def reach(self, q: Array, t: float, duration: float) -> None:
         """Move from the time t [s] to positions q (n) within a duration [s], and hold them."""
-        self._begin(t, duration)
+        self._start(t, duration)
         self._v = (q - self._q) / duration
 
     def follow(self, time: Array, q: Array, v: Array, t: float) -> None:
@@ -60,7 +60,7 @@ class CommandedMotion:
             q, v: (points, n) positions and velocities.
             t: start of the trajectory [s].
         """
-        self._begin(t, float(time[-1]))
+        self._start(t, float(time[-1]))
         if time[0] > 0.0:
             # The trajectory starts at the current reference positions, at rest.
             time = np.concatenate([[0.0], time])
@@ -69,7 +69,7 @@ class CommandedMotion:
         if self._spline is None:
             self._q, self._v = q[-1], np.zeros(len(q[-1]))
 
-    def _begin(self, t: float, duration: float) -> None:
+    def _start(self, t: float, duration: float) -> None:
         self._q, _ = self.at(t)
         self._spline = None
-        self._began, self._end = t, t + duration
+        self._start_time, self._end = t, t + duration

@@ -46,11 +46,11 @@ class GroundedRobot:
             DynamicsRosError: MuJoCo is not installed.
             ModelError: a joint has several coordinates, or MuJoCo rejects the robot.
         """
-        self._of_base = robot.model.root_joint_nv
-        if robot.nq - robot.model.root_joint_nq != robot.nv - self._of_base or not robot.nv:
+        self._base_nv = robot.model.root_joint_nv
+        if robot.nq - robot.model.root_joint_nq != robot.nv - self._base_nv or not robot.nv:
             raise ModelError(f'robot {robot.name!r}', 'a joint has several coordinates, or none')
         self.robot = robot
-        rotors = np.concatenate([np.zeros(self._of_base), actuators.armature])
+        rotors = np.concatenate([np.zeros(self._base_nv), actuators.armature])
         self.world = MujocoWorld(robot, DT / SUBSTEPS, surroundings, rotors)
         self.world.place(q)
         self.q, self.v, self.a = self.world.q, np.zeros(robot.nv), np.zeros(robot.nv)
@@ -58,7 +58,7 @@ class GroundedRobot:
 
     def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
         """Advance by ``TIME_STEP_NS``; see `Engine.step`."""
-        robot, v, joints = self.robot, self.v, slice(self._of_base, None)
+        robot, v, joints = self.robot, self.v, slice(self._base_nv, None)
         motor, slope = drives.motor(np.asarray(robot.integrate(self.q, 0.5 * DT * v)))
         exerted = motor - slope * v[joints]
         saturated = np.abs(exerted) > drives.effort_limits

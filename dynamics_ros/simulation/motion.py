@@ -16,11 +16,11 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 _CANDIDATES = 512
-_HALF_RANGE = 1.5  # largest distance of sampled postures from the middle of a range [rad or m]
-_SHARE_OF_RANGE = 0.6  # sampled fraction of the range between the limits
+_MAX_HALF_RANGE = 1.5  # largest distance of sampled postures from the middle of a range [rad or m]
+_RANGE_FRACTION = 0.6  # sampled fraction of the range between the limits
 _AMPLITUDE = 0.25  # largest amplitude [rad or m]
-_SHARE_OF_AMPLITUDE = 0.12  # largest amplitude as a fraction of the range between the limits
-_SHARE_OF_SPEED = 0.25  # largest speed as a fraction of the velocity limit
+_AMPLITUDE_FRACTION = 0.12  # largest amplitude as a fraction of the range between the limits
+_SPEED_FRACTION = 0.25  # largest speed as a fraction of the velocity limit
 _PERIOD = 8.0  # period of the first joint [s]; others are slower, so the motion does not repeat
 _RAMP = 2.0  # time from rest to the full amplitude [s]
 _LENGTH = 0.3  # length by which rotations are weighted against translations [m]
@@ -69,10 +69,10 @@ def slow_motion(robot: Robot, posture: Array) -> SmoothMotion:
     frequency = np.divide(2.0 * math.pi, periods)
     room = np.minimum(posture - robot.lower_limits, robot.upper_limits - posture)
     amplitude = np.minimum(
-        _AMPLITUDE, _SHARE_OF_AMPLITUDE * (robot.upper_limits - robot.lower_limits)
+        _AMPLITUDE, _AMPLITUDE_FRACTION * (robot.upper_limits - robot.lower_limits)
     )
     amplitude = np.minimum(amplitude, 0.8 * np.maximum(room, 0.0))
-    amplitude = np.minimum(amplitude, _SHARE_OF_SPEED * robot.velocity_limits / frequency)
+    amplitude = np.minimum(amplitude, _SPEED_FRACTION * robot.velocity_limits / frequency)
     return SmoothMotion(posture, amplitude, frequency)
 
 
@@ -100,8 +100,10 @@ def comfortable_posture(robot: Robot, tool: str) -> Array:
     )
     reach = np.where(
         unbounded,
-        _HALF_RANGE,
-        np.minimum(0.5 * _SHARE_OF_RANGE * np.where(unbounded, 0.0, upper - lower), _HALF_RANGE),
+        _MAX_HALF_RANGE,
+        np.minimum(
+            0.5 * _RANGE_FRACTION * np.where(unbounded, 0.0, upper - lower), _MAX_HALF_RANGE
+        ),
     )
     rng = np.random.default_rng(0)
     postures = middle + reach * rng.uniform(-1.0, 1.0, size=(_CANDIDATES, robot.nq))

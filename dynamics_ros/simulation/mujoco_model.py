@@ -29,8 +29,7 @@ except ImportError:
 Array = NDArray[np.float64]
 
 MISSING = (
-    'contacts and bases that move are simulated by MuJoCo, which is not installed '
-    '(pip install mujoco)'
+    'contacts and moving bases are simulated by MuJoCo, which is not installed (pip install mujoco)'
 )
 """Error message if the Python package mujoco is not installed."""
 
@@ -38,11 +37,16 @@ CONTACT_TIME = 0.01
 """Time constant of a contact's compliance [s]."""
 
 # Smallest mass [kg] and inertia [kg m^2] that MuJoCo compiles; true values are set afterwards.
-_LIGHTEST = 1e-9
-_STIFF = (0.9999, 0.9999, 1e-3, 0.5, 2.0)  # impedance of the constraint of a mimic joint
-_SIDEWAYS = 10.0  # ratio of the impedance of friction to that of the normal direction
-_AGAINST_CREEP = 3  # iterations that reduce the slip of feet within the friction cone
-_OTHER_FRICTION = (0.005, 0.0001)  # torsional and rolling friction, without effect on points
+_MIN_MASS = 1e-9
+_MIMIC_IMPEDANCE = (0.9999, 0.9999, 1e-3, 0.5, 2.0)  # impedance of the constraint of a mimic joint
+_FRICTION_IMPEDANCE_RATIO = (
+    10.0  # ratio of the impedance of friction to that of the normal direction
+)
+_NOSLIP_ITERATIONS = 3  # iterations that reduce the slip of feet within the friction cone
+_TORSIONAL_ROLLING_FRICTION = (
+    0.005,
+    0.0001,
+)  # torsional and rolling friction, without effect on points
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,11 @@ def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
     for name, triangles in around.shapes.items():
         _add_shape(spec, bodies, model, name, triangles, around.friction)
     try:
-        own = spec.compile()
+        compiled_model = spec.compile()
     except ValueError as error:
-        raise ModelError(f'robot {model.name!r}', f'MuJoCo refuses it: {error}') from error
-    _weigh(own, model)
-    return own
+        raise ModelError(f'robot {model.name!r}', f'MuJoCo rejects it: {error}') from error
+    _set_inertias(compiled_model, model)
+    return compiled_model
 
 
 def first_part(joint: str) -> str:
@@ -111,17 +115,17 @@ def _spec(model: Model, time_step: float, around: Surroundings) -> Any:
     spec.option.timestep = time_step
     spec.option.gravity = model.gravity.array()
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.option.impratio = _SIDEWAYS
-    spec.option.noslip_iterations = _AGAINST_CREEP
+    spec.option.impratio = _FRICTION_IMPEDANCE_RATIO
+    spec.option.noslip_iterations = _NOSLIP_ITERATIONS
     spec.compiler.degree = False
     spec.compiler.balanceinertia = True
-    spec.compiler.boundmass = spec.compiler.boundinertia = _LIGHTEST
+    spec.compiler.boundmass = spec.compiler.boundinertia = _MIN_MASS
     if around.ground:
         spec.worldbody.add_geom(
             name='ground',
             type=mujoco.mjtGeom.mjGEOM_PLANE,
             size=[0.0, 0.0, 1.0],
-            friction=[around.friction, *_OTHER_FRICTION],
+            friction=[around.friction, *_TORSIONAL_ROLLING_FRICTION],
             solref=[max(CONTACT_TIME, 2.0 * time_step), 1.0],
         )
     return spec
@@ -137,23 +141,23 @@ def _add_bodies(spec: Any, model: Model) -> list[Any]:
         )
         moments, axes = _principal(inertia.rotational)
         body.explicitinertial = True
-        body.mass = max(float(inertia.mass), _LIGHTEST)
+        body.mass = max(float(inertia.mass), _MIN_MASS)
         body.ipos = inertia.center.array()
         body.iquat = _quaternion(axes)
-        body.inertia = np.maximum(moments, _LIGHTEST)
+        body.inertia = np.maximum(moments, _MIN_MASS)
         _add_joint(body, joint)
         bodies.append(body)
     for joint in model.joints:
         if joint.leader is not None:
-            equal = spec.add_equality(
+            equality = spec.add_equality(
                 type=mujoco.mjtEq.mjEQ_JOINT,
                 objtype=mujoco.mjtObj.mjOBJ_JOINT,
                 name1=_part(joint.name, 0),
                 name2=_part(joint.leader, 0),
             )
-            equal.data[:5] = joint.offset, joint.multiplier, 0.0, 0.0, 0.0
-            equal.solref = [2.0 * spec.option.timestep, 1.0]
-            equal.solimp = _STIFF
+            equality.data[:5] = joint.offset, joint.multiplier, 0.0, 0.0, 0.0
+            equality.solref = [2.0 * spec.option.timestep, 1.0]
+            equality.solimp = _MIMIC_IMPEDANCE
     return bodies
 
 
@@ -161,12 +165,12 @@ def _add_foot(
     spec: Any, bodies: list[Any], model: Model, name: str, radius: float, friction: float
 ) -> None:
     frame = model.frame(name)
-    _carrier(spec, bodies, frame.body).add_geom(
+    _parent_body(spec, bodies, frame.body).add_geom(
         name=_foot(name),
         type=mujoco.mjtGeom.mjGEOM_SPHERE,
         size=[radius, 0.0, 0.0],
         pos=frame.placement.translation.array(),
-        **_touching(friction),
+        **_collision_options(friction),
     )
 
 
@@ -178,24 +182,24 @@ def _add_shape(
     corners = np.unique(triangles.reshape(-1, 3), axis=0)
     mesh = spec.add_mesh(name=_shape(name), uservert=corners.ravel())
     mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    _carrier(spec, bodies, frame.body).add_geom(
+    _parent_body(spec, bodies, frame.body).add_geom(
         name=_shape(name),
         type=mujoco.mjtGeom.mjGEOM_MESH,
         meshname=_shape(name),
         pos=frame.placement.translation.array(),
         quat=_quaternion(frame.placement.rotation),
-        **_touching(friction),
+        **_collision_options(friction),
     )
 
 
-def _carrier(spec: Any, bodies: list[Any], body: int) -> Any:
+def _parent_body(spec: Any, bodies: list[Any], body: int) -> Any:
     return spec.worldbody if body == ROOT else bodies[body]
 
 
-def _touching(friction: float) -> dict[str, Any]:
+def _collision_options(friction: float) -> dict[str, Any]:
     """Options of a geometry that touches only the ground; its mass is that of the body."""
     sides = {'contype': 0, 'conaffinity': 1}
-    return {'mass': 0.0, 'friction': [friction, *_OTHER_FRICTION], **sides}
+    return {'mass': 0.0, 'friction': [friction, *_TORSIONAL_ROLLING_FRICTION], **sides}
 
 
 def _add_joint(body: Any, joint: Joint) -> None:
@@ -215,17 +219,17 @@ def _add_joint(body: Any, joint: Joint) -> None:
     else:
         raise ModelError(f'joint {joint.name!r}', f'{kind.name} joints are not simulated')
     for i, (type_, direction) in enumerate(parts):
-        made = body.add_joint(
+        mujoco_joint = body.add_joint(
             name=_part(joint.name, i), type=type_, axis=direction.array(), limited=0
         )
         limits = joint.limits
         if kind.has_range and np.isfinite([limits.lower, limits.upper]).all():
             # A mimic joint is limited by the limits of its leader.
-            made.limited = int(joint.leader is None and limits.lower < limits.upper)
-            made.range = [limits.lower, limits.upper]
+            mujoco_joint.limited = int(joint.leader is None and limits.lower < limits.upper)
+            mujoco_joint.range = [limits.lower, limits.upper]
 
 
-def _weigh(own: Any, model: Model) -> None:
+def _set_inertias(own: Any, model: Model) -> None:
     """Set the true masses and inertias, also values that are too small for MuJoCo's compiler."""
     for body, inertia in enumerate(model.inertias, start=1):
         moments, axes = _principal(inertia.rotational)

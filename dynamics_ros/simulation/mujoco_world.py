@@ -60,14 +60,14 @@ class MujocoWorld:
         self.data: Any = mujoco.MjData(self.model)
         rotors = np.zeros(robot.nv) if armature is None else armature
         self._map_joints()
-        self.model.dof_armature[self._dofs] = rotors[self._of_dofs]
+        self.model.dof_armature[self._dof_indices] = rotors[self._v_indices]
         mujoco.mj_setConst(self.model, self.data)
         self._carriers: dict[int, tuple[str, int, Array]] = {}
         for name in (*around.feet, *around.shapes):
             frame = robot.model.frame(name)
             for geom in geoms_of(self.model, name):
-                placed = frame.placement.translation.array()
-                self._carriers[geom] = (name, frame.body + 1, placed)
+                offset = frame.placement.translation.array()
+                self._carriers[geom] = (name, frame.body + 1, offset)
         self.place(robot.neutral())
 
     # --- state ----------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class MujocoWorld:
     def place(self, q: Array, v: Array | None = None) -> None:
         """Set the state: configuration q (nq) and velocity v (nv); None for rest."""
         mujoco.mj_resetData(self.model, self.data)
-        for joint, at, dof in self._places:
+        for joint, at, dof in self._joint_addresses:
             own = joint.own_coordinates(q.tolist())
             if joint.kind.name == 'floating':
                 own = [*own[:3], own[6], *own[3:6]]
@@ -83,14 +83,14 @@ class MujocoWorld:
             if v is not None and joint.leader is not None:
                 self.data.qvel[dof] = joint.multiplier * v[joint.v_indices[0]]
         if v is not None:
-            self.data.qvel[self._dofs] = self._resting(v)[self._of_dofs]
+            self.data.qvel[self._dof_indices] = self._in_mujoco_axes(v)[self._v_indices]
 
     @property
     def q(self) -> Array:
         """Configuration (nq)."""
         q = np.empty(self.robot.nq)
-        q[self._of_places] = self.data.qpos[self._at]
-        for joint in self._moving_bases:
+        q[self._q_indices] = self.data.qpos[self._qpos_indices]
+        for joint in self._multi_dof_joints:
             if joint.kind.quaternion is not None:
                 w, x, y, z = q[list(joint.q_indices[3:])]
                 q[list(joint.q_indices[3:])] = x, y, z, w
@@ -100,32 +100,32 @@ class MujocoWorld:
     def v(self) -> Array:
         """Velocity (nv)."""
         v = np.empty(self.robot.nv)
-        v[self._of_dofs] = self.data.qvel[self._dofs]
-        for joint in self._moving_bases:
-            places = list(joint.v_indices)
-            v[places] = self._turn(joint).T @ v[places]
+        v[self._v_indices] = self.data.qvel[self._dof_indices]
+        for joint in self._multi_dof_joints:
+            indices = list(joint.v_indices)
+            v[indices] = self._to_mujoco_axes(joint).T @ v[indices]
         return v
 
-    def _resting(self, vector: Array) -> Array:
+    def _in_mujoco_axes(self, vector: Array) -> Array:
         """Velocity or force (nv), with the linear parts of bases rotated to MuJoCo's axes."""
-        turned = np.array(vector, dtype=float)
-        for joint in self._moving_bases:
-            places = list(joint.v_indices)
-            turned[places] = self._turn(joint) @ turned[places]
-        return turned
+        rotated = np.array(vector, dtype=float)
+        for joint in self._multi_dof_joints:
+            indices = list(joint.v_indices)
+            rotated[indices] = self._to_mujoco_axes(joint) @ rotated[indices]
+        return rotated
 
-    def _turn(self, joint: Joint) -> Array:
+    def _to_mujoco_axes(self, joint: Joint) -> Array:
         """Matrix from velocities of a joint with several coordinates to MuJoCo's velocities."""
-        at = self._address[joint.name]
-        turn = np.eye(joint.kind.nv)
+        at = self._qpos_address[joint.name]
+        rotation = np.eye(joint.kind.nv)
         if joint.kind.nv == 3:
             c, s = np.cos(self.data.qpos[at + 2]), np.sin(self.data.qpos[at + 2])
-            turn[:2, :2] = [[c, -s], [s, c]]
+            rotation[:2, :2] = [[c, -s], [s, c]]
         else:
             R = np.empty(9)
             mujoco.mju_quat2Mat(R, self.data.qpos[at + 3 : at + 7])
-            turn[:3, :3] = R.reshape(3, 3)
-        return turn
+            rotation[:3, :3] = R.reshape(3, 3)
+        return rotation
 
     # --- dynamics -------------------------------------------------------------------------------
 
@@ -135,19 +135,19 @@ class MujocoWorld:
         They are time derivatives of ``v``, in which the velocity of a base is in rotating base
         axes.
         """
-        self._exert(tau)
+        self._apply_torques(tau)
         mujoco.mj_forward(self.model, self.data)
         a = np.empty(self.robot.nv)
-        a[self._of_dofs] = self.data.qacc[self._dofs]
+        a[self._v_indices] = self.data.qacc[self._dof_indices]
         v = self.v
-        for joint in self._moving_bases:
-            places = list(joint.v_indices)
-            linear = places[: joint.kind.nv // 2 + joint.kind.nv % 2]
-            a[places] = self._turn(joint).T @ a[places]
+        for joint in self._multi_dof_joints:
+            indices = list(joint.v_indices)
+            linear = indices[: joint.kind.nv // 2 + joint.kind.nv % 2]
+            a[indices] = self._to_mujoco_axes(joint).T @ a[indices]
             if joint.kind.nv == 3:
-                a[linear] -= v[places[2]] * np.array([-v[linear[1]], v[linear[0]]])
+                a[linear] -= v[indices[2]] * np.array([-v[linear[1]], v[linear[0]]])
             else:
-                a[linear] -= np.cross(v[places[3:]], v[linear])
+                a[linear] -= np.cross(v[indices[3:]], v[linear])
         return a
 
     def step(self, tau: Array, damping: Array | None = None) -> None:
@@ -158,12 +158,12 @@ class MujocoWorld:
             damping: (nv) viscous friction, integrated implicitly [Nms/rad]; None for no change.
         """
         if damping is not None:
-            self.model.dof_damping[self._dofs] = damping[self._of_dofs]
-        self._exert(tau)
+            self.model.dof_damping[self._dof_indices] = damping[self._v_indices]
+        self._apply_torques(tau)
         mujoco.mj_step(self.model, self.data)
 
-    def _exert(self, tau: Array) -> None:
-        self.data.qfrc_applied[self._dofs] = self._resting(tau)[self._of_dofs]
+    def _apply_torques(self, tau: Array) -> None:
+        self.data.qfrc_applied[self._dof_indices] = self._in_mujoco_axes(tau)[self._v_indices]
 
     def contact_wrenches(self) -> dict[str, Array]:
         """Wrenches of the ground on each frame in contact, at the start of the last step.
@@ -173,42 +173,48 @@ class MujocoWorld:
                 frame, in
             axes of the root frame.
         """
-        found: dict[str, Array] = {}
+        wrenches: dict[str, Array] = {}
         local = np.empty(6)
         for i in range(self.data.ncon):
             contact = self.data.contact[i]
             # The rows of contact.frame are the axes of the contact; the force acts on geometry 2.
             first, second = (int(geom) for geom in contact.geom)
             sign, geom = (1.0, second) if second in self._carriers else (-1.0, first)
-            name, body, placed = self._carriers[geom]
+            name, body, offset = self._carriers[geom]
             mujoco.mj_contactForce(self.model, self.data, i, local)
             R = sign * contact.frame.reshape(3, 3).T
             force, torque = R @ local[:3], R @ local[3:]
-            origin = self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ placed
+            origin = self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ offset
             wrench = np.concatenate([force, torque + np.cross(contact.pos - origin, force)])
-            found[name] = found[name] + wrench if name in found else wrench
-        return found
+            wrenches[name] = wrenches[name] + wrench if name in wrenches else wrench
+        return wrenches
 
     def _map_joints(self) -> None:
         """Store the indices of coordinates and velocities in MuJoCo's arrays."""
-        own = self.model
-        self._address: dict[str, int] = {}
-        self._places: list[tuple[Joint, int, int]] = []
-        at: list[int] = []
-        of_places: list[int] = []
-        dofs: list[int] = []
-        of_dofs: list[int] = []
+        model = self.model
+        self._qpos_address: dict[str, int] = {}
+        self._joint_addresses: list[tuple[Joint, int, int]] = []
+        qpos_indices: list[int] = []
+        q_indices: list[int] = []
+        dof_indices: list[int] = []
+        v_indices: list[int] = []
         for joint in self.robot.model.joints:
-            first = own.joint(first_part(joint.name)).id
-            place, dof = int(own.jnt_qposadr[first]), int(own.jnt_dofadr[first])
-            self._address[joint.name] = place
-            self._places.append((joint, place, dof))
+            first = model.joint(first_part(joint.name)).id
+            place, dof = int(model.jnt_qposadr[first]), int(model.jnt_dofadr[first])
+            self._qpos_address[joint.name] = place
+            self._joint_addresses.append((joint, place, dof))
             if joint.leader is not None:
                 continue
-            at += range(place, place + joint.kind.nq)
-            of_places += joint.q_indices
-            dofs += range(dof, dof + joint.kind.nv)
-            of_dofs += joint.v_indices
-        self._at, self._of_places = np.array(at, np.intp), np.array(of_places, np.intp)
-        self._dofs, self._of_dofs = np.array(dofs, np.intp), np.array(of_dofs, np.intp)
-        self._moving_bases = [j for j in self.robot.model.joints if j.kind.nv > 1]
+            qpos_indices += range(place, place + joint.kind.nq)
+            q_indices += joint.q_indices
+            dof_indices += range(dof, dof + joint.kind.nv)
+            v_indices += joint.v_indices
+        self._qpos_indices, self._q_indices = (
+            np.array(qpos_indices, np.intp),
+            np.array(q_indices, np.intp),
+        )
+        self._dof_indices, self._v_indices = (
+            np.array(dof_indices, np.intp),
+            np.array(v_indices, np.intp),
+        )
+        self._multi_dof_joints = [j for j in self.robot.model.joints if j.kind.nv > 1]

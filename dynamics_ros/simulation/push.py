@@ -17,11 +17,11 @@ from .actuators import Actuators
 Array = NDArray[np.float64]
 
 _FORCE = 20.0  # largest force [N]
-_SHARE_OF_WEIGHT = 0.5  # largest force as a fraction of the weight
-_SHARE_OF_EFFORT = 0.25  # largest joint torque as a fraction of the effort limit
-_SHARE_OF_REACH = 0.02  # largest displacement of the tool as a fraction of its distance
+_WEIGHT_FRACTION = 0.5  # largest force as a fraction of the weight
+_EFFORT_FRACTION = 0.25  # largest joint torque as a fraction of the effort limit
+_REACH_FRACTION = 0.02  # largest displacement of the tool as a fraction of its distance
 _LENGTH = 0.3  # lever arm that scales torques to forces [m]
-_SMALL = 1e-3  # relative damping of the inverse
+_DAMPING = 1e-3  # relative damping of the inverse
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,21 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Arra
     # Well observable forces have a small w^T (J J^T + small)^-1 w: they are along the long axes of
     # the manipulability ellipsoid, [Yoshikawa].
     scale = float(np.trace(J @ J.T)) / 6.0
-    resolution = np.linalg.inv(J @ J.T + _SMALL**2 * scale * np.eye(6))
+    resolution = np.linalg.inv(J @ J.T + _DAMPING**2 * scale * np.eye(6))
     direction = np.linalg.eigh(resolution[:3, :3])[1][:, 0]
     direction = direction * (1.0 if direction[np.argmax(np.abs(direction))] > 0.0 else -1.0)
 
     unit_torque = robot.jacobian(q, tool)[:3].T @ direction
-    felt = np.abs(unit_torque) > 1e-9
-    bounds = [_FORCE, _SHARE_OF_WEIGHT * 9.81 * max(robot.total_mass, 0.1)]
-    bounds.extend(_SHARE_OF_EFFORT * actuators.effort_limits[felt] / np.abs(unit_torque[felt]))
-    stiff = felt & (actuators.stiffness > 0.0)
+    has_effect = np.abs(unit_torque) > 1e-9
+    bounds = [_FORCE, _WEIGHT_FRACTION * 9.81 * max(robot.total_mass, 0.1)]
+    bounds.extend(
+        _EFFORT_FRACTION * actuators.effort_limits[has_effect] / np.abs(unit_torque[has_effect])
+    )
+    stiff = has_effect & (actuators.stiffness > 0.0)
     compliance = float(np.sum(unit_torque[stiff] ** 2 / actuators.stiffness[stiff]))
     reach = float(np.linalg.norm(robot.forward_kinematics(q, tool)[:3, 3]))
     if compliance > 0.0:
-        bounds.append(_SHARE_OF_REACH * max(reach, 0.05) / compliance)
+        bounds.append(_REACH_FRACTION * max(reach, 0.05) / compliance)
     force: Array = direction * min(bounds)
     return force
 

@@ -268,7 +268,7 @@ def _read_links(urdf: str, names: Sequence[str]) -> list[_Link]:
                 column, multiplier, offset = _coordinate(joint, joints, names)
             elif kind != 'fixed':
                 raise ModelError(
-                    f'joint {joint.get("name")!r}', f'the reference knows no {kind} joint'
+                    f'joint {joint.get("name")!r}', f'the reference does not support {kind} joints'
                 )
             axis = _numbers(joint.find('axis'), 'xyz', '1 0 0')
             child = str(joint.find('child').get('link'))  # type: ignore[union-attr]

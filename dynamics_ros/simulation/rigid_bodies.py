@@ -31,7 +31,7 @@ from .push import Push
 
 Array = NDArray[np.float64]
 
-_FASTEST = 10.0  # largest simulated speed of a joint, as a multiple of its velocity limit
+_MAX_SPEED_RATIO = 10.0  # largest simulated speed of a joint, as a multiple of its velocity limit
 _UNLIMITED_SPEED = 10.0  # replaces a missing velocity limit [rad/s or m/s]
 
 
@@ -58,7 +58,7 @@ class RigidBodies:
         speed = np.where(
             np.isfinite(robot.velocity_limits), robot.velocity_limits, _UNLIMITED_SPEED
         )
-        self._fastest = _FASTEST * speed
+        self._largest_speed = _MAX_SPEED_RATIO * speed
         self._diagonal = np.diag_indices(robot.nv)
 
     def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
@@ -70,7 +70,7 @@ class RigidBodies:
         for push in pushes:
             torque += push.torque(self.robot, q_half)
         v_next = self._next_velocity(drives, q_half, torque)
-        v_next = np.minimum(np.maximum(v_next, -self._fastest), self._fastest)
+        v_next = np.minimum(np.maximum(v_next, -self._largest_speed), self._largest_speed)
         self.a = (v_next - self.v) / DT
         self.q = q_half + 0.5 * DT * v_next
         self.v = v_next
@@ -130,11 +130,12 @@ def require_simulable(robot: Robot) -> None:
         ModelError: the robot has no joints, or a joint has several coordinates.
     """
     if robot.nv == 0:
-        raise ModelError(f'robot {robot.name!r}', 'has no joint that moves, nothing to simulate')
+        raise ModelError(
+            f'robot {robot.name!r}', 'has no joint that moves, so it cannot be simulated'
+        )
     for joint in robot.model.joints:
         if joint.kind.nv != 1:
             raise ModelError(
                 f'joint {joint.name!r}',
-                f'{joint.kind.name} joints are not simulated without MuJoCo, nor is a base that '
-                'moves',
+                f'{joint.kind.name} joints and moving bases are not simulated without MuJoCo',
             )

@@ -96,20 +96,20 @@ class SimulatedRobot:
             start = q if q is not None else robot.neutral() if motion is None else motion.at(0.0)[0]
             engine = RigidBodies(robot, actuators, np.asarray(start, dtype=float))
         self._engine = engine
-        self._acting: tuple[Push, ...] = ()
+        self._active_pushes: tuple[Push, ...] = ()
         self._time = 0
         self._pushes: dict[str, Push] = {}
-        self._of_base, self._n = robot.model.root_joint_nv, len(robot.joint_names)
-        grows = np.zeros(robot.nv)
-        grows[self._of_base :] = load_friction
-        self._friction = EffortModel.from_robot(robot).with_values(load_friction=grows)
+        self._base_nv, self._n = robot.model.root_joint_nv, len(robot.joint_names)
+        per_velocity = np.zeros(robot.nv)
+        per_velocity[self._base_nv :] = load_friction
+        self._friction = EffortModel.from_robot(robot).with_values(load_friction=per_velocity)
         # tanh is linear near zero, so f(v) / v at this small speed is the slope at rest.
-        self._slow = 1e-4 * self._friction.friction_velocity
-        self._carried = np.zeros(self._n)
+        self._small_speed = 1e-4 * self._friction.friction_velocity
+        self._transmitted = np.zeros(self._n)
         self._drives = Drives(self._motor, self._friction_slope, actuators.effort_limits)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
         self._efforts, self._steps = np.zeros(self._n), 0
-        self._shown = self._effort(self._external_torque())
+        self._measured_effort = self._effort(self._external_torque())
         self._stop_commands()
 
     @property
@@ -208,8 +208,8 @@ class SimulatedRobot:
         Raises:
             InvalidArgumentError: there is not a finite velocity for each joint.
         """
-        wanted = _finite('velocities', v, self._n)
-        self._commanded().move(wanted, self._time * 1e-9, duration)
+        velocities = _finite('velocities', v, self._n)
+        self._commanded().move(velocities, self._time * 1e-9, duration)
 
     def follow_positions(self, q: dict[str, float], duration: float) -> None:
         """Move joints to positions by the controllers within a duration, then hold them.
@@ -223,13 +223,13 @@ class SimulatedRobot:
             InvalidArgumentError: a position is not finite.
         """
         motion = self._commanded()
-        wanted = motion.at(self._time * 1e-9)[0].copy()
+        positions = motion.at(self._time * 1e-9)[0].copy()
         for name, position in q.items():
             if name not in self._column:
                 raise UnknownJointError('positions', name, self._column)
-            wanted[self._column[name]] = position
+            positions[self._column[name]] = position
         duration = max(duration, TIME_STEP_NS * 1e-9)
-        motion.reach(_finite('positions', wanted, len(wanted)), self._time * 1e-9, duration)
+        motion.reach(_finite('positions', positions, len(positions)), self._time * 1e-9, duration)
 
     def follow_trajectory(self, names: Sequence[str], time: Array, q: Array, v: Array) -> Array:
         """Follow a trajectory by the controllers, then hold its last positions.
@@ -262,11 +262,11 @@ class SimulatedRobot:
         """Advance by ``TIME_STEP_NS``."""
         if self._time == self._command_end:
             self._stop_commands()
-        self._acting = tuple(push for push in self._pushes.values() if push.end > self._time)
-        if len(self._acting) < len(self._pushes):
-            self._pushes = {push.frame: push for push in self._acting}
+        self._active_pushes = tuple(push for push in self._pushes.values() if push.end > self._time)
+        if len(self._active_pushes) < len(self._pushes):
+            self._pushes = {push.frame: push for push in self._active_pushes}
 
-        self._engine.step(self._drives, self._acting)
+        self._engine.step(self._drives, self._active_pushes)
         self._time += TIME_STEP_NS
         self._efforts += self._effort(self._external_torque())
         self._steps += 1
@@ -275,17 +275,24 @@ class SimulatedRobot:
         """State and sensor values now; acceleration and pushes are those of the last step."""
         engine = self._engine
         if self._steps:
-            self._shown = self._efforts / self._steps
+            self._measured_effort = self._efforts / self._steps
             self._efforts, self._steps = np.zeros(self._n), 0
-        of_joints = self._external_torque()[self._of_base :]
+        joint_torques = self._external_torque()[self._base_nv :]
         state = engine.q, engine.v, engine.a
-        return Sample(self._time, *state, self._shown, of_joints, self._acting, engine.touching)
+        return Sample(
+            self._time,
+            *state,
+            self._measured_effort,
+            joint_torques,
+            self._active_pushes,
+            engine.touching,
+        )
 
     def _external_torque(self) -> Array:
         """Generalized torques (nv) of all pushes and of the ground in the last step."""
         q = self._engine.q
         external = np.zeros(self.robot.nv)
-        for push in self._acting:
+        for push in self._active_pushes:
             external += push.torque(self.robot, q)
         for frame, wrench in self._engine.touching.items():
             external += self.robot.jacobian(q, frame).T @ wrench
@@ -295,26 +302,31 @@ class SimulatedRobot:
         """Measured joint torques (n) of the last step, for external torques (nv)."""
         q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
-        self._carried = (rigid - external)[self._of_base :]
-        return np.asarray(self._carried + self._lost(v[self._of_base :], self._carried))
+        self._transmitted = (rigid - external)[self._base_nv :]
+        return np.asarray(
+            self._transmitted + self._friction_torque(v[self._base_nv :], self._transmitted)
+        )
 
     def energy(self) -> float:
         """Kinetic energy of links and rotors plus potential energy [J]."""
         q, v = self._engine.q, self._engine.v
-        rotors = 0.5 * float(self.actuators.armature @ v[self._of_base :] ** 2)
+        rotors = 0.5 * float(self.actuators.armature @ v[self._base_nv :] ** 2)
         links = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
         return float(links) + rotors
 
-    def _lost(self, v: Array, carried: Array) -> Array:
+    def _friction_torque(self, v: Array, carried: Array) -> Array:
         """Friction (n) of the description, at joint velocities (n) and transmitted torques (n)."""
-        base = np.zeros(self._of_base)
-        whole = np.concatenate([base, v]), np.concatenate([base, carried])
-        return self._friction.friction_torque(*whole)[self._of_base :]
+        base = np.zeros(self._base_nv)
+        padded = np.concatenate([base, v]), np.concatenate([base, carried])
+        return self._friction.friction_torque(*padded)[self._base_nv :]
 
     def _friction_slope(self, v: Array) -> Array:
         """Friction divided by v (n), at the transmitted torques of the last step."""
-        moving = np.where(v == 0.0, self._slow, v)
-        return self.actuators.gear_friction_slope(v) + self._lost(moving, self._carried) / moving
+        moving = np.where(v == 0.0, self._small_speed, v)
+        return (
+            self.actuators.gear_friction_slope(v)
+            + self._friction_torque(moving, self._transmitted) / moving
+        )
 
     def _motor(self, q_half: Array) -> tuple[Array, Array]:
         """Constant and slope of motor torques: PD control with gravity and friction compensation.
@@ -325,10 +337,10 @@ class SimulatedRobot:
             return self._command, np.zeros(self._n)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
-        weight = self.robot.gravity(q_half)[self._of_base :]
-        carried = weight + self._lost(velocity, weight)
+        weight = self.robot.gravity(q_half)[self._base_nv :]
+        compensation = weight + self._friction_torque(velocity, weight)
         joints = q_half[self.robot.model.root_joint_nq :]
-        motor = carried + kp * (position - joints) + kd * velocity
+        motor = compensation + kp * (position - joints) + kd * velocity
         slope = kd + 0.5 * DT * kp
         return motor * self._controlled + self._command, slope * self._controlled
 

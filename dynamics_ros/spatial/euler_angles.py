@@ -156,7 +156,7 @@ class EulerAngles(RotationParametrization):
         where = '0 or pi' if self._proper else '+-pi/2'
         return SingularParametrizationError(
             self.name,
-            f'the second angle is {where}, where the first and third turn about one axis; '
+            f'the second angle is {where}, where the first and third axis are parallel; '
             'use a quaternion',
         )
 

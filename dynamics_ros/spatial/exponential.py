@@ -184,5 +184,5 @@ def _cosine(squared: Scalar) -> Scalar:
 
 def _full_turn() -> SingularParametrizationError:
     return SingularParametrizationError(
-        'rotation_vector', 'a full turn; wrap its length to at most pi first'
+        'rotation_vector', 'its length is a full turn; wrap the length to at most pi first'
     )

@@ -36,8 +36,8 @@ class Inertia:
     def of_parameters(cls, parameters: Iterable[Scalar]) -> Inertia:
         """Inertia with the given ten `parameters`; the centre of a massless body is the origin."""
         mass, hx, hy, hz, xx, xy, yy, xz, yz, zz = parameters
-        none = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
-        center = Vector3(hx, hy, hz) * ((1.0 - none) / (mass + none))
+        massless = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
+        center = Vector3(hx, hy, hz) * ((1.0 - massless) / (mass + massless))
         origin = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
         return cls(mass, center, origin - _parallel_axis(center) * mass)
 
@@ -76,8 +76,8 @@ class Inertia:
         if _is_zero(mass):
             return Inertia(0.0, self.center, self.rotational + other.rotational)
         # A symbolic mass may be zero at run time; then the centre is set to the origin.
-        none = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
-        inverse = (1.0 - none) / (mass + none)
+        massless = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
+        inverse = (1.0 - massless) / (mass + massless)
         center = (self.center * self.mass + other.center * other.mass) * inverse
         rotational = self.rotational + other.rotational
         reduced = self.mass * other.mass * inverse

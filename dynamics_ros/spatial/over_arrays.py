@@ -61,9 +61,9 @@ def over_arrays(function: Callable[P, R_co]) -> OverArrays[P, R_co]:
 
     @functools.wraps(function)
     def wrapper(*arguments: Any, **by_name: Any) -> Any:
-        own, structured = signature()
-        if by_name or len(arguments) != len(own.parameters):
-            arguments = own.bind(*arguments, **by_name).args
+        declared, structured = signature()
+        if by_name or len(arguments) != len(declared.parameters):
+            arguments = declared.bind(*arguments, **by_name).args
         # Arrays as scalars do not count: they are also the components of vectors of many states.
         if not any(isinstance(arguments[i], np.ndarray) for i, _, _ in structured):
             return call(*arguments)

@@ -192,5 +192,6 @@ POSITIONS: dict[str, PositionParametrization] = {
 
 def _on_axis(parametrization: PositionParametrization) -> SingularParametrizationError:
     return SingularParametrizationError(
-        parametrization.name, 'the point is on the z axis, where an angle about it has no rate'
+        parametrization.name,
+        'the point is on the z axis, where the rate of the azimuth is undefined',
     )

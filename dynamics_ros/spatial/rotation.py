@@ -215,10 +215,10 @@ _SMALLEST_SQUARE = 1e-300
 
 
 def _zero_quaternion() -> InvalidArgumentError:
-    return InvalidArgumentError('quaternion', 'its length is zero', 'a quaternion with a direction')
+    return InvalidArgumentError('quaternion', 'its length is zero', 'a quaternion of unit length')
 
 
 def _no_rotation() -> InvalidArgumentError:
     return InvalidArgumentError(
-        'matrix', 'its rows are no right-handed unit axes', 'a rotation matrix'
+        'matrix', 'its rows are not right-handed orthogonal unit vectors', 'a rotation matrix'
     )

@@ -93,28 +93,28 @@ class DirectionCosines(RotationParametrization):
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
         """Map from rates of the entries to w = unskew(R-dot R^T) in A, [RD] eq. 2.72."""
-        return _half_transposed(self._turned(p))
+        return _half_transposed(self._rate_vectors(p))
 
     @over_arrays_method
     def body_rate_map(self, p: Parameters) -> Rows:
         """Map from rates of the entries to w = unskew(R^T R-dot) in B, [Kindr]."""
-        return _half_transposed(self._turned_in_B(p))
+        return _half_transposed(self._body_rate_vectors(p))
 
     @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
         """Map from w in A to rates of the entries: R-dot = w x R by columns, [RD] eq. 2.72."""
-        return [[*row] for row in self._turned(p)]
+        return [[*row] for row in self._rate_vectors(p)]
 
     @over_arrays_method
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
         """Map from w in B to rates of the entries: R-dot = R skew(w), [Kindr]."""
-        return [[*row] for row in self._turned_in_B(p)]
+        return [[*row] for row in self._body_rate_vectors(p)]
 
     def _matrix(self, p: Parameters) -> Matrix3:
         entries = self.counted(p)
         return Matrix3((entries[0:3], entries[3:6], entries[6:9]))
 
-    def _turned(self, p: Parameters) -> list[Vector3]:
+    def _rate_vectors(self, p: Parameters) -> list[Vector3]:
         """c_j x e_i for each entry (i, j) of R, whose rate is w . (c_j x e_i) for w in A.
 
         The rate is e_i . (w x c_j), where c_j is column j of R.
@@ -122,7 +122,7 @@ class DirectionCosines(RotationParametrization):
         R = self._matrix(p)
         return [R.column(j).cross(e) for e in Matrix3.identity() for j in range(3)]
 
-    def _turned_in_B(self, p: Parameters) -> list[Vector3]:
+    def _body_rate_vectors(self, p: Parameters) -> list[Vector3]:
         """e_j x r_i for each entry (i, j) of R, whose rate is w . (e_j x r_i) for w in B.
 
         The rate is r_i . (w x e_j), where r_i is row i of R.
@@ -252,15 +252,15 @@ class AngleAxis(RotationParametrization):
     def _inverse_map(self, p: Parameters, sign: float) -> Rows:
         theta, n = self._parts(p)
         half = sin(0.5 * theta)
-        refuse_less(half * half, NEAR_SINGULAR**2, self._no_turn)
+        refuse_less(half * half, NEAR_SINGULAR**2, self._singular_angle)
         skew = Matrix3.skew(n)
         cotangent = cos(0.5 * theta) / half  # sin(theta) / (1 - cos(theta))
         N = (skew @ skew) * (-0.5 * cotangent) - skew * (0.5 * sign)
         return [[*n], *([*row] for row in N)]
 
-    def _no_turn(self) -> SingularParametrizationError:
+    def _singular_angle(self) -> SingularParametrizationError:
         return SingularParametrizationError(
-            self.name, 'the angle is zero or a full turn, where the axis has no rate'
+            self.name, 'the angle is zero or a full turn, where the rate of the axis is undefined'
         )
 
 

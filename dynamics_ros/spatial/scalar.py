@@ -122,19 +122,19 @@ def repeat(
     if symbol is not None:
         return symbol.repeat(body, initial, limit, captured)
     if limit < 1:
-        raise ValueError(f'a loop of {limit} turns; at least one is expected')
+        raise ValueError(f'a loop of {limit} iterations; at least one is expected')
     state = list(initial)
-    going: Any = True
+    active: Any = True
     for _ in range(limit):
-        following, go_on = body(list(state), *captured)
-        if len(following) != len(state):
-            raise ValueError(f'a next state of {len(following)} values; {len(state)} are expected')
-        if isinstance(going, np.ndarray):
+        next_state, go_on = body(list(state), *captured)
+        if len(next_state) != len(state):
+            raise ValueError(f'a next state of {len(next_state)} values; {len(state)} are expected')
+        if isinstance(active, np.ndarray):
             # Elements whose loop has ended keep their state.
-            following = [np.where(going, x, y) for x, y in zip(following, state, strict=True)]
-        state = list(following)
-        going = going & (go_on > 0)
-        if not np.any(going):
+            next_state = [np.where(active, x, y) for x, y in zip(next_state, state, strict=True)]
+        state = list(next_state)
+        active = active & (go_on > 0)
+        if not np.any(active):
             break
     return state
 
@@ -156,15 +156,15 @@ def call(function: Callable[..., Any], times: int, *arguments: Any) -> Any:
     symbol = _symbol_in(arguments)
     if symbol is None:
         return function(*arguments)
-    return symbol.call(function, times, arguments, _taken_apart, _put_together)
+    return symbol.call(function, times, arguments, _flatten, _unflatten)
 
 
 @cache
-def _parameters(kind: type) -> tuple[str, ...] | None:
+def _parameters(class_: type) -> tuple[str, ...] | None:
     """Return the names of the parameters of a class; None for a class of scalars."""
-    if issubclass(kind, Real) or hasattr(kind, 'where_less'):
+    if issubclass(class_, Real) or hasattr(class_, 'where_less'):
         return None
-    return tuple(inspect.signature(kind).parameters)
+    return tuple(inspect.signature(class_).parameters)
 
 
 def _symbol_in(value: Any) -> Any:
@@ -181,24 +181,24 @@ def _symbol_in(value: Any) -> Any:
     return next((x for x in map(_symbol_in, parts) if x is not None), None)
 
 
-def _taken_apart(value: Any, scalars: list[Scalar]) -> Any:
+def _flatten(value: Any, scalars: list[Scalar]) -> Any:
     """Append the scalars of a value to a list, and return the structure; None for a scalar."""
     kind = value.__class__
     if kind is tuple or kind is list:
-        return kind, tuple([_taken_apart(part, scalars) for part in value])
+        return kind, tuple([_flatten(part, scalars) for part in value])
     names = _parameters(kind)
     if names is None:
         scalars.append(value)
         return None
-    return kind, tuple([_taken_apart(getattr(value, name), scalars) for name in names])
+    return kind, tuple([_flatten(getattr(value, name), scalars) for name in names])
 
 
-def _put_together(arrangement: Any, scalars: Iterator[Scalar]) -> Any:
+def _unflatten(arrangement: Any, scalars: Iterator[Scalar]) -> Any:
     """Return a value of the given structure, made of the next scalars."""
     if arrangement is None:
         return next(scalars)
     kind, parts = arrangement
-    values = [_put_together(part, scalars) for part in parts]
+    values = [_unflatten(part, scalars) for part in parts]
     return kind(values) if kind in (list, tuple) else kind(*values)
 
 

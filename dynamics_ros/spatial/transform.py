@@ -20,14 +20,14 @@ from .vector import Matrix3, Vector3
 Spatial = TypeVar('Spatial', Motion, Force, Inertia, Vector3)
 
 
-class Placed(Protocol):
+class Transformable(Protocol):
     """A quantity that is expressed in a frame and can be transformed to another frame."""
 
-    def seen_from(self: Own, X_PB: Transform, /) -> Own:
+    def seen_from(self: TransformableT, X_PB: Transform, /) -> TransformableT:
         """This quantity, given in frame B, expressed in the parent frame P."""
 
 
-Own = TypeVar('Own', bound=Placed)
+TransformableT = TypeVar('TransformableT', bound=Transformable)
 
 
 class Transform:
@@ -100,7 +100,7 @@ class Transform:
     @overload
     def act(self, other: Spatial) -> Spatial: ...
     @overload
-    def act(self, other: Own) -> Own: ...
+    def act(self, other: TransformableT) -> TransformableT: ...
     def act(self, other: Any) -> Any:
         """Transform a motion, force, inertia or point from B to A ([SE3] 3 to 5).
 

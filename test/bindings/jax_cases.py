@@ -33,13 +33,13 @@ def states(count, *leading):
 def calls_of_python(monkeypatch):
     """How many states each call of Python was about, of targets that are made from now on."""
     seen = []
-    computed = Target._computed_here
+    computed = Target._compute_in_python
 
     def noted(self, count, addresses):
         seen.append(count)
         return computed(self, count, addresses)
 
-    monkeypatch.setattr(Target, '_computed_here', noted)
+    monkeypatch.setattr(Target, '_compute_in_python', noted)
     return seen
 
 

@@ -13,7 +13,7 @@ from six_axis_arms import random_axes, urdf_of_axes
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.inverse_kinematics.analytic import closed_form_of, closed_form_solutions
-from dynamics_ros.inverse_kinematics.problem import Problem, Wishes
+from dynamics_ros.inverse_kinematics.problem import Problem, ProblemOptions
 
 ARMS = {
     'ur5': ('tool0', ()),
@@ -47,7 +47,7 @@ def ur5():
 
 def closed_form(robot, frame, **wishes):
     target = robot.forward_kinematics(robot.neutral(), frame)
-    return closed_form_of(Problem(robot, target, frame, robot.neutral(), Wishes(**wishes)))
+    return closed_form_of(Problem(robot, target, frame, robot.neutral(), ProblemOptions(**wishes)))
 
 
 def turns_apart(q, other):
@@ -161,7 +161,7 @@ def test_where_a_locked_joint_spoils_the_closed_form_a_search_answers():
         q[5] = position
         target = panda.forward_kinematics(q, 'panda_hand')
         wishes = {'locked_joints': ['panda_joint6']}
-        problem = Problem(panda, target, 'panda_hand', q, Wishes(**wishes))
+        problem = Problem(panda, target, 'panda_hand', q, ProblemOptions(**wishes))
         branches, hopeless = closed_form_solutions(closed_form_of(problem), problem, 0.0, most=16)
         assert bool(branches) == has_branches
         assert not hopeless

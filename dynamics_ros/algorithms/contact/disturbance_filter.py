@@ -21,7 +21,7 @@ R + 2 D is the stated variance of the momentum at this posture, multiplied by an
 The values e of two consecutive intervals differ by (n_2 - 2 n_1 + n_0 + m_2 - 3 m_1 + 3 m_0 - m_-1)
 / T, independently of a constant external torque. Hence 6 R + 20 D is T^2 times the mean square of
 this difference, less the part that noise of efforts causes. A squared difference is limited to
-``FAR`` times its expected value, so that the onset of a contact hardly changes the factor.
+``MAX_SQUARE_RATIO`` times its expected value, so that a new contact hardly changes the factor.
 
 Q is chosen such that, with the stated noise, an external torque is delayed as by a low-pass filter
 of gain K. If noise of efforts dominates, the filter is of first order with Q = K^2 S T^2; if noise
@@ -46,13 +46,13 @@ ROWS = (
 """Rows of the filter's memory: the estimates tau^, d and m^, their covariance (p_p to m_tau), the
 adaptive factor, the stated R + 2 D, and e of the last interval."""
 
-ADAPTED_IN = 1.0
+ADAPTATION_TIME = 1.0
 """Time constant of the adaptive factor [s]."""
 
-FAR = 16.0
+MAX_SQUARE_RATIO = 16.0
 """Upper limit of a squared difference of e, as a multiple of its expected value."""
 
-LEAST = 1.0 / 16.0
+MIN_FACTOR = 1.0 / 16.0
 """Lower limit of the adaptive factor: the filter becomes at most twice as fast."""
 
 
@@ -92,39 +92,44 @@ def disturbance_step(
     Returns:
         The memory after the interval, as in ``ROWS``; the first value is the external torque.
     """
-    tau, d, m, p_p, p_tau, tau_tau, m_m, m_p, m_tau, factor, _, before = rows
+    tau, d, m, p_p, p_tau, tau_tau, m_m, m_p, m_tau, factor, _, previous_e = rows
     T = interval
-    squared = (e - before) * (e - before)
-    of_momenta = (6.0 + 4.0 * share) * noise / (T * T)
-    of_efforts = differenced * effort_variance
-    expected = factor * of_momenta + of_efforts
-    squared = where_less(FAR * expected, squared, FAR * expected, squared)
-    fresh = 1.0 - exp(-(T / ADAPTED_IN))
-    factor = factor + fresh * ((squared - of_efforts) / of_momenta - factor)
-    factor = where_less(factor, LEAST, LEAST, factor)
-    white, half = (1.0 - share) * noise, 0.5 * share * noise
-    R, D = factor * white, factor * half
+    squared = (e - previous_e) * (e - previous_e)
+    momentum_part = (6.0 + 4.0 * share) * noise / (T * T)
+    effort_part = differenced * effort_variance
+    expected = factor * momentum_part + effort_part
+    squared = where_less(MAX_SQUARE_RATIO * expected, squared, MAX_SQUARE_RATIO * expected, squared)
+    weight = 1.0 - exp(-(T / ADAPTATION_TIME))
+    factor = factor + weight * ((squared - effort_part) / momentum_part - factor)
+    factor = where_less(factor, MIN_FACTOR, MIN_FACTOR, factor)
+    white_variance, position_variance = (1.0 - share) * noise, 0.5 * share * noise
+    R, D = factor * white_variance, factor * position_variance
     K2 = gain * gain
-    Q = T * T * K2 * (4.0 * K2 * (white + 16.0 * K2 * T * T * half) + effort_variance)
+    Q = (
+        T
+        * T
+        * K2
+        * (4.0 * K2 * (white_variance + 16.0 * K2 * T * T * position_variance) + effort_variance)
+    )
     # Predicted covariance; covariance of the innovation with p, tau and m; Kalman gains.
     pp = p_p + 2.0 * T * p_tau + T * T * (tau_tau + effort_variance)
     pt, tt = p_tau + T * tau_tau, tau_tau + Q
     mp = m_p + T * m_tau
-    with_p, with_tau = pp - mp, pt - m_tau
+    covariance_p, covariance_tau = pp - mp, pt - m_tau
     change = T * (e - tau) - d
     innovation = change + m
-    scale = 1.0 / (with_p - mp + m_m + R + D)
-    of_p, of_tau, of_m = with_p * scale, with_tau * scale, D * scale
+    scale = 1.0 / (covariance_p - mp + m_m + R + D)
+    gain_p, gain_tau, gain_m = covariance_p * scale, covariance_tau * scale, D * scale
     return [
-        tau + of_tau * innovation,
-        of_p * innovation - change,
-        of_m * innovation,
-        pp - of_p * with_p,
-        pt - of_p * with_tau,
-        tt - of_tau * with_tau,
-        D - of_m * D,
-        -(of_p * D),
-        -(of_tau * D),
+        tau + gain_tau * innovation,
+        gain_p * innovation - change,
+        gain_m * innovation,
+        pp - gain_p * covariance_p,
+        pt - gain_p * covariance_tau,
+        tt - gain_tau * covariance_tau,
+        D - gain_m * D,
+        -(gain_p * D),
+        -(gain_tau * D),
         factor,
         noise,
         e,

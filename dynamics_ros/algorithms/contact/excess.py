@@ -35,14 +35,14 @@ def contact_excess(
         The increase of the thresholds by the speed (nv); for each row of ``constants`` (nv) flags,
         1 where |torque| exceeds the threshold, else 0; the largest |torque| - threshold of all.
     """
-    added = [term * magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
+    increases = [term * magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
     largest: Scalar = -UNWATCHED
-    above = []
+    exceeded = []
     for row in constants:
-        marks = []
-        for value, constant, more in zip(torque, row, added, strict=True):
-            excess = magnitude(value) - (constant + more)
-            marks.append(where_less(0.0, excess, 1.0, 0.0))
+        flags = []
+        for value, constant, increase in zip(torque, row, increases, strict=True):
+            excess = magnitude(value) - (constant + increase)
+            flags.append(where_less(0.0, excess, 1.0, 0.0))
             largest = where_less(largest, excess, excess, largest)
-        above.append(marks)
-    return added, above, largest
+        exceeded.append(flags)
+    return increases, exceeded, largest

@@ -77,16 +77,16 @@ def felt_feet(
         torque: (nv) external torques [Nm or N].
         normal: (3) unit normal of the ground in the root frame.
     """
-    felt = [torque[k] for k in equations.joints]
-    up = Vector3(*normal)
+    torques = [torque[k] for k in equations.joints]
+    unit_normal = Vector3(*normal)
     result = FeltFeet([], [], [], any_of(solution.degraded))
     for index, foot in enumerate(feet):
-        own = slice(3 * index, 3 * index + 3)
-        result.forces.append([dot(row, felt) for row in solution.P[own]])
-        ((variance,),) = solution.covariance([normal], own)
+        rows = slice(3 * index, 3 * index + 3)
+        result.forces.append([dot(row, torques) for row in solution.P[rows]])
+        ((variance,),) = solution.covariance([normal], rows)
         result.deviations.append(sqrt(variance))
         twist = frame_velocity(model, q, v, foot, 'local_world_aligned')
-        result.normal_speeds.append(twist.linear.dot(up))
+        result.normal_speeds.append(twist.linear.dot(unit_normal))
     return result
 
 
@@ -103,18 +103,18 @@ def resting_forces(
         resting: (n) 1 for each foot at rest, else 0.
     """
     free = forward_dynamics(model, q, v, tau)
-    held = [rests for rests in resting for _ in range(3)]
+    mask = [rests for rests in resting for _ in range(3)]
     J: list[list[Scalar]] = []
-    needed: list[Scalar] = []
+    required: list[Scalar] = []
     for foot in feet:
         twists = jacobian_columns(model, q, foot, 'local_world_aligned')
         J += transposed([[*twist.linear] for twist in twists])
         acceleration = frame_acceleration(model, q, v, free, foot, 'local_world_aligned')
-        needed += [-x for x in acceleration.linear]
-    J = [[rests * x for x in row] for rests, row in zip(held, J, strict=True)]
-    needed = [rests * x for rests, x in zip(held, needed, strict=True)]
+        required += [-x for x in acceleration.linear]
+    J = [[rests * x for x in row] for rests, row in zip(mask, J, strict=True)]
+    required = [rests * x for rests, x in zip(mask, required, strict=True)]
     mobility = product(J, solve_columns(factorize(mass_matrix(model, q)), transposed(J)))
-    forces = _least_norm(mobility, needed)
+    forces = _least_norm(mobility, required)
     return [forces[3 * i : 3 * i + 3] for i in range(len(feet))]
 
 
@@ -132,11 +132,11 @@ def friction_violations(
     up = Vector3(*normal)
     result = []
     for force, rests in zip(forces, resting, strict=True):
-        pressing = up.dot(Vector3(*force))
-        along = Vector3(*force) - up * pressing
-        carried = friction * where_less(0.0, pressing, pressing, 0.0)
-        beyond = sqrt(along.dot(along)) - carried
-        result.append(rests * where_less(0.0, beyond, beyond, 0.0))
+        normal_force = up.dot(Vector3(*force))
+        tangential = Vector3(*force) - up * normal_force
+        largest = friction * where_less(0.0, normal_force, normal_force, 0.0)
+        excess = sqrt(tangential.dot(tangential)) - largest
+        result.append(rests * where_less(0.0, excess, excess, 0.0))
     return result
 
 
@@ -146,10 +146,10 @@ def _least_norm(A: Matrix, b: Values) -> list[Scalar]:
     largest: Scalar = 0.0
     for value in values:
         largest = where_less(largest, value, value, largest)
-    least = REDUNDANT * largest + TINY
-    along = [dot(column, b) for column in transposed(V)]
-    shares = [
-        where_less(least, value, x, 0.0) / where_less(least, value, value, 1.0)
-        for value, x in zip(values, along, strict=True)
+    threshold = REDUNDANT * largest + TINY
+    projections = [dot(column, b) for column in transposed(V)]
+    coefficients = [
+        where_less(threshold, value, x, 0.0) / where_less(threshold, value, value, 1.0)
+        for value, x in zip(values, projections, strict=True)
     ]
-    return [dot(row, shares) for row in V]
+    return [dot(row, coefficients) for row in V]

@@ -5,7 +5,8 @@
 The usual change u of a value x is the mean magnitude of its changes over about fifty samples. A
 single change counts at most as twice the current limit:
 
-    d = |x_1 - x_0|,   limit = max(floor, sigmas u_0),   u_1 = u_0 + SHARE (min(d, 2 limit) - u_0).
+    d = |x_1 - x_0|,   limit = max(floor, sigmas u_0),
+    u_1 = u_0 + CHANGE_WEIGHT (min(d, 2 limit) - u_0).
 
 A departure is a change above the limit. ``estimation/samples/sample_filter.py`` decides with the
 next sample whether it is an outlier, by a median of three ([Hampel1974] for the scale).
@@ -21,13 +22,13 @@ from dynamics_ros.spatial.scalar import larger, magnitude, smaller, where_less
 
 Values = Sequence[Scalar]
 
-SHARE = 0.02
+CHANGE_WEIGHT = 0.02
 """Weight of the newest change in the usual change."""
 
-FADING = 0.99
+DECAY = 0.99
 """Decay factor, per change of the effort, of the largest number of samples without a change."""
 
-CLOCK = 2e-3
+STAMP_UNCERTAINTY = 2e-3
 """Assumed uncertainty of the time between two positions, as given by their stamps [s]."""
 
 QUANTITIES = ('position', 'velocity', 'effort')
@@ -71,42 +72,49 @@ def sample_departure(
     values = dict(zip(SETTINGS, settings, strict=True))
     sample = [positions(model, q), list(v), list(effort)]
     floors = [
-        [(interval + CLOCK) * speed for speed in values['speed']],
+        [(interval + STAMP_UNCERTAINTY) * speed for speed in values['speed']],
         values['velocity_floor'],
         values['effort_floor'],
     ]
     bounds = [values[f'{quantity}_bound'] for quantity in QUANTITIES]
     excess: Scalar = -1.0
-    departs: list[list[Scalar]] = []
-    beyond: list[list[Scalar]] = []
-    usual: list[list[Scalar]] = []
+    departures: list[list[Scalar]] = []
+    out_of_bounds: list[list[Scalar]] = []
+    usual_changes: list[list[Scalar]] = []
     for x, before, mean, floor, bound in zip(
         sample, memory[:3], memory[3:6], floors, bounds, strict=True
     ):
-        departs.append([])
-        beyond.append([])
-        usual.append([])
-        for x1, x0, u, least, most, n in zip(
+        departures.append([])
+        out_of_bounds.append([])
+        usual_changes.append([])
+        for x1, x0, u, lowest_limit, largest, n in zip(
             x, before, mean, floor, bound, values['sigmas'], strict=True
         ):
             change = magnitude(x1 - x0)
-            limit = larger(least, n * u)
-            departs[-1].append(where_less(limit, change, 1.0, 0.0))
-            beyond[-1].append(where_less(most, magnitude(x1), 1.0, 0.0))
-            usual[-1].append(u + SHARE * (smaller(change, 2.0 * limit) - u))
-            excess = larger(excess, larger(change - limit, magnitude(x1) - most))
-    same, longest = [], []
-    for x1, x0, count, usually in zip(effort, *memory[2:3], *memory[6:], strict=True):
+            limit = larger(lowest_limit, n * u)
+            departures[-1].append(where_less(limit, change, 1.0, 0.0))
+            out_of_bounds[-1].append(where_less(largest, magnitude(x1), 1.0, 0.0))
+            usual_changes[-1].append(u + CHANGE_WEIGHT * (smaller(change, 2.0 * limit) - u))
+            excess = larger(excess, larger(change - limit, magnitude(x1) - largest))
+    unchanged, longest_unchanged = [], []
+    for x1, x0, count, longest_before in zip(effort, *memory[2:3], *memory[6:], strict=True):
         change = magnitude(x1 - x0)
-        same.append(where_less(0.0, change, 0.0, count + 1.0))
-        longest.append(where_less(0.0, change, larger(count, FADING * usually), usually))
-    return departs, beyond, excess, [*sample, *usual, same, longest]
+        unchanged.append(where_less(0.0, change, 0.0, count + 1.0))
+        longest_unchanged.append(
+            where_less(0.0, change, larger(count, DECAY * longest_before), longest_before)
+        )
+    return (
+        departures,
+        out_of_bounds,
+        excess,
+        [*sample, *usual_changes, unchanged, longest_unchanged],
+    )
 
 
 def positions(model: Model, q: Values) -> list[Scalar]:
     """Positions (nv) of the joints with one coordinate; 0 for all other velocities."""
-    found: list[Scalar] = [0.0] * model.nv
+    coordinates: list[Scalar] = [0.0] * model.nv
     for joint in model.actuated:
         if len(joint.q_indices) == 1:
-            found[joint.v_indices[0]] = q[joint.q_indices[0]]
-    return found
+            coordinates[joint.v_indices[0]] = q[joint.q_indices[0]]
+    return coordinates

@@ -111,70 +111,77 @@ def observer_step(
         for the next step.
     """
     values = dict(zip(SETTINGS, settings, strict=True))
-    held = _scaled(values, effort)
-    before, first, momentum_before, sampled_before, *filtered = memory
+    scaled_effort = _scaled(values, effort)
+    estimate_before, stage_before, momentum_before, sampled_before, *filtered = memory
     instant = sampling == 'instant'
 
     def averaged(sampled: Values) -> list[Scalar]:
         return [0.5 * (a + b) for a, b in zip(sampled_before, sampled, strict=True)]
 
-    keep: list[Scalar] = [0.0] * model.nv
+    momentum: list[Scalar] = [0.0] * model.nv
     if kind == 'inverse_dynamics':
-        keep = list(v)
-        sampled = held
+        momentum = list(v)
+        sampled = scaled_effort
         v_mid = [0.5 * (a + b) for a, b in zip(momentum_before, v, strict=True)]
         a_mid = [(b - a) / interval for a, b in zip(momentum_before, v, strict=True)]
         q_mid = integrate(model, q, [-0.5 * interval * x for x in v_mid])
-        needed = inverse_dynamics(model, q_mid, v_mid, a_mid, {})
-        carried = gravity_torques(model, q_mid)
-        given = _with_gravity(values, averaged(held) if instant else held, carried)
+        rigid_torque = inverse_dynamics(model, q_mid, v_mid, a_mid, {})
+        gravity = gravity_torques(model, q_mid)
+        motor_torque = _with_gravity(
+            values, averaged(scaled_effort) if instant else scaled_effort, gravity
+        )
         external = [
             n + b * a - t
             for n, b, a, t in zip(
-                *(needed, values['rotor_inertia'], a_mid, _behind_friction(values, given, v_mid)),
+                *(
+                    rigid_torque,
+                    values['rotor_inertia'],
+                    a_mid,
+                    _after_friction(values, motor_torque, v_mid),
+                ),
                 strict=True,
             )
         ]
     else:
-        carried = gravity_torques(model, q)
-        given = _with_gravity(values, held, carried)
+        gravity = gravity_torques(model, q)
+        motor_torque = _with_gravity(values, scaled_effort, gravity)
         if kind == 'static':
-            sampled = [t - g for t, g in zip(given, carried, strict=True)]
+            sampled = [t - g for t, g in zip(motor_torque, gravity, strict=True)]
         else:
             p, beta = momentum_observer_terms(model, q, v)
-            keep = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
-            behind = _behind_friction(values, given, v)
-            sampled = [t + b for t, b in zip(behind, beta, strict=True)]
+            momentum = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
+            body_torque = _after_friction(values, motor_torque, v)
+            sampled = [t + b for t, b in zip(body_torque, beta, strict=True)]
         if not instant:
-            sampled = [t - h for t, h in zip(sampled, held, strict=True)]
-        acting = averaged(sampled)
+            sampled = [t - h for t, h in zip(sampled, scaled_effort, strict=True)]
+        mean_torque = averaged(sampled)
         if not instant:
-            acting = [a + h for a, h in zip(acting, held, strict=True)]
+            mean_torque = [a + h for a, h in zip(mean_torque, scaled_effort, strict=True)]
         external = [
             (k1 - k0) / interval - a
-            for k0, k1, a in zip(momentum_before, keep, acting, strict=True)
+            for k0, k1, a in zip(momentum_before, momentum, mean_torque, strict=True)
         ]
 
     estimate, stage = [], []
     if kind == KALMAN:
         variances, noise_of_e = values['velocity_variance'], DIFFERENCED[sampling]
-        momenta = [
-            dot([m * m for m in row], variances) + b * b * own
-            for row, b, own in zip(
+        momentum_variances = [
+            dot([m * m for m in row], variances) + b * b * variance
+            for row, b, variance in zip(
                 mass_matrix(model, q), values['rotor_inertia'], variances, strict=True
             )
         ]
         steps = [
-            disturbance_step(e, rows, interval, gain, efforts, momentum, share, noise_of_e)
-            for e, rows, gain, efforts, momentum, share in zip(
+            disturbance_step(e, rows, interval, gain, efforts, momentum_variance, share, noise_of_e)
+            for e, rows, gain, efforts, momentum_variance, share in zip(
                 *(external, zip(*filtered, strict=True), values['gain']),
-                *(values['effort_variance'], momenta, values['velocity_differenced']),
+                *(values['effort_variance'], momentum_variances, values['velocity_differenced']),
                 strict=True,
             )
         ]
-        after = [list(row) for row in zip(*steps, strict=True)]
-        return after[0], [after[0], [0.0] * model.nv, keep, list(sampled), *after]
-    for e, r, y, gain in zip(external, before, first, values['gain'], strict=True):
+        next_rows = [list(row) for row in zip(*steps, strict=True)]
+        return next_rows[0], [next_rows[0], [0.0] * model.nv, momentum, list(sampled), *next_rows]
+    for e, r, y, gain in zip(external, estimate_before, stage_before, values['gain'], strict=True):
         if kind == 'momentum_second_order':
             rate = 2.0 * gain * interval
             decay = exp(-rate)
@@ -183,7 +190,7 @@ def observer_step(
         else:
             stage.append(0.0)
             estimate.append(e + exp(-(gain * interval)) * (r - e))
-    return estimate, [estimate, stage, keep, list(sampled)]
+    return estimate, [estimate, stage, momentum, list(sampled)]
 
 
 def torque_on_bodies(
@@ -191,8 +198,8 @@ def torque_on_bodies(
 ) -> list[Scalar]:
     """Torques tau (nv) on the rigid bodies of reported efforts; arguments as of `observer_step`."""
     values = dict(zip(SETTINGS, settings, strict=True))
-    given = _with_gravity(values, _scaled(values, effort), gravity_torques(model, q))
-    return _behind_friction(values, given, v)
+    motor_torque = _with_gravity(values, _scaled(values, effort), gravity_torques(model, q))
+    return _after_friction(values, motor_torque, v)
 
 
 def _scaled(values: dict[str, Values], effort: Values) -> list[Scalar]:
@@ -204,7 +211,7 @@ def _with_gravity(values: dict[str, Values], held: Values, gravity: Values) -> l
     return [h + s * g for h, s, g in zip(held, values['gravity_share'], gravity, strict=True)]
 
 
-def _behind_friction(values: dict[str, Values], given: Values, v: Values) -> list[Scalar]:
+def _after_friction(values: dict[str, Values], given: Values, v: Values) -> list[Scalar]:
     rows = [
         values[name]
         for name in SETTINGS[SETTINGS.index('viscous') : SETTINGS.index('rotor_inertia')]

@@ -81,19 +81,19 @@ def unexplained_torque(
         Deviations (nv); increase (nv) of thresholds of ``sigmas * constant``; the memory
         (MEMORY, nv) for the next step.
     """
-    deviations, more, shares, stills = [], [], [], []
-    for x, tau, s, last, share, slow, constant, speed, by_load, reversal, standing in zip(
+    deviations, increases, weights, slow_times = [], [], [], []
+    for x, tau, s, last, share, slow, constant, speed, load_factor, reversal, standing in zip(
         v, load, sigmas, *memory, *rows, strict=True
     ):
         w, still = turning(x, last, share, slow, interval)
-        variance = constant * constant + square(speed * x) + square(by_load * tau)
+        variance = constant * constant + square(speed * x) + square(load_factor * tau)
         variance = variance + square(reversal * w)
         bound = where_less(still, STANDS_AFTER, 0.0, standing)
         deviations.append(sqrt(variance + bound * bound / 3.0))
-        more.append(s * (sqrt(variance) - constant) + bound)
-        shares.append(w)
-        stills.append(still)
-    return deviations, more, [list(v), shares, stills]
+        increases.append(s * (sqrt(variance) - constant) + bound)
+        weights.append(w)
+        slow_times.append(still)
+    return deviations, increases, [list(v), weights, slow_times]
 
 
 def square(x: Scalar) -> Scalar:

@@ -52,10 +52,10 @@ from dynamics_ros.spatial.scalar import sqrt, where_less
 
 Values = Sequence[Scalar]
 
-UNSEEN = 0.05
+MAX_MISSED_OBSERVABLE = 0.05
 """Largest missing part of a unit force or torque that counts as observable."""
 
-DAMPED = 1e-3
+MAX_MISSED = 1e-3
 """Largest missing part of a unit force or torque in an estimate that is not degraded."""
 
 NOISE_ROWS = 4
@@ -118,8 +118,8 @@ class ContactSolution:
 
     @property
     def degraded(self) -> list[Scalar]:
-        """Flags (N), 1 for each component with a missing part of more than ``DAMPED``."""
-        return [where_less(DAMPED * DAMPED, dot(row, row), 1.0, 0.0) for row in self.missed]
+        """Flags (N), 1 for each component with a missing part of more than ``MAX_MISSED``."""
+        return [where_less(MAX_MISSED * MAX_MISSED, dot(row, row), 1.0, 0.0) for row in self.missed]
 
     def covariance(self, combinations: Matrix, own: slice) -> list[list[Scalar]]:
         """Covariance (k, k) of linear combinations of the components of one contact.
@@ -216,13 +216,13 @@ def contact_solution(
         prior: standard deviation of a force in an unobservable direction [N].
     """
     joints, M = equations.joints, mass_matrix(model, q)
-    *ours, velocity_noise = noise
-    weights, own_noise, gain = ([row[k] for k in joints] for row in ours)
+    *joint_rows, velocity_noise = noise
+    weights, own_noise, gain = ([row[k] for k in joints] for row in joint_rows)
     weighted = scaled_columns(equations.G, weights)
     damped, singular_values = _damped_inverse(weighted, threshold)
     return ContactSolution(
         P=scaled_columns(damped, weights),
-        missed=_less_from_one(product(damped, transposed(weighted))),
+        missed=_identity_minus(product(damped, transposed(weighted))),
         singular_values=singular_values,
         own_noise=own_noise,
         momentum_noise=[
@@ -243,19 +243,19 @@ def contact_wrenches(
         torque: (nv) external torques [Nm or N].
         length: length scale of the equations [m].
     """
-    felt = [torque[k] for k in equations.joints]
+    joint_torques = [torque[k] for k in equations.joints]
     rows = len(solution.P) // len(equations.levers)
     degraded = solution.degraded
     result = Wrenches([], [], [])
     for index, lever in enumerate(equations.levers):
-        own = slice(index * rows, (index + 1) * rows)
+        rows_of_contact = slice(index * rows, (index + 1) * rows)
         arm = lever * (1.0 / length)
-        in_units = [row[:rows] for row in shift_matrix(arm, length)]
-        found = [dot(row, felt) for row in solution.P[own]]
-        result.values.append([dot(row, found) for row in in_units])
-        result.covariances.append(solution.covariance(in_units, own))
-        seen = _observable(solution.missed[own], own, arm)
-        result.flags.append([*seen, *[0.0] * (6 - rows), any_of(degraded[own])])
+        to_reference_point = [row[:rows] for row in shift_matrix(arm, length)]
+        scaled_wrench = [dot(row, joint_torques) for row in solution.P[rows_of_contact]]
+        result.values.append([dot(row, scaled_wrench) for row in to_reference_point])
+        result.covariances.append(solution.covariance(to_reference_point, rows_of_contact))
+        observable = _observable(solution.missed[rows_of_contact], rows_of_contact, arm)
+        result.flags.append([*observable, *[0.0] * (6 - rows), any_of(degraded[rows_of_contact])])
     return result
 
 
@@ -270,16 +270,16 @@ def any_of(flags: Values) -> Scalar:
 def _damped_inverse(G: Matrix, threshold: Scalar) -> tuple[Matrix, list[Scalar]]:
     """V diag(1/d) V^T G (N, n), and the singular values of G in descending order."""
     wide = len(G) <= len(G[0])
-    across = G if wide else transposed(G)
-    squares, V = symmetric_eigen(times_transposed(across))
+    wide_G = G if wide else transposed(G)
+    squares, V = symmetric_eigen(times_transposed(wide_G))
     limit = threshold * threshold
     inverses = [1.0 / where_less(square, limit, limit, square) for square in squares]
-    damped = product(scaled_columns(V, inverses), product(transposed(V), across))
+    damped = product(scaled_columns(V, inverses), product(transposed(V), wide_G))
     singular = [sqrt(where_less(square, 0.0, 0.0, square)) for square in squares]
     return damped if wide else transposed(damped), descending(singular)
 
 
-def _less_from_one(A: Matrix) -> Matrix:
+def _identity_minus(A: Matrix) -> Matrix:
     """1 - A."""
     return [[float(i == j) - x for j, x in enumerate(row)] for i, row in enumerate(A)]
 
@@ -297,6 +297,9 @@ def _observable(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
         # point.
         missed = product(shift_matrix(arm), missed)
         before, after = slice(0, own.start), slice(own.stop, None)
-        there = product(columns(missed, own), shift_matrix(-arm))
-        missed = beside(columns(missed, before), there, columns(missed, after))
-    return [where_less(dot(row, row), UNSEEN * UNSEEN, 1.0, 0.0) for row in missed]
+        own_missed = product(columns(missed, own), shift_matrix(-arm))
+        missed = beside(columns(missed, before), own_missed, columns(missed, after))
+    return [
+        where_less(dot(row, row), MAX_MISSED_OBSERVABLE * MAX_MISSED_OBSERVABLE, 1.0, 0.0)
+        for row in missed
+    ]

@@ -86,13 +86,13 @@ def held_rows(
         return J, bias
     R = frame_pose(model, q, held.other).rotation
     w_other = frame_velocity(model, q, v, held.other, REFERENCE).angular
-    turning = J[3:], bias[3:], [dot(row, v) for row in J[3:]]
+    angular = J[3:], bias[3:], [dot(row, v) for row in J[3:]]
     J, bias = J[:3], bias[:3]
     for direction in directions:
         b = R @ Vector3.of(direction)
-        J.append([dot([*b], column) for column in zip(*turning[0], strict=True)])
+        J.append([dot([*b], column) for column in zip(*angular[0], strict=True)])
         # The direction is fixed to the other frame, so J-dot has a term of its rotation.
-        bias.append(dot([*b], turning[1]) + dot([*w_other.cross(b)], turning[2]))
+        bias.append(dot([*b], angular[1]) + dot([*w_other.cross(b)], angular[2]))
     return J, bias
 
 
@@ -155,16 +155,21 @@ def constrained_dynamics_derivatives(
     rows = [dot(row, a) + b for row, b in zip(J, bias, strict=True)]
     id_dq, id_dv, _ = inverse_dynamics_derivatives(model, q, v, a)
     # Without constraints J^T f has no terms to differentiate.
-    pushed = differentiate(task.torques(forces), q) if rows else [[0.0] * model.nv] * model.nv
-    by_q = [[f - t for f, t in zip(*pair, strict=True)] for pair in zip(pushed, id_dq, strict=True)]
+    force_slope = differentiate(task.torques(forces), q) if rows else [[0.0] * model.nv] * model.nv
+    by_q = [
+        [f - t for f, t in zip(*pair, strict=True)] for pair in zip(force_slope, id_dq, strict=True)
+    ]
     by_v = [[-x for x in row] for row in id_dv]
     inverted = InvertedTask.of_task(task)
     of_a: list[Rows] = []
     of_forces: list[Rows] = []
     demands = differentiate(rows, q), differentiate(rows, v)
-    for force, changed in zip((by_q, by_v), demands, strict=True):
-        columns = zip(zip(*force, strict=True), _columns(changed, model.nv), strict=True)
-        solved = [_constrained(inverted, push, [-x for x in demand]) for push, demand in columns]
+    for force, demand_slope in zip((by_q, by_v), demands, strict=True):
+        columns = zip(zip(*force, strict=True), _columns(demand_slope, model.nv), strict=True)
+        solved = [
+            _constrained(inverted, force_column, [-x for x in demand])
+            for force_column, demand in columns
+        ]
         of_a.append([[x[i] for x, _ in solved] for i in range(model.nv)])
         of_forces.append([[f[i] for _, f in solved] for i in range(len(rows))])
     by_tau, forces_by_tau = _by_force(inverted)
@@ -181,8 +186,8 @@ def _constrained(
     """
     free = task.whitened(force)
     # Divided by R^T, using W^T x_0 = R^T Q^T x_0.
-    missing = task.divided_transposed(target)
-    y = [m - x for m, x in zip(missing, task.along(free), strict=True)]
+    required = task.divided_transposed(target)
+    y = [m - x for m, x in zip(required, task.along(free), strict=True)]
     for column, step in zip(task.Q, y, strict=True):
         free = [x + step * c for x, c in zip(free, column, strict=True)]
     return task.unwhitened(free), task.divided(y)
@@ -194,11 +199,11 @@ def _by_force(task: TaskDynamics) -> tuple[Rows, Rows]:
     The columns of U = L^-1 D^-1/2 Q span the accelerations that the constraints remove.
     """
     free = inverse_of(task.factors)
-    taken = _columns([task.unwhitened(column) for column in task.Q], len(free))
+    removed = _columns([task.unwhitened(column) for column in task.Q], len(free))
     n = range(len(free))
-    lower = [[free[i][j] - dot(taken[i], taken[j]) for j in range(i + 1)] for i in n]
+    lower = [[free[i][j] - dot(removed[i], removed[j]) for j in range(i + 1)] for i in n]
     of_x = [[lower[max(i, j)][min(i, j)] for j in n] for i in n]
-    return of_x, transposed([[-f for f in task.divided(row)] for row in taken])
+    return of_x, transposed([[-f for f in task.divided(row)] for row in removed])
 
 
 def _stacked(

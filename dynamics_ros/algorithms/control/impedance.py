@@ -41,7 +41,7 @@ from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import where_less
 
 from .energy_tank import level_after, valve
-from .joint_limits import braked, limit_torques
+from .joint_limits import guard_torques, limit_torques
 from .task_inertia import BoundedInertia, directions
 from .task_space import Rows, frame_rows, turned, turned_back
 from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
@@ -92,7 +92,7 @@ LEAST_VELOCITY, LEAST_LENGTH, LEAST_INERTIA = 1e-6, 1e-3, 1e-3
 the largest inertia [kg]."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-UNMOVED = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
+IDENTITY_POSE = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
 
 
 def memory_size(model: Model) -> int:
@@ -179,10 +179,10 @@ def impedance_step(
     """
     matrices = (target_pose, stiffness, damping, axes, force_gains, joint_gains)
     vectors = (wrench, target_twist, target_acceleration, target_wrench, posture, settings)
-    listed = [x for rows in matrices for row in rows for x in row]
+    matrix_entries = [x for rows in matrices for row in rows for x in row]
     bad_interval = unless_between(0.0, interval, MAX_INTERVAL)
     bad_input = (
-        excess_of([*listed, *(x for vector in vectors for x in vector)])
+        excess_of([*matrix_entries, *(x for vector in vectors for x in vector)])
         + unless_rotation([row[:3] for row in target_pose[:3]])
         + unless_rotation(axes)
         + bad_interval
@@ -192,8 +192,8 @@ def impedance_step(
     values = dict(zip(SETTINGS, settings, strict=True))
 
     bad_memory = excess_of(memory)
-    blank = [*neutral(model), *[0.0] * (memory_size(model) - model.nq)]
-    before = Memory.of(model, if_valid(bad_memory, memory, blank))
+    initial = [*neutral(model), *[0.0] * (memory_size(model) - model.nq)]
+    before = Memory.of(model, if_valid(bad_memory, memory, initial))
     bad_state = excess_of([*q, *v])
     q = if_valid(bad_state, q, before.q)
     v = if_valid(bad_state, v, [0.0] * model.nv)
@@ -205,21 +205,21 @@ def impedance_step(
 
     # The impedance law; braking where its result is not finite.
     J, bias = frame_rows(model, q, v, frame, range(6))
-    pose = if_valid(bad_input, [x for row in target_pose[:3] for x in row], UNMOVED)
+    pose = if_valid(bad_input, [x for row in target_pose[:3] for x in row], IDENTITY_POSE)
     X_0T = transform_of_rows([pose[:4], pose[4:8], pose[8:]])
     X_0F = frame_pose(model, q, frame)
-    turn = Matrix3(_rows_of(if_valid(bad_input, [x for row in axes for x in row], IDENTITY)))
-    of_tool = X_0F.rotation @ turn
+    rotation = Matrix3(_rows_of(if_valid(bad_input, [x for row in axes for x in row], IDENTITY)))
+    tool_axes = X_0F.rotation @ rotation
     R_0K = Matrix3(
         [where_less(0.5, values['axes_of_tool'], x, y) for x, y in zip(*rows, strict=True)]
-        for rows in zip(of_tool, turn, strict=True)
+        for rows in zip(tool_axes, rotation, strict=True)
     )
     error = [*(X_0T.translation - X_0F.translation)]
     error += log_matrix(X_0T.rotation @ X_0F.rotation.T)
     rate = [w - dot(row, v) for w, row in zip(target_twist, J, strict=True)]
-    missing = [turned_back(R_0K, x) for x in (error, rate, target_wrench, wrench)]
+    errors = [turned_back(R_0K, x) for x in (error, rate, target_wrench, wrench)]
     force, integral, limited_integral = _force(
-        missing, stiffness, damping, force_gains, before.integral, dt
+        errors, stiffness, damping, force_gains, before.integral, dt
     )
     force = turned(R_0K, force)
     integral = if_valid(bad_input + bad_state, integral, before.integral)
@@ -242,11 +242,11 @@ def impedance_step(
     wanted = [a - b - c for a, b, c in zip(target_acceleration, bias, a_0, strict=True)]
     force = [f + x for f, x in zip(force, inertia @ wanted, strict=True)]
     limits = [joints[name] for name in ('lower', 'upper', 'margin', 'limit_stiffness')]
-    pushed = limit_torques(model, q, *limits)
+    limit_torque = limit_torques(model, q, *limits)
     law = [
         dot(column, force) + posture_torque + limit + c
         for column, posture_torque, limit, c in zip(
-            transposed(J), tau_0, pushed, coriolis, strict=True
+            transposed(J), tau_0, limit_torque, coriolis, strict=True
         )
     ]
     braking = [c - BRAKING * dot(row, v) for c, row in zip(coriolis, M, strict=True)]
@@ -265,56 +265,56 @@ def impedance_step(
     # Torques for gravity and friction, and the torques that the limits leave for the law.
     friction = _friction(joints, v, _sum(gravity, working))
     friction = if_valid(bad_input + excess_of(friction), friction, [0.0] * model.nv)
-    carried = [g + f for g, f in zip(gravity, friction, strict=True)]
+    compensation = [g + f for g, f in zip(gravity, friction, strict=True)]
     last = if_valid(bad_memory, before.tau, if_valid(bad_state, gravity, before.gravity))
     largest = largest_torques(model, joints['max_torque'], last)
-    asked = _sum(working, carried)
+    desired = _sum(working, compensation)
     # Torques that do not move the tool use the torque rate that the other torques leave; all joints
     # are scaled by the same factor.
-    changed, steps = _less(asked, last), largest_steps(joints['max_torque_rate'], dt)
-    free = inertia.unfelt(J, M_inverse_Jt, _less(working, before.working))
-    part = share_beside(_less(changed, free), free, steps)
-    (part,) = if_valid(bad_input + bad_state, [part], [1.0])
-    asked = _less(asked, [(1.0 - part) * x for x in free])
-    feasible = within(asked, largest)
-    available = _less(feasible, carried)
+    changed, steps = _less(desired, last), largest_steps(joints['max_torque_rate'], dt)
+    free = inertia.null_space_torques(J, M_inverse_Jt, _less(working, before.working))
+    free_share = share_beside(_less(changed, free), free, steps)
+    (free_share,) = if_valid(bad_input + bad_state, [free_share], [1.0])
+    desired = _less(desired, [(1.0 - free_share) * x for x in free])
+    feasible = within(desired, largest)
+    available = _less(feasible, compensation)
 
     # Guard of the joint position limits.
     a = solve_factorized(factors, available)
     rates = (joints['lower'], joints['upper'], joints['guard_rate'])
-    change = braked(model, q, v, a, inverse_of(factors), rates, dt)
+    change = guard_torques(model, q, v, a, inverse_of(factors), rates, dt)
     change = if_valid(bad_input, change, [0.0] * model.nv)
-    guarding = _sum(available, change)
+    guarded = _sum(available, change)
 
     # Command. For an invalid state it is the last gravity torque. If a torque limit has been
     # reduced since the last step, the limit has priority over the rate.
-    tau = _sum(guarding, carried)
+    tau = _sum(guarded, compensation)
     # `within` maps NaN to a bound, which must not be sent, so validity is checked before.
-    computed = bad_state + excess_of([*asked, *tau])
+    computed = bad_state + excess_of([*desired, *tau])
     tau = if_valid(computed, tau, before.gravity)
-    carried = if_valid(computed, carried, before.gravity)
+    compensation = if_valid(computed, compensation, before.gravity)
     gravity = if_valid(computed, gravity, before.gravity)
     bounded = within(tau, largest)
-    near = limited_rates(bounded, last, joints['max_torque_rate'], dt)
-    sent = within(near, largest)
-    following = Memory(q, sent, _less(sent, carried), gravity, level, integral)
+    rate_limited = limited_rates(bounded, last, joints['max_torque_rate'], dt)
+    sent = within(rate_limited, largest)
+    following = Memory(q, sent, _less(sent, compensation), gravity, level, integral)
     flags = {
         'state': _is_bad(computed),
         'input': _is_bad(bad_input),
         'memory': _is_bad(bad_memory),
         'singular': inertia.damped,
-        'joint_limit': any_differs(pushed, [0.0] * model.nv),
+        'joint_limit': any_differs(limit_torque, [0.0] * model.nv),
         'guard': any_differs(change, [0.0] * model.nv),
         'energy': where_less(share, 1.0, 1.0, 0.0),
-        'torque': any_differs([*asked, *tau], [*feasible, *bounded]),
-        'torque_rate': any_differs([*near, part], [*bounded, 1.0]),
+        'torque': any_differs([*desired, *tau], [*feasible, *bounded]),
+        'torque_rate': any_differs([*rate_limited, free_share], [*bounded, 1.0]),
         'force_integral': limited_integral,
     }
     return sent, following.values(), [flags[name] for name in FLAGS]
 
 
 def _force(
-    missing: Sequence[Values],
+    errors: Sequence[Values],
     stiffness: Rows,
     damping: Rows,
     gains: Rows,
@@ -332,23 +332,23 @@ def _force(
         integral: (6) integral part of the previous step.
         dt: interval [s].
     """
-    error, rate, wanted, measured = missing
+    error, rate, wanted, measured = errors
     selected, proportional, integral_gain, bound = gains
-    pressed = [between(x, 0.0, 1.0) for x in selected]
-    moving = [(1.0 - x) * e for x, e in zip(pressed, error, strict=True)]
-    following: list[Scalar] = []
+    force_selected = [between(x, 0.0, 1.0) for x in selected]
+    motion_error = [(1.0 - x) * e for x, e in zip(force_selected, error, strict=True)]
+    next_integral: list[Scalar] = []
     force: list[Scalar] = []
     unbounded: list[Scalar] = []
     for i in range(6):
-        lacking = wanted[i] - measured[i]
-        summed = pressed[i] * (integral[i] + integral_gain[i] * lacking * dt)
+        force_error = wanted[i] - measured[i]
+        summed = force_selected[i] * (integral[i] + integral_gain[i] * force_error * dt)
         unbounded.append(summed)
-        most = at_least(bound[i], 0.0)
-        following.append(between(summed, -most, most))
-        spring = (1.0 - pressed[i]) * dot(stiffness[i], moving)
-        closed = wanted[i] + pressed[i] * proportional[i] * lacking + following[i]
+        limit = at_least(bound[i], 0.0)
+        next_integral.append(between(summed, -limit, limit))
+        spring = (1.0 - force_selected[i]) * dot(stiffness[i], motion_error)
+        closed = wanted[i] + force_selected[i] * proportional[i] * force_error + next_integral[i]
         force.append(spring + dot(damping[i], rate) - closed)
-    return force, following, any_differs(unbounded, following)
+    return force, next_integral, any_differs(unbounded, next_integral)
 
 
 def _friction(joints: Mapping[str, Values], v: Values, carried: Values) -> list[Scalar]:

@@ -21,7 +21,7 @@ GUARD_SHARE = 0.25
 unstable with a step of half its time constant."""
 
 
-def ranged(model: Model) -> list[tuple[int, int]]:
+def limited_joints(model: Model) -> list[tuple[int, int]]:
     """Indices in v and in q of each joint that can have limits: one coordinate, no mimic joint."""
     return [
         (joint.v_indices[0], joint.q_indices[0])
@@ -42,14 +42,14 @@ def limit_torques(
         stiffness: (nv) k. Values of joints with more than one coordinate are not read.
     """
     tau: list[Scalar] = [0.0] * model.nv
-    for k, place in ranged(model):
-        above = at_least(lower[k] + margin[k] - q[place], 0.0)
-        below = at_least(q[place] - upper[k] + margin[k], 0.0)
+    for k, q_index in limited_joints(model):
+        above = at_least(lower[k] + margin[k] - q[q_index], 0.0)
+        below = at_least(q[q_index] - upper[k] + margin[k], 0.0)
         tau[k] = stiffness[k] * (above - below)
     return tau
 
 
-def braked(
+def guard_torques(
     model: Model,
     q: Values,
     v: Values,
@@ -78,14 +78,16 @@ def braked(
         interval: control interval [s].
     """
     lower, upper, rate = range_of
-    reached = list(a)
-    added: list[Scalar] = [0.0] * model.nv
-    for k, place in ranged(model) * SWEEPS:
+    accelerations = list(a)
+    torques: list[Scalar] = [0.0] * model.nv
+    for k, q_index in limited_joints(model) * SWEEPS:
         gain = at_most(at_least(rate[k], 0.0), GUARD_SHARE / interval)
         damping = 2.0 * gain * v[k]
-        allowed = at_least(reached[k], gain * gain * (lower[k] - q[place]) - damping)
-        allowed = at_most(allowed, gain * gain * (upper[k] - q[place]) - damping)
-        torque = (allowed - reached[k]) / M_inverse[k][k]
-        added[k] = added[k] + torque
-        reached = [x + torque * row[k] for x, row in zip(reached, M_inverse, strict=True)]
-    return added
+        allowed = at_least(accelerations[k], gain * gain * (lower[k] - q[q_index]) - damping)
+        allowed = at_most(allowed, gain * gain * (upper[k] - q[q_index]) - damping)
+        torque = (allowed - accelerations[k]) / M_inverse[k][k]
+        torques[k] = torques[k] + torque
+        accelerations = [
+            x + torque * row[k] for x, row in zip(accelerations, M_inverse, strict=True)
+        ]
+    return torques

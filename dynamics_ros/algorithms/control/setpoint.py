@@ -66,47 +66,54 @@ def setpoint_step(
         log_matrix(X_0G.rotation @ X_0S.rotation.T),
     ]
     speeds, accelerations, leads = limits
-    moved: list[Vector3] = []
+    velocities: list[Vector3] = []
     for i in range(2):
         distance = _length(error[i])
-        fastest = at_most(sqrt(accelerations[i] * distance), APPROACH * distance)
-        towards = error[i] * (fastest / distance)
-        told = Vector3.of(wanted[3 * i : 3 * i + 3])
-        aim = [where_less(0.5, follows_goal, x, y) for x, y in zip(towards, told, strict=True)]
+        goal_speed = at_most(sqrt(accelerations[i] * distance), APPROACH * distance)
+        goal_velocity = error[i] * (goal_speed / distance)
+        commanded = Vector3.of(wanted[3 * i : 3 * i + 3])
+        desired = [
+            where_less(0.5, follows_goal, x, y)
+            for x, y in zip(goal_velocity, commanded, strict=True)
+        ]
         before = Vector3.of(twist[3 * i : 3 * i + 3])
-        change = _within(_within(Vector3.of(aim), speeds[i]) - before, accelerations[i] * dt)
-        moved.append(before + change)
-    p = X_0S.translation + moved[0] * dt
-    R = exp_matrix(moved[1] * dt) @ X_0S.rotation
+        change = _limited(_limited(Vector3.of(desired), speeds[i]) - before, accelerations[i] * dt)
+        velocities.append(before + change)
+    p = X_0S.translation + velocities[0] * dt
+    R = exp_matrix(velocities[1] * dt) @ X_0S.rotation
     # Limit the distance from the tool. The twist of a limited setpoint is that of its actual
     # motion. Otherwise the damper would add to the contact force of a tool that is blocked.
-    ahead = [p - X_0T.translation, log_matrix(R @ X_0T.rotation.T)]
-    near = [_within(x, lead) for x, lead in zip(ahead, leads, strict=True)]
-    far: Scalar = 0.0
-    for x, lead in zip(ahead, leads, strict=True):
-        far = far + where_less(lead, _length(x), 1.0, 0.0)
-    p = X_0T.translation + near[0]
+    offsets = [p - X_0T.translation, log_matrix(R @ X_0T.rotation.T)]
+    limited_offsets = [_limited(x, lead) for x, lead in zip(offsets, leads, strict=True)]
+    is_limited: Scalar = 0.0
+    for x, lead in zip(offsets, leads, strict=True):
+        is_limited = is_limited + where_less(lead, _length(x), 1.0, 0.0)
+    p = X_0T.translation + limited_offsets[0]
     R = Matrix3(
-        [where_less(0.5, far, x, y) for x, y in zip(*rows, strict=True)]
-        for rows in zip(exp_matrix(near[1]) @ X_0T.rotation, R, strict=True)
+        [where_less(0.5, is_limited, x, y) for x, y in zip(*rows, strict=True)]
+        for rows in zip(exp_matrix(limited_offsets[1]) @ X_0T.rotation, R, strict=True)
     )
-    gone = [p - X_0S.translation, log_matrix(R @ X_0S.rotation.T)]
-    real = [
-        _within(way * (1.0 / at_least(dt, TINY)), _length(wish))
-        for way, wish in zip(gone, moved, strict=True)
+    displacement = [p - X_0S.translation, log_matrix(R @ X_0S.rotation.T)]
+    actual = [
+        _limited(distance_moved * (1.0 / at_least(dt, TINY)), _length(velocity))
+        for distance_moved, velocity in zip(displacement, velocities, strict=True)
     ]
     rates = [
-        [where_less(0.5, far, x, y) for x, y in zip(*pair, strict=True)]
-        for pair in zip(real, moved, strict=True)
+        [where_less(0.5, is_limited, x, y) for x, y in zip(*pair, strict=True)]
+        for pair in zip(actual, velocities, strict=True)
     ]
     rows = [[*row, x] for row, x in zip(R, p, strict=True)]
-    return [*rows, [0.0, 0.0, 0.0, 1.0]], [*rates[0], *rates[1]], where_less(0.5, far, 1.0, 0.0)
+    return (
+        [*rows, [0.0, 0.0, 0.0, 1.0]],
+        [*rates[0], *rates[1]],
+        where_less(0.5, is_limited, 1.0, 0.0),
+    )
 
 
 def _length(x: Vector3) -> Scalar:
     return sqrt(x.dot(x) + TINY)
 
 
-def _within(x: Vector3, length: Scalar) -> Vector3:
+def _limited(x: Vector3, length: Scalar) -> Vector3:
     """The vector x, shortened to at most the given length."""
     return x * at_most(length / _length(x), 1.0)

@@ -26,10 +26,10 @@ from .validity import at_least
 Values = Sequence[Scalar]
 Rows = list[list[Scalar]]
 
-REGULAR = 1e-12
+REGULARIZATION = 1e-12
 """Fraction of the mean eigenvalue that is always added, to keep pivots above rounding errors."""
 
-LEAST = 1e-14
+MIN_EIGENVALUE = 1e-14
 """Eigenvalue that is always added, for matrices of zeros [1/kg]."""
 
 
@@ -43,15 +43,15 @@ def directions(model: Model, frame: Frame) -> int:
     Almost all configurations have this rank. It is computed as the largest rank of three arbitrary
     configurations, and is at least 1.
     """
-    found = 1
+    rank = 1
     for seed in (0.37, 0.71, 1.13):
         steps = [seed + (0.618 * i) % 1.0 for i in range(model.nv)]
         J, _ = frame_rows(
             model, integrate(model, neutral(model), steps), [0.0] * model.nv, frame, range(6)
         )
         values, _ = symmetric_eigen([[dot(a, b) for b in J] for a in J])
-        found = max(found, sum(x > MOVED * max(values) for x in values))
-    return found
+        rank = max(rank, sum(x > MOVED * max(values) for x in values))
+    return rank
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,13 @@ class BoundedInertia:
         mean: Scalar = 0.0
         for i in range(6):
             mean = mean + lower[i][i]
-        regular = REGULAR / 6.0 * mean + LEAST
+        regularization = REGULARIZATION / 6.0 * mean + MIN_EIGENVALUE
         if rank < 6:
             values, vectors = symmetric_eigen(lower)
             added = at_least(1.0 / largest - _ascending(values)[6 - rank], 0.0)
             weights = [
-                where_less(x, regular, 0.0, 1.0 / (at_least(x, regular) + added)) for x in values
+                where_less(x, regularization, 0.0, 1.0 / (at_least(x, regularization) + added))
+                for x in values
             ]
 
             def solve(x: Values) -> list[Scalar]:
@@ -110,14 +111,14 @@ class BoundedInertia:
                 return [dot(row, along) for row in vectors]
 
         else:
-            inverse = inverse_of(factorize(_with_diagonal(lower, regular)))
+            inverse = inverse_of(factorize(_with_diagonal(lower, regularization)))
             fourth = times_transposed(times_transposed(inverse))
             squares: Scalar = 0.0
             for row in fourth:
                 squares = squares + dot(row, row)
-            smallest = 1.0 / sqrt(sqrt(sqrt(squares))) - regular
+            smallest = 1.0 / sqrt(sqrt(sqrt(squares))) - regularization
             added = at_least(1.0 / largest - smallest, 0.0)
-            factors = factorize(_with_diagonal(lower, regular + added))
+            factors = factorize(_with_diagonal(lower, regularization + added))
 
             def solve(x: Values) -> list[Scalar]:
                 return solve_factorized(factors, x)
@@ -129,7 +130,7 @@ class BoundedInertia:
         scaled = [a * s for a, s in zip(x, self.scales, strict=True)]
         return [a * s for a, s in zip(self.solve(scaled), self.scales, strict=True)]
 
-    def unfelt(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
+    def null_space_torques(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
         """N^T tau = tau - J^T Lambda J M^-1 tau (nv): torques that do not accelerate the tool.
 
         Args:
@@ -150,9 +151,9 @@ def _with_diagonal(lower: Rows, added: Scalar) -> Rows:
 
 def _ascending(values: Values) -> list[Scalar]:
     """Values sorted in ascending order, by bubble sort, which a trace can contain."""
-    rising = list(values)
-    for end in range(len(rising) - 1, 0, -1):
+    ordered = list(values)
+    for end in range(len(ordered) - 1, 0, -1):
         for i in range(end):
-            a, b = rising[i], rising[i + 1]
-            rising[i], rising[i + 1] = where_less(a, b, a, b), where_less(a, b, b, a)
-    return rising
+            a, b = ordered[i], ordered[i + 1]
+            ordered[i], ordered[i + 1] = where_less(a, b, a, b), where_less(a, b, b, a)
+    return ordered

@@ -110,7 +110,7 @@ class TaskDynamics:
         """Lambda x (m)."""
         return self.divided(self.divided_transposed(x))
 
-    def felt(self, tau: Values) -> list[Scalar]:
+    def task_force(self, tau: Values) -> list[Scalar]:
         """Lambda J M^-1 tau (m): the task force that accelerates the task like the torques tau."""
         return self.divided(self.along(self.whitened(tau)))
 
@@ -187,9 +187,9 @@ def operational_space(
     """
     J, bias = frame_rows(model, q, v, frame, rows)
     task = TaskDynamics.of(model, q, J)
-    mu = task.felt(coriolis_torques(model, q, v))
+    mu = task.task_force(coriolis_torques(model, q, v))
     mu = [x - y for x, y in zip(mu, task.times_inertia(bias), strict=True)]
-    return task.inertia(), mu, task.felt(gravity_torques(model, q)), task.pivots
+    return task.inertia(), mu, task.task_force(gravity_torques(model, q)), task.pivots
 
 
 def motion_torques(
@@ -204,7 +204,7 @@ def motion_torques(
     J, bias = frame_rows(model, q, v, frame, rows)
     task = TaskDynamics.of(model, q, J)
     wanted = [a - b for a, b in zip(acceleration, bias, strict=True)]
-    force = _sum(task.times_inertia(wanted), task.felt(nonlinear_effects(model, q, v)))
+    force = _sum(task.times_inertia(wanted), task.task_force(nonlinear_effects(model, q, v)))
     return task.torques(force), task.pivots
 
 
@@ -235,7 +235,7 @@ def operational_space_torques(
     wanted = selected(axes, free, acceleration)
     push = selected(axes, [1.0 - x for x in free], wrench)
     motion = task.times_inertia([a - b for a, b in zip(wanted, bias, strict=True)])
-    force = _sum(motion, task.felt(nonlinear_effects(model, q, v)))
+    force = _sum(motion, task.task_force(nonlinear_effects(model, q, v)))
     return task.torques([f - p for f, p in zip(force, push, strict=True)]), task.pivots
 
 

@@ -36,14 +36,14 @@ def largest_torques(model: Model, limits: Values, last: Values) -> list[Scalar]:
     """
     largest = []
     for limit, before, effort in zip(limits, last, _effort_limits(model), strict=True):
-        most = where_less(abs(limit), LARGEST, at_least(limit, 0.0), abs(before))
-        largest.append(at_most(most, effort) if math.isfinite(effort) else most)
+        bound = where_less(abs(limit), LARGEST, at_least(limit, 0.0), abs(before))
+        largest.append(at_most(bound, effort) if math.isfinite(effort) else bound)
     return largest
 
 
 def within(tau: Values, largest: Values) -> list[Scalar]:
     """Torques (nv), limited to the given magnitudes."""
-    return [between(x, -most, most) for x, most in zip(tau, largest, strict=True)]
+    return [between(x, -bound, bound) for x, bound in zip(tau, largest, strict=True)]
 
 
 def limited_rates(tau: Values, last: Values, rates: Values, dt: Scalar) -> list[Scalar]:
@@ -79,9 +79,9 @@ def share_beside(first: Values, second: Values, steps: Values) -> Scalar:
         steps: largest changes (nv).
     """
     share: Scalar = 1.0
-    for taken, wanted, step in zip(first, second, steps, strict=True):
-        left = at_least(step - abs(taken), LEAST_PART * step)
-        share = at_most(left / at_least(abs(wanted), NO_CHANGE), share)
+    for used, wanted, step in zip(first, second, steps, strict=True):
+        remaining = at_least(step - abs(used), LEAST_PART * step)
+        share = at_most(remaining / at_least(abs(wanted), NO_CHANGE), share)
     return share
 
 

@@ -90,7 +90,7 @@ def whole_body_program(
     weights += [(1.0 - stands) * values['swing'] for stands in standing for _ in range(3)]
     tasks = J_base + J
     wanted = [*base, *(x for foot in swing for x in foot)]
-    missing = [x - y for x, y in zip(wanted, bias_base + bias, strict=True)]
+    required = [x - y for x, y in zip(wanted, bias_base + bias, strict=True)]
     scaled = [[w * x for x in row] for w, row in zip(weights, tasks, strict=True)]
     columns, scaled_columns = transposed(tasks), transposed(scaled)
     hessian: Rows = [[0.0] * (m + n) for _ in range(m + n)]
@@ -102,7 +102,7 @@ def whole_body_program(
         for j in range(i + 1):
             entry = dot(scaled_columns[i], columns[j])
             hessian[m + i][m + j] = hessian[m + j][m + i] = entry
-        gradient[m + i] = -dot(scaled_columns[i], missing)
+        gradient[m + i] = -dot(scaled_columns[i], required)
         # The posture task regularizes all accelerations, so the program has a unique solution.
         hessian[m + i][m + i] = hessian[m + i][m + i] + values['posture']
         if i >= first:
@@ -118,12 +118,12 @@ def whole_body_program(
         slack = (1.0 - stands) * UNBOUNDED
         lower.append(-rate - slack)
         upper.append(-rate + slack)
-    inside = values['friction'] * 0.5**0.5
+    friction_slope = values['friction'] * 0.5**0.5
     for foot in range(len(feet)):
         for axis in (0, 1):
             for sign in (-1.0, 1.0):
                 facet: list[Scalar] = [0.0] * (m + n)
-                facet[3 * foot + axis], facet[3 * foot + 2] = sign, -inside
+                facet[3 * foot + axis], facet[3 * foot + 2] = sign, -friction_slope
                 matrix.append(facet)
                 lower.append(-UNBOUNDED)
                 upper.append(0.0)
@@ -131,10 +131,12 @@ def whole_body_program(
     lower += [-limit - x for limit, x in zip(limits, h[first:], strict=True)]
     upper += [limit - x for limit, x in zip(limits, h[first:], strict=True)]
 
-    least: list[Scalar] = []
-    most: list[Scalar] = []
+    lower_forces: list[Scalar] = []
+    upper_forces: list[Scalar] = []
     for stands in standing:
-        reach = stands * values['largest_force']
-        least += [-reach, -reach, stands * values['least_force']]
-        most += [reach, reach, reach]
-    return WholeBodyProgram(hessian, gradient, matrix, least + lower, most + upper, h)
+        largest_force = stands * values['largest_force']
+        lower_forces += [-largest_force, -largest_force, stands * values['least_force']]
+        upper_forces += [largest_force, largest_force, largest_force]
+    return WholeBodyProgram(
+        hessian, gradient, matrix, lower_forces + lower, upper_forces + upper, h
+    )

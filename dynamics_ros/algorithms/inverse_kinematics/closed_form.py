@@ -34,7 +34,7 @@ Turns = tuple[Turn, ...]
 Linear = tuple[Scalar, Scalar, Scalar]
 """Linear expression in a rotation: factors of its cosine and sine, and a constant."""
 
-IN_PLACE = Turn(1.0, 0.0)
+IDENTITY = Turn(1.0, 0.0)
 
 
 class Task(NamedTuple):
@@ -43,16 +43,16 @@ class Task(NamedTuple):
     Attributes:
         axes: of the rotations, in the order of the product.
         displacement: R and p.
-        liked: preferred rotations, used where a rotation is arbitrary.
+        preferred: preferred rotations, used where a rotation is arbitrary.
     """
 
     axes: Sequence[Axis]
     displacement: Transform
-    liked: Sequence[Turn]
+    preferred: Sequence[Turn]
 
 
 def analytic_branches(
-    geometry: Geometry, arm: Arm, target: Transform, liked: Sequence[Turn]
+    geometry: Geometry, arm: Arm, target: Transform, preferred: Sequence[Turn]
 ) -> list[Turns]:
     """Rotations of all six joints in every branch.
 
@@ -60,7 +60,7 @@ def analytic_branches(
         geometry: the geometry of the arm.
         arm: axes of the arm, and pose of its frame at zero joint angles.
         target: desired pose of the frame.
-        liked: preferred rotations, used where a singular configuration leaves a choice.
+        preferred: preferred rotations, used where a singular configuration leaves a choice.
 
     Returns:
         Six rotations for each branch. Those of a branch that does not exist for this target are
@@ -69,8 +69,8 @@ def analytic_branches(
     displacement = target @ arm.home.inverse()
     solve = _spherical_wrist if geometry.family == 'spherical' else _three_parallel
     if not geometry.inverted:
-        return list(solve(geometry.case, Task(arm.axes, displacement, liked)))
-    task = Task(read_inverted(arm.axes), displacement.inverse(), liked[::-1])
+        return list(solve(geometry.case, Task(arm.axes, displacement, preferred)))
+    task = Task(read_inverted(arm.axes), displacement.inverse(), preferred[::-1])
     return [turns[::-1] for turns in solve(geometry.case, task)]
 
 
@@ -86,19 +86,19 @@ def _spherical_wrist(case: str, task: Task) -> Iterator[Turns]:
         for axis, turn in zip(arm, turns, strict=True):
             last_seen = turn.undo(axis.direction, last_seen)
             side_seen = turn.undo(axis.direction, side_seen)
-        for rest in _rotations(wrist, across, last_seen, side_seen, task.liked[3:]):
+        for rest in _rotations(wrist, across, last_seen, side_seen, task.preferred[3:]):
             yield (*turns, *rest)
 
 
 def _rotations(
-    wrist: Sequence[Axis], across: Vector3, last: Vector3, side: Vector3, liked: Sequence[Turn]
+    wrist: Sequence[Axis], across: Vector3, last: Vector3, side: Vector3, preferred: Sequence[Turn]
 ) -> Iterator[Turns]:
     """Both triples of wrist rotations that give the last axis and its normal given directions."""
     first, second, third = (axis.direction for axis in wrist)
-    for middle in turns_to_plane(first, second, third, first.dot(last), liked[1]):
-        outer = turn_between(first, middle.apply(second, third), last, liked[0])
-        left = middle.undo(second, outer.undo(first, side))
-        yield outer, middle, turn_between(third, across, left, liked[2])
+    for middle in turns_to_plane(first, second, third, first.dot(last), preferred[1]):
+        outer = turn_between(first, middle.apply(second, third), last, preferred[0])
+        remaining = middle.undo(second, outer.undo(first, side))
+        yield outer, middle, turn_between(third, across, remaining, preferred[2])
 
 
 def _meeting_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
@@ -106,19 +106,21 @@ def _meeting_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
     first, second, third = task.axes[:3]
     origin = meeting_point(first, second)
     lever, offset, reach = point - third.point, third.point - origin, goal - origin
-    for t3 in turns_to_distance(third.direction, lever, offset, reach.dot(reach), task.liked[2]):
+    for t3 in turns_to_distance(
+        third.direction, lever, offset, reach.dot(reach), task.preferred[2]
+    ):
         bent = t3.apply(third.direction, lever) + offset
-        for t2, t1 in _two_turns(first, second, bent, reach, task.liked):
+        for t2, t1 in _two_turns(first, second, bent, reach, task.preferred):
             yield t1, t2, t3
 
 
 def _two_turns(
-    first: Axis, second: Axis, u: Vector3, w: Vector3, liked: Sequence[Turn]
+    first: Axis, second: Axis, u: Vector3, w: Vector3, preferred: Sequence[Turn]
 ) -> Iterator[tuple[Turn, Turn]]:
     """Rotations about two axes, second axis first, from u to w ([Elias2022] subproblem 2)."""
     a, b = first.direction, second.direction
-    for turn in turns_to_plane(a, b, u, a.dot(w), liked[1]):
-        yield turn, turn_between(a, turn.apply(b, u), w, liked[0])
+    for turn in turns_to_plane(a, b, u, a.dot(w), preferred[1]):
+        yield turn, turn_between(a, turn.apply(b, u), w, preferred[0])
 
 
 def _meeting_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
@@ -127,10 +129,10 @@ def _meeting_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
     origin = meeting_point(second, third)
     reach, lever = goal - first.point, point - origin
     for t1 in turns_to_distance(
-        first.direction, origin - first.point, -reach, lever.dot(lever), task.liked[0]
+        first.direction, origin - first.point, -reach, lever.dot(lever), task.preferred[0]
     ):
         wanted = first.point + t1.undo(first.direction, reach) - origin
-        for t3, t2 in _two_turns(second, third, lever, wanted, task.liked[1:]):
+        for t3, t2 in _two_turns(second, third, lever, wanted, task.preferred[1:]):
             yield t1, t2, t3
 
 
@@ -139,14 +141,14 @@ def _parallel_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
     first, second, third = task.axes[:3]
     reach = goal - first.point
     height = second.direction.dot(point - first.point)
-    for t1 in turns_to_plane(reach, first.direction, second.direction, height, task.liked[0]):
+    for t1 in turns_to_plane(reach, first.direction, second.direction, height, task.preferred[0]):
         wanted = first.point + t1.undo(first.direction, reach) - second.point
         lever, offset = point - third.point, third.point - second.point
         for t3 in turns_to_distance(
-            third.direction, lever, offset, wanted.dot(wanted), task.liked[2]
+            third.direction, lever, offset, wanted.dot(wanted), task.preferred[2]
         ):
             bent = t3.apply(third.direction, lever) + offset
-            yield t1, turn_between(second.direction, bent, wanted, task.liked[1]), t3
+            yield t1, turn_between(second.direction, bent, wanted, task.preferred[1]), t3
 
 
 def _parallel_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
@@ -154,14 +156,16 @@ def _parallel_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
     first, second, third = task.axes[:3]
     h = first.direction
     lever, reach = point - third.point, goal - first.point
-    for t3 in turns_to_plane(h, third.direction, lever, h.dot(goal - third.point), task.liked[2]):
+    for t3 in turns_to_plane(
+        h, third.direction, lever, h.dot(goal - third.point), task.preferred[2]
+    ):
         bent = t3.apply(third.direction, lever) + third.point - second.point
         offset = second.point - first.point
         for t2 in turns_to_distance(
-            second.direction, bent, offset, reach.dot(reach), task.liked[1]
+            second.direction, bent, offset, reach.dot(reach), task.preferred[1]
         ):
             turned = t2.apply(second.direction, bent) + offset
-            yield turn_between(h, turned, reach, task.liked[0]), t2, t3
+            yield turn_between(h, turned, reach, task.preferred[0]), t2, t3
 
 
 def _skew(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
@@ -189,12 +193,12 @@ def _skew(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
     x = _sum([(1.0 / gap, twice)], 0.5 * squared / gap)
     y = _sum([(-share / slope, height)], rise / slope)
     xx, xy, yy, x1, y1, one = (a - b for a, b in zip(_squared(x, y), _squared(u, v), strict=True))
-    for t3 in turns_to_conic((xx, xy, yy, x1, y1, one), task.liked[2]):
+    for t3 in turns_to_conic((xx, xy, yy, x1, y1, one), task.preferred[2]):
         u3, v3, x3, y3 = (_at(part, t3) for part in (u, v, x, y))
-        t2 = direction(u3 * x3 + v3 * y3, u3 * y3 - v3 * x3, task.liked[1])
+        t2 = direction(u3 * x3 + v3 * y3, u3 * y3 - v3 * x3, task.preferred[1])
         bent = t3.apply(third.direction, lever) + offset
         turned = t2.apply(h, bent) + foot2 - foot1
-        yield turn_between(first.direction, turned, reach, task.liked[0]), t2, t3
+        yield turn_between(first.direction, turned, reach, task.preferred[0]), t2, t3
 
 
 _POSITIONS: dict[str, Callable[[Task, Vector3, Vector3], Iterator[Turns]]] = {
@@ -208,7 +212,7 @@ _POSITIONS: dict[str, Callable[[Task, Vector3, Vector3], Iterator[Turns]]] = {
 
 def _three_parallel(case: str, task: Task) -> Iterator[Turns]:
     """Branches of an arm with parallel axes 2 to 4, which keep a direction and heights along it."""
-    R, liked = task.displacement.rotation, task.liked
+    R, preferred = task.displacement.rotation, task.preferred
     first, second, third, fourth, fifth, sixth = task.axes
     h = second.direction
     across = h.cross(first.direction)
@@ -219,15 +223,15 @@ def _three_parallel(case: str, task: Task) -> Iterator[Turns]:
     for t1, t5 in _OUTER[case](task):
         # Rotations 2 to 4 keep h, so rotation 6 follows from the directions that 1 and 5 give it.
         seen = R.transpose_apply(t1.apply(first.direction, h))
-        t6 = turn_between(sixth.direction, seen, t5.undo(fifth.direction, h), liked[5])
+        t6 = turn_between(sixth.direction, seen, t5.undo(fifth.direction, h), preferred[5])
         turned = R @ t6.undo(sixth.direction, t5.undo(fifth.direction, across))
-        together = turn_between(h, across, t1.undo(first.direction, turned), IN_PLACE)
+        together = turn_between(h, across, t1.undo(first.direction, turned), IDENTITY)
         # Point to which rotations 2 and 3 must move a point of axis 4.
         start = _moved(sixth, t6.inverse(), _moved(fifth, t5.inverse(), wrist))
         wanted = _moved(first, t1.inverse(), task.displacement.act(start)) - shoulder
-        elbow_liked = Turn(liked[2].cos, signs[0] * liked[2].sin)
-        for t3 in turns_to_distance(h, lever, offset, wanted.dot(wanted), elbow_liked):
-            t2 = turn_between(h, t3.apply(h, lever) + offset, wanted, liked[1])
+        elbow_preferred = Turn(preferred[2].cos, signs[0] * preferred[2].sin)
+        for t3 in turns_to_distance(h, lever, offset, wanted.dot(wanted), elbow_preferred):
+            t2 = turn_between(h, t3.apply(h, lever) + offset, wanted, preferred[1])
             t4 = together.after(t3.inverse()).after(t2.inverse())
             own3, own4 = (Turn(t.cos, sign * t.sin) for t, sign in zip((t3, t4), signs))
             yield t1, t2, own3, own4, t5, t6
@@ -241,9 +245,9 @@ def _outer_meeting(task: Task) -> Iterator[tuple[Turn, Turn]]:
     reach = task.displacement.act(point) - first.point
     last = R @ sixth.direction
     height = h.dot(point - first.point)
-    for t1 in turns_to_plane(reach, first.direction, h, height, task.liked[0]):
+    for t1 in turns_to_plane(reach, first.direction, h, height, task.preferred[0]):
         slant = t1.apply(first.direction, h).dot(last)
-        for t5 in turns_to_plane(h, fifth.direction, sixth.direction, slant, task.liked[4]):
+        for t5 in turns_to_plane(h, fifth.direction, sixth.direction, slant, task.preferred[4]):
             yield t1, t5
 
 
@@ -267,8 +271,8 @@ def _outer_skew(task: Task) -> Iterator[tuple[Turn, Turn]]:
     x = _sum([(d * inverse, slant), (-b * inverse, level)], 0.0)
     y = _sum([(a * inverse, level), (-c * inverse, slant)], 0.0)
     xx, xy, yy, x1, y1, one = _squared(x, y)
-    for t1 in turns_to_conic((xx, xy, yy, x1, y1, one - 1.0), task.liked[0]):
-        yield t1, direction(_at(x, t1), _at(y, t1), task.liked[4])
+    for t1 in turns_to_conic((xx, xy, yy, x1, y1, one - 1.0), task.preferred[0]):
+        yield t1, direction(_at(x, t1), _at(y, t1), task.preferred[4])
 
 
 _OUTER = {'meeting_56': _outer_meeting, 'skew': _outer_skew}
@@ -287,8 +291,8 @@ def _level(axis: Axis, other: Axis) -> Vector3:
 def _linear(v: Vector3, axis: Axis, u: Vector3, offset: Vector3) -> Linear:
     """v . (rotated u + offset) as a linear expression in the rotation about the axis."""
     k = axis.direction
-    along = k * k.dot(u)
-    return v.dot(u - along), v.dot(k.cross(u)), v.dot(along + offset)
+    parallel = k * k.dot(u)
+    return v.dot(u - parallel), v.dot(k.cross(u)), v.dot(parallel + offset)
 
 
 def _sum(parts: Sequence[tuple[Scalar, Linear]], constant: Scalar) -> Linear:

@@ -23,13 +23,13 @@ number of steps."""
 
 SETTINGS = 6
 
-GAIN = 0.8
+PROGRESS_RATIO = 0.8
 """A step counts as progress if it reduces the cost below this fraction of the last such cost."""
 
 IDLE_STEPS = 2
 """Number of consecutive steps without progress after which one more ends a search."""
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """Upper limit of the number of steps, whatever the settings are."""
 
 
@@ -60,35 +60,39 @@ def inverse_kinematics_search(
     Returns:
         ``positions``, and ``progress`` (PROGRESS).
     """
-    lead = len(model.joints[0].q_indices) if supports else 0
-    skip = len(model.joints[0].v_indices) if supports else 0
-    start = list(positions[:lead])
-    for x, low, high in zip(positions[lead:], joints[0][skip:], joints[1][skip:], strict=True):
+    root_nq = len(model.joints[0].q_indices) if supports else 0
+    root_nv = len(model.joints[0].v_indices) if supports else 0
+    start = list(positions[:root_nq])
+    for x, low, high in zip(
+        positions[root_nq:], joints[0][root_nv:], joints[1][root_nv:], strict=True
+    ):
         start.append(clipped(x, low, high))
 
-    def turn(
+    def iterate(
         state: list[Scalar],
         targets: Sequence[Sequence[Values]],
         joints: Sequence[Values],
         tasks: Sequence[Sequence[Values]],
         settings: Values,
     ) -> tuple[list[Scalar], Scalar]:
-        damping, pull, near, aligned, settled, most = settings
-        x, (least, idle, steps) = state[: len(start)], state[-3:]
+        damping, pull, near, aligned, settled, max_steps = settings
+        x, (progress_cost, idle, steps) = state[: len(start)], state[-3:]
         problem = (targets, joints, tasks, damping, pull)
         step = inverse_kinematics_step(model, frames, x, *problem, supports)
-        away = where_less(near, step.position, 1.0, where_less(aligned, step.rotation, 1.0, 0.0))
-        bound = GAIN * least
-        least = where_less(step.cost, bound, step.cost, least)
+        not_converged = where_less(
+            near, step.position, 1.0, where_less(aligned, step.rotation, 1.0, 0.0)
+        )
+        bound = PROGRESS_RATIO * progress_cost
+        progress_cost = where_less(step.cost, bound, step.cost, progress_cost)
         idle = where_less(step.cost, bound, 0.0, idle + 1.0)
-        moves = where_less(IDLE_STEPS, idle, 0.0, away)
-        steps = steps + moves
-        x = [where_less(0.0, moves, b, a) for a, b in zip(x, step.following, strict=True)]
-        figures = [step.position, step.rotation, step.cost, step.move]
-        go_on = where_less(step.move, settled, 0.0, where_less(steps, most, moves, 0.0))
-        return [*x, *figures, least, idle, steps], go_on
+        continues = where_less(IDLE_STEPS, idle, 0.0, not_converged)
+        steps = steps + continues
+        x = [where_less(0.0, continues, b, a) for a, b in zip(x, step.following, strict=True)]
+        values = [step.position, step.rotation, step.cost, step.move]
+        go_on = where_less(step.move, settled, 0.0, where_less(steps, max_steps, continues, 0.0))
+        return [*x, *values, progress_cost, idle, steps], go_on
 
-    state = repeat(turn, [*start, *progress], MOST_STEPS, targets, joints, tasks, settings)
+    state = repeat(iterate, [*start, *progress], MAX_STEPS, targets, joints, tasks, settings)
     return {'positions': state[: len(start)], 'progress': state[len(start) :]}
 
 
@@ -129,16 +133,16 @@ def inverse_kinematics_check(
     rotation: Scalar = 0.0
     slipped: Scalar = 0.0
     turned: Scalar = 0.0
-    wanted = [(frame, 6, slack) for frame in frames]
-    wanted += [(frame, count, [0.0] * 6) for frame, count in supports]
-    for i, ((frame, count, slack), rows) in enumerate(zip(wanted, targets, strict=True)):
+    constrained = [(frame, 6, slack) for frame in frames]
+    constrained += [(frame, count, [0.0] * 6) for frame, count in supports]
+    for i, ((frame, count, slack), rows) in enumerate(zip(constrained, targets, strict=True)):
         X_0T, X_0F = transform_of_rows(rows), frame_pose(model, q, frame)
         R_T0 = X_0T.rotation.T
         linear = R_T0 @ (X_0T.translation - X_0F.translation)
         angular = R_T0 @ log_matrix(X_0T.rotation @ X_0F.rotation.T)
-        missing = [*linear, *angular]
-        beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
-        squares = [y * y for y in beyond]
+        error = [*linear, *angular]
+        excess = [y - clipped(y, -s, s) for y, s in zip(error, slack, strict=True)]
+        squares = [y * y for y in excess]
         linear_square = squares[0] + squares[1] + squares[2]
         angular_square = squares[3] + squares[4] + squares[5]
         if i < len(frames):
@@ -149,8 +153,8 @@ def inverse_kinematics_check(
             turned = larger(turned, angular_square if count == 6 else 0.0)
     outside: Scalar = 0.0
     away: Scalar = 0.0
-    for place, lower, upper, turning, value in zip(coordinates, *bounds, near, strict=True):
-        x = q[place]
+    for index, lower, upper, turning, value in zip(coordinates, *bounds, near, strict=True):
+        x = q[index]
         outside = larger(outside, larger(lower - x, x - upper))
         away = larger(away, turning * larger(x - value, value - x))
     return [position, rotation, outside, away, slipped, turned]

@@ -19,12 +19,12 @@ from dynamics_ros.model import Frame, Model
 from dynamics_ros.model.joints import Revolute
 from dynamics_ros.spatial import Scalar, Transform, Vector3
 
-IDEAL = 3e-5
+GEOMETRY_TOLERANCE = 3e-5
 """Distance [m] or angle [rad] below which axes count as intersecting or parallel. Descriptions
 round numbers, such as 1.5708 for a quarter turn; Newton steps on the described arm correct the
 error."""
 
-ROUNDED = 1e-5
+ROUNDING_TOLERANCE = 1e-5
 """Largest difference of a component from an integer to which it is rounded [m or unit vector]."""
 
 LOCKED_SAMPLES = (0.7390851332, -1.3247179572, 2.5029078751)
@@ -104,12 +104,12 @@ def geometry_of(model: Model, frame: Frame, locked: Sequence[int]) -> Geometry |
         model, frame, locked: as for ``arm_of``. The geometry holds for all positions of the locked
             joints.
     """
-    found = set()
+    geometries = set()
     for k in range(len(LOCKED_SAMPLES) if locked else 1):
         samples = [LOCKED_SAMPLES[(k + i) % len(LOCKED_SAMPLES)] for i in range(len(locked))]
         arm = arm_of(model, frame, locked, samples)
-        found.add(None if arm is None else _recognized(arm.axes))
-    return found.pop() if len(found) == 1 else None
+        geometries.add(None if arm is None else _geometry_of_axes(arm.axes))
+    return geometries.pop() if len(geometries) == 1 else None
 
 
 def read_inverted(axes: Sequence[Axis]) -> list[Axis]:
@@ -130,13 +130,13 @@ def distance(a: Axis, b: Axis) -> Scalar:
     return (b.point - a.point).dot(normal) / normal.norm()
 
 
-def _recognized(axes: Sequence[Axis]) -> Geometry | None:
+def _geometry_of_axes(axes: Sequence[Axis]) -> Geometry | None:
     if len(axes) != 6:
         return None
-    both = [(inverted, read_inverted(axes) if inverted else axes) for inverted in (False, True)]
+    orders = [(inverted, read_inverted(axes) if inverted else axes) for inverted in (False, True)]
     candidates = [
         Geometry(inverted, family, case)
-        for inverted, ordered in both
+        for inverted, ordered in orders
         for family, case in (('spherical', _spherical(ordered)), ('parallel', _parallel(ordered)))
         if case is not None
     ]
@@ -149,14 +149,14 @@ def _spherical(axes: Sequence[Axis]) -> str | None:
     if any(_are_parallel(a, b) for a, b in pairwise(wrist)):
         return None
     centre = meeting_point(wrist[0], wrist[1])
-    if not all(_passes(axis, centre) for axis in wrist):
+    if not all(_contains(axis, centre) for axis in wrist):
         return None
     if _are_parallel(first, second):
         return None if _are_parallel(second, third) else 'parallel_12'
     if _are_parallel(second, third):
         return 'parallel_23'
     if _meet(first, second):
-        return None if _passes(third, meeting_point(first, second)) else 'meeting_12'
+        return None if _contains(third, meeting_point(first, second)) else 'meeting_12'
     return 'meeting_23' if _meet(second, third) else 'skew'
 
 
@@ -172,15 +172,15 @@ def _parallel(axes: Sequence[Axis]) -> str | None:
 
 
 def _are_parallel(a: Axis, b: Axis) -> bool:
-    return bool(a.direction.cross(b.direction).norm() < IDEAL)
+    return bool(a.direction.cross(b.direction).norm() < GEOMETRY_TOLERANCE)
 
 
 def _meet(a: Axis, b: Axis) -> bool:
-    return bool(abs(distance(a, b)) < IDEAL)
+    return bool(abs(distance(a, b)) < GEOMETRY_TOLERANCE)
 
 
-def _passes(axis: Axis, point: Vector3) -> bool:
-    return bool((point - axis.point).cross(axis.direction).norm() < IDEAL)
+def _contains(axis: Axis, point: Vector3) -> bool:
+    return bool((point - axis.point).cross(axis.direction).norm() < GEOMETRY_TOLERANCE)
 
 
 def _clean(axis: Axis) -> Axis:
@@ -196,4 +196,4 @@ def _clean_number(x: Scalar) -> Scalar:
     if not isinstance(x, Real):
         return x
     number = float(x)
-    return float(round(number)) if abs(number - round(number)) < ROUNDED else number
+    return float(round(number)) if abs(number - round(number)) < ROUNDING_TOLERANCE else number

@@ -27,7 +27,7 @@ Values = Sequence[Scalar]
 SAMPLES = 3
 """Number of configurations at which the error of a closed form is evaluated."""
 
-WORST = 1e-3
+MAX_FORM_ERROR = 1e-3
 """Largest error of an accepted closed form [m or rad]."""
 
 EXACT = 1e-7
@@ -36,16 +36,16 @@ EXACT = 1e-7
 DAMPING = 1e-12
 """Damping of Newton steps, which keeps their equations definite at singular configurations."""
 
-LOOSEST = 1e-3
+MAX_TOLERANCE = 1e-3
 """Largest error of a solution, also for larger requested tolerances [m or rad]."""
 
-LARGEST_STEP = 0.03
+MAX_STEP = 0.03
 """Largest norm of a Newton step [rad]; a branch that needs more does not reach the target."""
 
-SAME = 1e-9
+ROUNDING = 1e-9
 """Difference that counts as rounding, from the given position and beyond a limit [rad]."""
 
-NOWHERE = 1e300
+NO_SOLUTION = 1e300
 """Sorting key of branches that are not solutions, instead of their squared distance."""
 
 TURN = 2.0 * math.pi
@@ -93,15 +93,15 @@ class SolvableArm:
         ]
         arm = arm_of(self.model, self.frame, self.locked, positions)
         assert arm is not None
-        liked = [Turn(cos(x[i]), sin(x[i])) for i in self.free]
-        found = []
-        for turns in analytic_branches(self.geometry, arm, target, liked):
+        preferred = [Turn(cos(x[i]), sin(x[i])) for i in self.free]
+        result = []
+        for turns in analytic_branches(self.geometry, arm, target, preferred):
             branch = list(x)
-            for i, turn, old in zip(self.free, turns, liked, strict=True):
-                there = turn.after(old.inverse())
-                branch[i] = x[i] + atan2(there.sin, there.cos)
-            found.append(branch)
-        return found
+            for i, turn, old in zip(self.free, turns, preferred, strict=True):
+                rotation = turn.after(old.inverse())
+                branch[i] = x[i] + atan2(rotation.sin, rotation.cos)
+            result.append(branch)
+        return result
 
 
 def solvable_arm(model: Model, frame: Frame, locked: Collection[int] = ()) -> SolvableArm | None:
@@ -120,7 +120,7 @@ def solvable_arm(model: Model, frame: Frame, locked: Collection[int] = ()) -> So
         return None
     arm = SolvableArm(model, frame, kept, geometry, coordinates, free)
     error = max(_closed_form_error(arm, k) for k in range(SAMPLES))
-    return replace(arm, error=error) if error < WORST else None
+    return replace(arm, error=error) if error < MAX_FORM_ERROR else None
 
 
 def _closed_form_error(arm: SolvableArm, sample: int) -> float:
@@ -159,25 +159,25 @@ def analytic_solutions(
     inside = list(near)
     for i, bound in bounds.items():
         inside[i] = _clipped(near[i], bound.lower, bound.upper)
-    found = []
+    branches = []
     reached: Scalar = 0.0
     for x in arm.branches(target, inside):
         for _ in range(1 if arm.error < EXACT else 2):
-            x = _polished(arm, x, target)
+            x = _refined(arm, x, target)
         outside: Scalar = 0.0
         for i, bound in bounds.items():
-            x[i] = _same(x[i], inside[i])
+            x[i] = _without_rounding(x[i], inside[i])
             x[i], beyond = _within(x[i], bound.lower, bound.upper)
             outside = outside + beyond
         position, rotation = _squared_errors(arm.pose(x), target)
         misses: Scalar = 0.0
         for miss, allowed in ((position, settings[0]), (rotation, settings[1])):
-            largest = where_less(LOOSEST, allowed, LOOSEST, allowed)
+            largest = where_less(MAX_TOLERANCE, allowed, MAX_TOLERANCE, allowed)
             # This comparison also rejects errors that are NaN.
             misses = misses + where_less(miss, largest * largest, 0.0, 1.0)
         reached = reached + where_less(misses, 0.5, 1.0, 0.0)
-        found.append(_Branch(x, position, rotation, misses + outside))
-    ranked, count = _ranked(found, arm.free, inside, settings[2])
+        branches.append(_Branch(x, position, rotation, misses + outside))
+    ranked, count = _ranked(branches, arm.free, inside, settings[2])
     return {
         'positions': [entry[3:] for entry in ranked],
         'errors': [entry[1:3] for entry in ranked],
@@ -194,13 +194,13 @@ class _Branch(NamedTuple):
     off: Scalar
 
 
-def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
+def _refined(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
     """Positions after a Newton step, [RD] 2.9.3; large steps are not taken."""
     q = arm.q(x)
     X_0F = frame_pose(arm.model, q, arm.frame)
     # For small errors the sine of the angle approximates the angle.
-    turned = (target.rotation @ X_0F.rotation.T).unskew()
-    e = [*(target.translation - X_0F.translation), *turned]
+    rotation_error = (target.rotation @ X_0F.rotation.T).unskew()
+    e = [*(target.translation - X_0F.translation), *rotation_error]
     columns = jacobian_columns(arm.model, q, arm.frame, 'local_world_aligned')
     J = [columns[arm.coordinates[i][1]].components() for i in arm.free]
     M = [[dot([c[i] for c in J], [c[j] for c in J]) for j in range(6)] for i in range(6)]
@@ -208,28 +208,28 @@ def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
         M[i][i] = M[i][i] + DAMPING
     y = solve(M, e)
     d = [dot(column, y) for column in J]
-    taken = where_less(dot(d, d), LARGEST_STEP * LARGEST_STEP, 1.0, 0.0)
-    moved = list(x)
+    accepted = where_less(dot(d, d), MAX_STEP * MAX_STEP, 1.0, 0.0)
+    refined = list(x)
     for i, step in zip(arm.free, d, strict=True):
-        moved[i] = x[i] + taken * step
-    return moved
+        refined[i] = x[i] + accepted * step
+    return refined
 
 
-def _same(x: Scalar, other: Scalar) -> Scalar:
+def _without_rounding(x: Scalar, other: Scalar) -> Scalar:
     """``other`` if x differs from it only by rounding, else x, to avoid moves by rounding."""
     difference = x - other
-    return where_less(difference * difference, SAME * SAME, other, x)
+    return where_less(difference * difference, ROUNDING * ROUNDING, other, x)
 
 
 def _within(x: Scalar, lower: float, upper: float) -> tuple[Scalar, Scalar]:
     """An angle shifted by full turns into its limits, and 1 if that is impossible, else 0."""
     if math.isfinite(upper):
-        x = where_less(upper + SAME, x, x - TURN, x)
+        x = where_less(upper + ROUNDING, x, x - TURN, x)
     if math.isfinite(lower):
-        x = where_less(x, lower - SAME, x + TURN, x)
+        x = where_less(x, lower - ROUNDING, x + TURN, x)
     inside = _clipped(x, lower, upper)
     difference = x - inside
-    return inside, where_less(SAME * SAME, difference * difference, 1.0, 0.0)
+    return inside, where_less(ROUNDING * ROUNDING, difference * difference, 1.0, 0.0)
 
 
 def _clipped(x: Scalar, lower: float, upper: float) -> Scalar:
@@ -241,30 +241,34 @@ def _clipped(x: Scalar, lower: float, upper: float) -> Scalar:
 
 
 def _squared_errors(pose: Transform, target: Transform) -> tuple[Scalar, Scalar]:
-    missing = target.translation - pose.translation
-    rest = target.rotation - pose.rotation
+    translation_error = target.translation - pose.translation
+    rotation_error = target.rotation - pose.rotation
     # |R* - R|^2 = 8 sin^2(angle / 2), twice the squared angle if it is small.
-    return missing.dot(missing), 0.5 * sum((row.dot(row) for row in rest), 0.0)
+    return translation_error.dot(translation_error), 0.5 * sum(
+        (row.dot(row) for row in rotation_error), 0.0
+    )
 
 
 def _ranked(
-    found: Sequence[_Branch], free: Sequence[int], near: Values, separation: Scalar
+    branches: Sequence[_Branch], free: Sequence[int], near: Values, separation: Scalar
 ) -> tuple[list[list[Scalar]], Scalar]:
     """Rows of squared distance, squared errors, positions; solutions first. Number of solutions."""
     entries: list[list[Scalar]] = []
     count: Scalar = 0.0
-    nothing = [0.0, 0.0, *near]
-    for k, branch in enumerate(found):
-        off = branch.off
-        for other in found[:k]:
+    placeholder = [0.0, 0.0, *near]
+    for k, branch in enumerate(branches):
+        faults = branch.off
+        for other in branches[:k]:
             repeats = where_less(_chord(branch.x, other.x, free), separation**2, 1.0, 0.0)
-            off = off + repeats * where_less(other.off, 0.5, 1.0, 0.0)
+            faults = faults + repeats * where_less(other.off, 0.5, 1.0, 0.0)
         moves = [branch.x[i] - near[i] for i in free]
-        key = where_less(off, 0.5, dot(moves, moves), NOWHERE)
+        key = where_less(faults, 0.5, dot(moves, moves), NO_SOLUTION)
         row = [branch.position, branch.rotation, *branch.x]
-        said = [where_less(key, NOWHERE, a, b) for a, b in zip(row, nothing, strict=True)]
-        entries.append([key, *said])
-        count = count + where_less(off, 0.5, 1.0, 0.0)
+        row_or_placeholder = [
+            where_less(key, NO_SOLUTION, a, b) for a, b in zip(row, placeholder, strict=True)
+        ]
+        entries.append([key, *row_or_placeholder])
+        count = count + where_less(faults, 0.5, 1.0, 0.0)
     for i, j in _comparisons(len(entries)):
         a, b = entries[i], entries[j]
         entries[i] = [where_less(b[0], a[0], q, p) for p, q in zip(a, b, strict=True)]

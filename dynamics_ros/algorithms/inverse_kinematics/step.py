@@ -114,18 +114,18 @@ def inverse_kinematics_step(
             of the targets.
         supports: frames whose poses or positions are kept.
     """
-    lower, upper, mobility, inverse_allowance, liked = joints
+    lower, upper, mobility, inverse_allowance, preferred = joints
     moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
     root = model.joints[0] if supports else None
-    lead = () if root is None else root.q_indices
-    leading = () if root is None else root.v_indices
-    places = [*lead, *(place for place, _ in moving)]
-    columns = [*leading, *(column for _, column in moving)]
+    root_q = () if root is None else root.q_indices
+    root_v = () if root is None else root.v_indices
+    q_indices = [*root_q, *(place for place, _ in moving)]
+    columns = [*root_v, *(column for _, column in moving)]
     n = len(columns)
     q: list[Scalar] = neutral(model)
-    for place, value in zip(places, x, strict=True):
+    for place, value in zip(q_indices, x, strict=True):
         q[place] = value
-    x = [0.0] * len(leading) + list(x[len(lead) :])
+    x = [0.0] * len(root_v) + list(x[len(root_q) :])
 
     # Pose errors and their Jacobians in the axes of the targets: e, A of frames; c, C of supports.
     A: list[list[Scalar]] = []
@@ -134,31 +134,31 @@ def inverse_kinematics_step(
     rotation: Scalar = 0.0
     C: list[list[Scalar]] = []
     c: list[Scalar] = []
-    wanted = [(frame, 6, A, e) for frame in frames]
-    wanted += [(frame, count, C, c) for frame, count in supports]
+    objectives = [(frame, 6, A, e) for frame in frames]
+    objectives += [(frame, count, C, c) for frame, count in supports]
     for (frame, count, J, errors), rows, (weight, slack) in zip(
-        wanted, targets, tasks, strict=True
+        objectives, targets, tasks, strict=True
     ):
         X_0T = transform_of_rows(rows)
-        missing = _missing(X_0T, frame_pose(model, q, frame))
-        beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
-        counted = [
+        error = _pose_error(X_0T, frame_pose(model, q, frame))
+        excess = [y - clipped(y, -s, s) for y, s in zip(error, slack, strict=True)]
+        row_weights = [
             w * where_less(s, magnitude(y), 1.0, where_less(0.0, s, 0.0, 1.0))
-            for y, w, s in zip(missing, weight, slack, strict=True)
+            for y, w, s in zip(error, weight, slack, strict=True)
         ]
         twists = jacobian_columns(model, q, frame, 'local_world_aligned')
         R_T0 = X_0T.rotation.T
-        turned = [_turned(R_T0, twists[column]) for column in columns]
-        J += [[counted[i] * twist[i] for twist in turned] for i in range(count)]
-        errors += [counted[i] * beyond[i] for i in range(count)]
-        seen = [where_less(0.0, w, y, 0.0) for w, y in zip(weight, beyond[:count])]
-        position = larger(position, dot(seen[:3], seen[:3]))
-        rotation = larger(rotation, dot(seen[3:], seen[3:]))
+        rotated = [_rotated(R_T0, twists[column]) for column in columns]
+        J += [[row_weights[i] * twist[i] for twist in rotated] for i in range(count)]
+        errors += [row_weights[i] * excess[i] for i in range(count)]
+        weighted_excess = [where_less(0.0, w, y, 0.0) for w, y in zip(weight, excess[:count])]
+        position = larger(position, dot(weighted_excess[:3], weighted_excess[:3]))
+        rotation = larger(rotation, dot(weighted_excess[3:], weighted_excess[3:]))
     cost = dot(e, e) + dot(c, c)
 
     # Mobility of joints; zero for joints at a limit that the gradient would move beyond it.
     downhill = [dot([row[k] for row in [*A, *C]], [*e, *c]) for k in range(n)]
-    inside = [
+    can_move = [
         where_less(
             downhill[k],
             0.0,
@@ -167,38 +167,45 @@ def inverse_kinematics_step(
         )
         for k in range(n)
     ]
-    W = [mobility[k] * inside[k] for k in range(n)]
-    d = [pull * where_less(0.0, mobility[k], liked[k] - x[k], 0.0) for k in range(n)]
+    W = [mobility[k] * can_move[k] for k in range(n)]
+    d = [pull * where_less(0.0, mobility[k], preferred[k] - x[k], 0.0) for k in range(n)]
 
     # d = z + W C^T (C W C^T + damping)^-1 (c - C z) with the step z to preferred positions. Then,
     # with A in the null space of the supports, d + W A^T (A W A^T + damping)^-1 (e - A d).
     if supports:
         floor = damping * dot(c, c) + DAMPING_FLOOR
         WC, factors = _weighted(C, W, floor)
-        kept = solve_factorized(factors, [y - dot(row, d) for y, row in zip(c, C, strict=True)])
-        missed = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
-        d = _plus(d, WC, kept)
-        e = [y - dot([dot(row, w) for w in WC], kept) for y, row in zip(missed, A, strict=True)]
+        multipliers = solve_factorized(
+            factors, [y - dot(row, d) for y, row in zip(c, C, strict=True)]
+        )
+        residual = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
+        d = _plus_products(d, WC, multipliers)
+        e = [
+            y - dot([dot(row, w) for w in WC], multipliers)
+            for y, row in zip(residual, A, strict=True)
+        ]
         A = [
-            _plus(row, C, [-y for y in solve_factorized(factors, [dot(row, w) for w in WC])])
+            _plus_products(
+                row, C, [-y for y in solve_factorized(factors, [dot(row, w) for w in WC])]
+            )
             for row in A
         ]
     else:
         e = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
     WA, factors = _weighted(A, W, damping * cost + DAMPING_FLOOR)
-    d = _plus(d, WA, solve_factorized(factors, e))
+    d = _plus_products(d, WA, solve_factorized(factors, e))
 
     move: Scalar = 0.0
     for k in range(n):
         move = larger(move, magnitude(d[k]) * inverse_allowance[k])
-    shortened = 1.0 / larger(move, 1.0)
-    d = [shortened * y for y in d]
-    moved: list[Scalar] = []
+    scale = 1.0 / larger(move, 1.0)
+    d = [scale * y for y in d]
+    following: list[Scalar] = []
     if root is not None:
-        moved += root.kind.integrate([q[i] for i in lead], d[: len(leading)])
-    for k in range(len(leading), n):
-        moved.append(clipped(x[k] + d[k], lower[k], upper[k]))
-    return Step(position, rotation, cost, move, moved)
+        following += root.kind.integrate([q[i] for i in root_q], d[: len(root_v)])
+    for k in range(len(root_v), n):
+        following.append(clipped(x[k] + d[k], lower[k], upper[k]))
+    return Step(position, rotation, cost, move, following)
 
 
 def _weighted(
@@ -213,12 +220,12 @@ def _weighted(
     return WA, factorize(M)
 
 
-def _plus(values: Values, rows: Sequence[Values], factors: Values) -> list[Scalar]:
+def _plus_products(values: Values, rows: Sequence[Values], factors: Values) -> list[Scalar]:
     """Values plus the sum of rows times factors."""
     return [x + dot([row[k] for row in rows], factors) for k, x in enumerate(values)]
 
 
-def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
+def _pose_error(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
     """Pose error (6): position and rotation vector from frame to target, in axes of the target."""
     R_T0 = X_0T.rotation.T
     return [
@@ -227,6 +234,6 @@ def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
     ]
 
 
-def _turned(R: Matrix3, column: Motion) -> list[Scalar]:
+def _rotated(R: Matrix3, column: Motion) -> list[Scalar]:
     linear: Vector3 = R @ column.linear
     return [*linear, *(R @ column.angular)]

@@ -4,7 +4,7 @@
 
 Each subproblem has closed-form solutions. A rotation is stored as cosine and sine of its angle,
 because all formulas use these; no angle is computed. If no rotation satisfies the equation, the
-best approximation is returned; if all rotations do, the preferred one (``liked``) is returned.
+best approximation is returned; if all rotations do, the preferred one (``preferred``) is returned.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from dynamics_ros.spatial import Scalar, Vector3
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
-INDIFFERENT = 1e-24
+MIN_SQUARED_LEVER = 1e-24
 """Squared length of a lever below which a rotation has no effect [m^2, or of unit vectors]."""
 
-BRACKETING = 24
+BRACKETING_STEPS = 24
 """Steps to the root of a cubic polynomial: Newton steps inside the bracket, else bisection."""
 
-REFINING = 4
+REFINING_STEPS = 4
 """Newton steps to refine a point on the circle that has at least half of its digits."""
 
-FLAT = 1e-26
+LINE_RATIO = 1e-26
 """Squared ratio of quadratic to linear terms below which a conic counts as a line."""
 
 
@@ -58,21 +58,21 @@ class Turn(NamedTuple):
         )
 
 
-def turn_between(axis: Vector3, u: Vector3, w: Vector3, liked: Turn) -> Turn:
+def turn_between(axis: Vector3, u: Vector3, w: Vector3, preferred: Turn) -> Turn:
     """Rotation about an axis that moves u closest to w ([Elias2022] subproblem 1).
 
     Args:
         axis: unit vector.
         u: vector that is rotated.
         w: target of u.
-        liked: result if u or w is parallel to the axis.
+        preferred: result if u or w is parallel to the axis.
     """
     along = axis.dot(u) * axis.dot(w)
-    return direction(u.dot(w) - along, axis.dot(u.cross(w)), liked)
+    return direction(u.dot(w) - along, axis.dot(u.cross(w)), preferred)
 
 
 def turns_to_plane(
-    normal: Vector3, axis: Vector3, u: Vector3, distance: Scalar, liked: Turn
+    normal: Vector3, axis: Vector3, u: Vector3, distance: Scalar, preferred: Turn
 ) -> tuple[Turn, Turn]:
     """Both rotations with normal . (rotated u) = distance ([Elias2022] subproblem 4).
 
@@ -81,33 +81,33 @@ def turns_to_plane(
         axis: unit vector.
         u: vector that is rotated about the axis.
         distance: desired product.
-        liked: result if the rotation does not change the product.
+        preferred: result if the rotation does not change the product.
     """
     along = axis * axis.dot(u)
     return turns_to_line(
-        normal.dot(u - along), normal.dot(axis.cross(u)), distance - normal.dot(along), liked
+        normal.dot(u - along), normal.dot(axis.cross(u)), distance - normal.dot(along), preferred
     )
 
 
 def turns_to_distance(
-    axis: Vector3, u: Vector3, offset: Vector3, squared: Scalar, liked: Turn
+    axis: Vector3, u: Vector3, offset: Vector3, squared: Scalar, preferred: Turn
 ) -> tuple[Turn, Turn]:
     """Both rotations with |rotated u + offset|^2 = squared ([Elias2022] subproblem 3)."""
     rest = 0.5 * (squared - u.dot(u) - offset.dot(offset))
-    return turns_to_plane(offset, axis, u, rest, liked)
+    return turns_to_plane(offset, axis, u, rest, preferred)
 
 
-def turns_to_line(a: Scalar, b: Scalar, c: Scalar, liked: Turn) -> tuple[Turn, Turn]:
+def turns_to_line(a: Scalar, b: Scalar, c: Scalar, preferred: Turn) -> tuple[Turn, Turn]:
     """Both rotations with a cos + b sin = c: the intersections of a line and the unit circle."""
     squared = a * a + b * b
-    foot = direction(a, b, liked)
+    foot = direction(a, b, preferred)
     half = sqrt(_at_least(squared - c * c, 0.0))
     # If the line does not intersect the circle, this is the point nearest to it.
     away = direction(c, half, Turn(1.0, 0.0))
     return foot.after(away), foot.after(away.inverse())
 
 
-def turns_to_conic(conic: Conic, liked: Turn) -> list[Turn]:
+def turns_to_conic(conic: Conic, preferred: Turn) -> list[Turn]:
     """Rotations whose cosine c and sine s lie on a conic: at most four.
 
     The conic plus any multiple of the unit circle contains the same intersection points. For one
@@ -117,7 +117,7 @@ def turns_to_conic(conic: Conic, liked: Turn) -> list[Turn]:
 
     Args:
         conic: coefficients xx, xy, yy, x, y, one.
-        liked: result if all rotations lie on the conic.
+        preferred: result if all rotations lie on the conic.
 
     Returns:
         Four rotations; if there are fewer solutions, the others are repeated or not on the conic.
@@ -130,7 +130,7 @@ def turns_to_conic(conic: Conic, liked: Turn) -> list[Turn]:
     e = axes.cos * y - axes.sin * x
     delta = 2.0 * radius
     linear = d * d + e * e + one * one
-    is_flat = where_less(FLAT * (linear + mean * mean), delta * delta, 0.0, 1.0)
+    is_flat = where_less(LINE_RATIO * (linear + mean * mean), delta * delta, 0.0, 1.0)
     scale = 1.0 / where_less(0.5, is_flat, 1.0, delta)
     d, e, g = d * scale, e * scale, (one + mean + radius) * scale
 
@@ -147,22 +147,22 @@ def turns_to_conic(conic: Conic, liked: Turn) -> list[Turn]:
     implied_e = _signed(sqrt(_at_least(direct_d * direct_d - rest, 0.0)), e)
     shift_d = far_p * direct_d + (1.0 - far_p) * implied_d
     shift_e = far_p * implied_e + (1.0 - far_p) * direct_e
-    found: list[Turn] = []
+    turns: list[Turn] = []
     for sign in (1.0, -1.0):
         first = where_less(0.5, is_flat, 2.0 * d, root_p)
         second = where_less(0.5, is_flat, 2.0 * e, -sign * root_n)
         third = where_less(0.5, is_flat, -(one + mean), -shift_d - sign * shift_e)
-        found += turns_to_line(first, second, third, axes.inverse().after(liked))
-    return [_refined(axes.after(turn), conic) for turn in found]
+        turns += turns_to_line(first, second, third, axes.inverse().after(preferred))
+    return [_refined(axes.after(turn), conic) for turn in turns]
 
 
-def direction(x: Scalar, y: Scalar, liked: Turn) -> Turn:
-    """Rotation from the x axis to the point (x, y); ``liked`` at the origin."""
+def direction(x: Scalar, y: Scalar, preferred: Turn) -> Turn:
+    """Rotation from the x axis to the point (x, y); ``preferred`` at the origin."""
     squared = x * x + y * y
-    scale = 1.0 / sqrt(where_less(squared, INDIFFERENT, 1.0, squared))
+    scale = 1.0 / sqrt(where_less(squared, MIN_SQUARED_LEVER, 1.0, squared))
     return Turn(
-        where_less(squared, INDIFFERENT, liked.cos, x * scale),
-        where_less(squared, INDIFFERENT, liked.sin, y * scale),
+        where_less(squared, MIN_SQUARED_LEVER, preferred.cos, x * scale),
+        where_less(squared, MIN_SQUARED_LEVER, preferred.sin, y * scale),
     )
 
 
@@ -173,7 +173,7 @@ def _bracketed_root(dd: Scalar, ee: Scalar, g: Scalar) -> Scalar:
     high: Scalar = 1.0
     p: Scalar = 0.5
     total = dd + ee + g
-    for i in range(BRACKETING):
+    for i in range(BRACKETING_STEPS):
         # p^3 coefficient -1, p^2 coefficient g + 1, p^1 coefficient -(dd + ee + g).
         value = dd + p * (p * ((g + 1.0) - p) - total)
         slope = p * (2.0 * (g + 1.0) - 3.0 * p) - total
@@ -189,7 +189,7 @@ def _bracketed_root(dd: Scalar, ee: Scalar, g: Scalar) -> Scalar:
 def _refined(turn: Turn, conic: Conic) -> Turn:
     """A rotation after Newton steps along the circle; unchanged where the slope is zero."""
     xx, xy, yy, x, y, one = conic
-    for _ in range(REFINING):
+    for _ in range(REFINING_STEPS):
         c, s = turn
         first, second = xx * c + xy * s + x, xy * c + yy * s + y
         value = c * (first + x) + s * (second + y) + one

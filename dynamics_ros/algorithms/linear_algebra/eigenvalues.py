@@ -48,24 +48,24 @@ def _round(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
     """Rotate all pairs of opposite rows; return the state, and a value above 0 to continue."""
     work, V = _matrices(n, state)
     pairs = [(i, n - 1 - i) for i in range(n // 2)]
-    turns = [(i, j, *_rotation(work[i][i], work[j][j], work[i][j])) for i, j in pairs]
-    for i, j, _, _, shift in turns:
+    rotations = [(i, j, *_rotation(work[i][i], work[j][j], work[i][j])) for i, j in pairs]
+    for i, j, _, _, shift in rotations:
         work[i][i], work[j][j] = work[i][i] - shift, work[j][j] + shift
         work[i][j] = work[j][i] = 0.0
-    _turn_both_sides(work, turns)
+    _rotate_both_sides(work, rotations)
     for row in V:
-        for i, j, c, s, _ in turns:
+        for i, j, c, s, _ in rotations:
             row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
     seats = _next_seats(n)
     lower = [work[seats[i]][seats[j]] for i in range(n) for j in range(i + 1)]
-    beside: Scalar = 0.0
+    off_diagonal: Scalar = 0.0
     diagonal: Scalar = 0.0
     for i in range(n):
         diagonal = diagonal + work[i][i] * work[i][i]
         for j in range(i):
-            beside = beside + work[i][j] * work[i][j]
-    moved = [row[seat] for row in V for seat in seats]
-    return [*lower, *moved], beside - CONVERGED**2 * diagonal
+            off_diagonal = off_diagonal + work[i][j] * work[i][j]
+    permuted = [row[seat] for row in V for seat in seats]
+    return [*lower, *permuted], off_diagonal - CONVERGED**2 * diagonal
 
 
 def _next_seats(n: int) -> list[int]:
@@ -96,23 +96,25 @@ def _rotation(a: Scalar, d: Scalar, b: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     return c, c * t, t * b
 
 
-def _turn_both_sides(
-    work: list[list[Scalar]], turns: Sequence[tuple[int, int, Scalar, Scalar, Scalar]]
+def _rotate_both_sides(
+    work: list[list[Scalar]], rotations: Sequence[tuple[int, int, Scalar, Scalar, Scalar]]
 ) -> None:
     """Apply R^T A R to all entries outside the 2x2 blocks of a round."""
-    alone = set(range(len(work))) - {k for turn in turns for k in turn[:2]}
-    for x, (i, j, c, s, _) in enumerate(turns):
-        for k in alone:
-            _set(work, i, k, j, k, c * work[i][k] - s * work[j][k], s * work[i][k] + c * work[j][k])
-        for k, m, ck, sk, _ in turns[x + 1 :]:
+    unpaired = set(range(len(work))) - {k for rotation in rotations for k in rotation[:2]}
+    for x, (i, j, c, s, _) in enumerate(rotations):
+        for k in unpaired:
+            _set_symmetric(
+                work, i, k, j, k, c * work[i][k] - s * work[j][k], s * work[i][k] + c * work[j][k]
+            )
+        for k, m, ck, sk, _ in rotations[x + 1 :]:
             # Rotate the rows i and j, then the columns k and m of the 2x2 block of both pairs.
             ik, im = c * work[i][k] - s * work[j][k], c * work[i][m] - s * work[j][m]
             jk, jm = s * work[i][k] + c * work[j][k], s * work[i][m] + c * work[j][m]
-            _set(work, i, k, i, m, ck * ik - sk * im, sk * ik + ck * im)
-            _set(work, j, k, j, m, ck * jk - sk * jm, sk * jk + ck * jm)
+            _set_symmetric(work, i, k, i, m, ck * ik - sk * im, sk * ik + ck * im)
+            _set_symmetric(work, j, k, j, m, ck * jk - sk * jm, sk * jk + ck * jm)
 
 
-def _set(
+def _set_symmetric(
     work: list[list[Scalar]], i: int, j: int, k: int, m: int, first: Scalar, second: Scalar
 ) -> None:
     work[i][j] = work[j][i] = first

@@ -36,6 +36,6 @@ def orthogonalize(
         inverse = 1.0 / (R[i][i] + TINY)
         rest[i] = [x * inverse for x in rest[i]]
         for j in range(i + 1, m):
-            share = R[i][j] = dot(rest[i], rest[j])
-            rest[j] = [x - share * unit for x, unit in zip(rest[j], rest[i], strict=True)]
+            projection = R[i][j] = dot(rest[i], rest[j])
+            rest[j] = [x - projection * unit for x, unit in zip(rest[j], rest[i], strict=True)]
     return rest, R

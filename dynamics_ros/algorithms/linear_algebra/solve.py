@@ -64,10 +64,10 @@ def cholesky(M: Matrix) -> list[list[Scalar]]:
     n = len(M)
     L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     for j in range(n):
-        L[j][j] = sqrt(_less_products(M[j][j], L[j][:j], L[j][:j]))
+        L[j][j] = sqrt(_minus_dot(M[j][j], L[j][:j], L[j][:j]))
         inverse = 1.0 / L[j][j]
         for i in range(j + 1, n):
-            L[i][j] = _less_products(M[i][j], L[i][:j], L[j][:j]) * inverse
+            L[i][j] = _minus_dot(M[i][j], L[i][:j], L[j][:j]) * inverse
     return L
 
 
@@ -81,7 +81,7 @@ def solve_lower(L: Matrix, right: Sequence[Scalar], *, unit: bool = False) -> li
     """
     x: list[Scalar] = []
     for k, value in enumerate(right):
-        x.append(_less_products(value, L[k][:k], x))
+        x.append(_minus_dot(value, L[k][:k], x))
         if not unit:
             x[k] = x[k] / L[k][k]
     return x
@@ -162,7 +162,7 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
     return total
 
 
-def _less_products(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def _minus_dot(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
     """A value minus the inner product of two rows."""
     for x, y in zip(a, b, strict=True):
         value = value - x * y

@@ -49,16 +49,16 @@ def start(robot: Robot, tool: str) -> Array:
     """
     rng = np.random.default_rng(0)
     lower, upper = joint_ranges(robot)
-    ends = np.isfinite(lower) & np.isfinite(upper)
-    low, high = np.where(ends, lower, 0.0), np.where(ends, upper, 0.0)
-    middle, share = 0.5 * (low + high), np.where(ends, INNER, 1.0)
-    drawn = (robot.random_configuration(rng) for _ in range(100))
-    tried = [np.clip(middle + share * (q - middle), lower, upper) for q in drawn]
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    low, high = np.where(bounded, lower, 0.0), np.where(bounded, upper, 0.0)
+    middle, share = 0.5 * (low + high), np.where(bounded, INNER, 1.0)
+    configurations = (robot.random_configuration(rng) for _ in range(100))
+    candidates = [np.clip(middle + share * (q - middle), lower, upper) for q in configurations]
 
-    def least(q: Array) -> float:
+    def smallest_singular_value(q: Array) -> float:
         return float(np.linalg.svd(robot.jacobian(q, tool), compute_uv=False)[-1])
 
-    return max((q.round(2) for q in tried), key=least)
+    return max((q.round(2) for q in candidates), key=smallest_singular_value)
 
 
 def gains(robot: Robot, tool: str) -> ImpedanceGains:
@@ -76,15 +76,15 @@ def gains(robot: Robot, tool: str) -> ImpedanceGains:
 
 def gains_text(robot: Robot, tool: str) -> str:
     """C initializer of the structure of gains."""
-    found = gains(robot, tool)
+    default_gains = gains(robot, tool)
     return initializer(
         {
-            'stiffness': found.stiffness,
-            'damping': found.damping,
-            'axes': found.axes,
-            'force': found.force,
-            'joints': found.joints,
-            'settings': found.settings,
+            'stiffness': default_gains.stiffness,
+            'damping': default_gains.damping,
+            'axes': default_gains.axes,
+            'force': default_gains.force,
+            'joints': default_gains.joints,
+            'settings': default_gains.settings,
             'setpoint_limits': SetpointLimits().rows,
         }
     )

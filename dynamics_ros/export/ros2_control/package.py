@@ -49,17 +49,19 @@ class ControlPackage:
             raise InvalidArgumentError('ros2_control', repr(name), expected)
         frame = robot.model.frame(tool)
         if robot.model.root_joint != 'fixed':
-            expected = 'a base that rests'
-            raise InvalidArgumentError('robot', f'its base is {robot.model.root_joint}', expected)
+            problem = f'its base is {robot.model.root_joint}'
+            raise InvalidArgumentError('robot', problem, 'a fixed base')
         wrong = [joint.name for joint in robot.model.actuated if joint.kind.nq != 1]
         if wrong or not robot.nv:
-            found = f'{", ".join(wrong)} of several coordinates' if wrong else 'no joint moves'
-            raise InvalidArgumentError('robot', found, 'an arm of joints with one coordinate each')
+            problem = f'{", ".join(wrong)} of several coordinates' if wrong else 'no joint moves'
+            raise InvalidArgumentError(
+                'robot', problem, 'an arm of joints with one coordinate each'
+            )
         moved = {
             k for i in robot.model.ancestors(frame.body) for k in robot.model.joints[i].v_indices
         }
         if not moved:
-            raise InvalidArgumentError('tool', f'no joint moves {tool!r}', 'a frame that moves')
+            raise InvalidArgumentError('tool', f'no joint moves {tool!r}', 'a frame that can move')
         self._robot, self._description, self._name, self._tool = robot, description, name, tool
         observer = ('observer_step', 'momentum', 'instant')
         self.keys: list[Key] = [
@@ -87,7 +89,7 @@ class ControlPackage:
             'FLAG_NAMES': tuple(f'flag_{x}' for x in impedance.FLAGS),
             'OBSERVER_SETTINGS': tuple(f'observer_{x}' for x in torque_observer.SETTINGS),
         }
-        found = gains(robot, tool)
+        default_gains = gains(robot, tool)
         values = {key: enumerators(upper, names) for key, names in rows.items()}
         values |= {
             'NAME': name,
@@ -121,8 +123,8 @@ class ControlPackage:
             'JOINTS_TEXT': _plain(', '.join(robot.joint_names)),
             'FLAG_TEXTS': ', '.join(map(_quoted, impedance.FLAGS)),
             'SETPOINT': listed(SetpointLimits().rows),
-            'STIFFNESS': listed(found.stiffness.diagonal()),
-            'DAMPING': listed(found.damping.diagonal()),
+            'STIFFNESS': listed(default_gains.stiffness.diagonal()),
+            'DAMPING': listed(default_gains.damping.diagonal()),
         }
         values |= {
             f'CALL_{key[0].upper()}': function

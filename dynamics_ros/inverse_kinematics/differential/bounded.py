@@ -59,16 +59,16 @@ def solve_bounded(
     last = len(levels) - 1
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
-        left = b - A @ x if i or x.any() else b
-        z = _damped_step(B, left, damping)
+        residual = b - A @ x if i or x.any() else b
+        z = _damped_step(B, residual, damping)
         step = z if Z is None else Z @ z
         if not _within(x + step, lower, upper):
             # Despite rounding of earlier levels, the step zero must be feasible.
             low, high = np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
             if daqp is None:
-                step = _by_least_squares(B, left, Z, low, high, damping)
+                step = _by_least_squares(B, residual, Z, low, high, damping)
             else:
-                step = _by_daqp(B, left, Z, low, high, damping)
+                step = _by_daqp(B, residual, Z, low, high, damping)
         x = x + step
         if i < last:
             free = _null_space(B, A)
@@ -81,16 +81,16 @@ def solve_bounded(
 def _damped_step(B: Array, b: Array, damping: float) -> Array:
     """Minimizer z of |B z - b|^2 + damping^2 |z|^2 ([RD] eq. 2.207), by the smaller product."""
     if B.shape[0] < B.shape[1]:
-        return B.T @ _solved(_regular(B @ B.T, damping), b)
-    return _solved(_regular(B.T @ B, damping), B.T @ b)
+        return B.T @ _solve_positive_definite(_regularized(B @ B.T, damping), b)
+    return _solve_positive_definite(_regularized(B.T @ B, damping), B.T @ b)
 
 
-def _regular(product: Array, damping: float) -> Array:
+def _regularized(product: Array, damping: float) -> Array:
     product.flat[:: len(product) + 1] += damping * damping
     return product
 
 
-def _solved(H: Array, h: Array) -> Array:
+def _solve_positive_definite(H: Array, h: Array) -> Array:
     """Solution z of H z = h. LAPACK is called directly; NumPy's checks take longer than it does."""
     _, z, failed = dposv(H, h)
     if failed:
@@ -113,11 +113,11 @@ def _by_least_squares(
 
 def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float) -> Array:
     """Like `_by_least_squares`, solved by DAQP."""
-    H, h = _regular(B.T @ B, damping), B.T @ b
+    H, h = _regularized(B.T @ B, damping), B.T @ b
     rows = np.zeros((0, len(H))) if Z is None else np.ascontiguousarray(Z)
-    z, _, end, _ = daqp.solve(H, -h, rows, high, low, np.zeros(len(low), dtype=np.int32))
-    if end != SOLVED:
-        raise SingularError('velocity problem', f'DAQP ended with {end}; more damping helps')
+    z, _, exit_flag, _ = daqp.solve(H, -h, rows, high, low, np.zeros(len(low), dtype=np.int32))
+    if exit_flag != SOLVED:
+        raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
     return z if Z is None else Z @ z
 
 

@@ -21,7 +21,7 @@ AT_BOUND = 1e-9
 """Distance from a bound, relative to 1 plus the velocity, at which the bound counts as active."""
 
 
-FAR = 1e9
+MAX_DISTANCE = 1e9
 """Largest distance to a position limit in computations, instead of infinity [rad or m]."""
 
 
@@ -82,25 +82,26 @@ class Limits:
         base = robot.model.root_joint_nv
         count = robot.nv - base
         self._approach = approach
-        fastest = robot.velocity_limits if velocity is None else velocity
-        self._velocity = _positive('velocity', fastest, count)
-        sharpest = np.inf if acceleration is None else acceleration
-        self._acceleration = _positive('acceleration', sharpest, count)
+        velocity_limits = robot.velocity_limits if velocity is None else velocity
+        self._velocity = _positive('velocity', velocity_limits, count)
+        acceleration_limits = np.inf if acceleration is None else acceleration
+        self._acceleration = _positive('acceleration', acceleration_limits, count)
         self._accelerates = bool(np.isfinite(self._acceleration).any())
-        single = [
+        one_coordinate = [
             (robot.joint_q_indices[name], robot.joint_v_indices[name])
             for name in robot.joint_names
             if name in robot.joint_q_indices
         ]
-        self._q = np.array([q for q, _ in single], dtype=np.intp)
-        self._v = np.array([v for _, v in single], dtype=np.intp)
+        self._q = np.array([q for q, _ in one_coordinate], dtype=np.intp)
+        self._v = np.array([v for _, v in one_coordinate], dtype=np.intp)
         nq_base = robot.model.root_joint_nq
-        self.margin = per_entry('margin', margin, len(single), least=0.0)
+        self.margin = per_entry('margin', margin, len(one_coordinate), least=0.0)
         self._lower = robot.lower_limits[self._q - nq_base] + self.margin
         self._upper = robot.upper_limits[self._q - nq_base] - self.margin
         if (self._lower > self._upper).any():
-            narrow = robot.joint_names[int(np.argmax(self._lower - self._upper))]
-            raise InvalidArgumentError('margin', f'leaves nothing of {narrow!r}', 'smaller ones')
+            joint = robot.joint_names[int(np.argmax(self._lower - self._upper))]
+            problem = f'leaves no range of {joint!r}'
+            raise InvalidArgumentError('margin', problem, 'smaller margins')
         self._base, self._nv = base, robot.nv
         self._fastest_of_single = self._velocity[self._v - base]
         self._acceleration_of_single = self._acceleration[self._v - base]
@@ -113,20 +114,20 @@ class Limits:
             dt: duration of the step [s].
             last: previous velocity (nv); None to ignore acceleration limits.
         """
-        fastest = np.full(self._nv, np.inf)
-        fastest[self._base :] = self._velocity
+        velocity_limits = np.full(self._nv, np.inf)
+        velocity_limits[self._base :] = self._velocity
         behind, ahead = np.full((2, self._nv), np.inf)
-        there = q[self._q]
-        ways = np.array([self._upper - there, there - self._lower])
-        ahead[self._v], behind[self._v] = self._reachable(ways, dt)
+        positions = q[self._q]
+        distances = np.array([self._upper - positions, positions - self._lower])
+        ahead[self._v], behind[self._v] = self._reachable(distances, dt)
         if not self._accelerates or last is None:
-            lower, upper = np.maximum(-fastest, -behind), np.minimum(fastest, ahead)
+            lower, upper = np.maximum(-velocity_limits, -behind), np.minimum(velocity_limits, ahead)
             return Bounds(np.minimum(lower, ahead), np.maximum(upper, -behind), ahead, behind)
-        reach = np.full(self._nv, np.inf)
-        reach[self._base :] = self._acceleration * dt
+        largest_change = np.full(self._nv, np.inf)
+        largest_change[self._base :] = self._acceleration * dt
         # The order of clipping is the order of priority: the last bounds hold in any case.
-        lower = np.minimum(np.maximum(last - reach, -fastest), fastest)
-        upper = np.minimum(np.maximum(last + reach, -fastest), fastest)
+        lower = np.minimum(np.maximum(last - largest_change, -velocity_limits), velocity_limits)
+        upper = np.minimum(np.maximum(last + largest_change, -velocity_limits), velocity_limits)
         lower = np.minimum(np.maximum(lower, -behind), ahead)
         upper = np.minimum(np.maximum(upper, -behind), ahead)
         return Bounds(lower, upper, ahead, behind)
@@ -134,24 +135,30 @@ class Limits:
     def binding(self, bounds: Bounds, v: Array) -> dict[int, str]:
         """Active bounds of a velocity v (nv): kind of limit by index of the velocity."""
         slack = AT_BOUND * (1.0 + np.abs(v))
-        at = (v >= bounds.upper - slack) | (v <= bounds.lower + slack)
-        if not at.any():
+        active = (v >= bounds.upper - slack) | (v <= bounds.lower + slack)
+        if not active.any():
             return {}
-        near_end = (v >= bounds.ahead - slack) | (v <= slack - bounds.behind)
-        found = {}
-        for i in np.flatnonzero(at).tolist():
-            full = abs(v[i]) >= self._velocity[i - self._base] - slack[i]
-            found[i] = VELOCITY if full else POSITION if near_end[i] else ACCELERATION
-        return found
+        at_position_limit = (v >= bounds.ahead - slack) | (v <= slack - bounds.behind)
+        kinds = {}
+        for i in np.flatnonzero(active).tolist():
+            at_velocity_limit = abs(v[i]) >= self._velocity[i - self._base] - slack[i]
+            kinds[i] = (
+                VELOCITY
+                if at_velocity_limit
+                else POSITION
+                if at_position_limit[i]
+                else ACCELERATION
+            )
+        return kinds
 
     def _reachable(self, ways: Array, dt: float) -> Array:
         """Largest speeds (2, n) towards limits at the given distances; negative beyond a limit."""
         speeds = (self._approach / dt) * ways
         if self._accelerates:
             # Solution v of v dt + v^2 / (2 a) = way, in a form without cancellation.
-            left = np.minimum(np.maximum(ways, 0.0), FAR)
-            root = np.sqrt(dt * dt + 2.0 * left / self._acceleration_of_single)
-            speeds = np.minimum(speeds, 2.0 * left / (root + dt))
+            remaining = np.minimum(np.maximum(ways, 0.0), MAX_DISTANCE)
+            root = np.sqrt(dt * dt + 2.0 * remaining / self._acceleration_of_single)
+            speeds = np.minimum(speeds, 2.0 * remaining / (root + dt))
             # A joint beyond its limit returns with at most the acceleration limit from rest.
             speeds = np.maximum(speeds, -self._acceleration_of_single * dt)
         return np.maximum(np.minimum(speeds, self._fastest_of_single), -self._fastest_of_single)

@@ -151,19 +151,19 @@ class DifferentialInverseKinematics:
         Raises:
             InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         """
-        here = finite_vector('q', q, self.robot.nq)
+        configuration = finite_vector('q', q, self.robot.nq)
         check_positive('dt', dt)
-        before = None if last is None else finite_vector('last', last, self.robot.nv)
-        demands = [self._demand(i, here, dt) for i in range(len(self.tasks))]
+        last_velocity = None if last is None else finite_vector('last', last, self.robot.nv)
+        demands = [self._demand(i, configuration, dt) for i in range(len(self.tasks))]
         levels = [self._level(demands, members) for members in self._levels]
-        bounds = self.limits.bounds(here, dt, before)
+        bounds = self.limits.bounds(configuration, dt, last_velocity)
         singular_value = _least_singular_value(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
         v = solve_bounded(levels, bounds.lower, bounds.upper, damping)
         scale = 1.0
         binding = self.limits.binding(bounds, v)
         if binding and self._keep_direction:
-            v, scale = self._along(levels, bounds.lower, bounds.upper, damping)
+            v, scale = self._scaled_velocity(levels, bounds.lower, bounds.upper, damping)
             binding = self.limits.binding(bounds, v)
         missed = tuple(math.sqrt(float(e @ e)) for e in (A @ v - b for A, b, _ in demands))
         return DifferentialMotion(
@@ -192,7 +192,7 @@ class DifferentialInverseKinematics:
             return rows[0]
         return np.vstack([A for A, _ in rows]), np.concatenate([b for _, b in rows])
 
-    def _along(
+    def _scaled_velocity(
         self, levels: Sequence[tuple[Array, Array]], lower: Array, upper: Array, damping: float
     ) -> tuple[Array, float]:
         """Velocity v and factor s of the first demand: A v = s b, with s as close to 1 as possible.
@@ -202,19 +202,21 @@ class DifferentialInverseKinematics:
         (A, b), *others = levels
         n = A.shape[1]
         size = math.sqrt(float(b @ b)) or 1.0
-        along = np.column_stack([A, -b / size]), np.zeros(len(b))
-        far = np.zeros((1, n + 1))
-        far[0, n] = 1.0
-        rest = [(np.column_stack([C, np.zeros(len(C))]), d) for C, d in others]
+        direction_rows = np.column_stack([A, -b / size]), np.zeros(len(b))
+        factor_row = np.zeros((1, n + 1))
+        factor_row[0, n] = 1.0
+        lower_levels = [(np.column_stack([C, np.zeros(len(C))]), d) for C, d in others]
         bounds = np.append(lower, 0.0), np.append(upper, size)
-        x = solve_bounded([along, (far, np.array([size])), *rest], *bounds, damping)
+        x = solve_bounded(
+            [direction_rows, (factor_row, np.array([size])), *lower_levels], *bounds, damping
+        )
         return x[:n], float(x[n] / size)
 
     def _damping_at(self, singular_value: float) -> float:
         if singular_value >= self._threshold:
             return self._damping
-        share = singular_value / self._threshold
-        return max(self._damping, self._singular_damping * math.sqrt(1.0 - share * share))
+        ratio = singular_value / self._threshold
+        return max(self._damping, self._singular_damping * math.sqrt(1.0 - ratio * ratio))
 
 
 def _least_singular_value(A: Array, rank: int) -> float:

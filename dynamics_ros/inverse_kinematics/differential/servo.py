@@ -147,8 +147,8 @@ class CartesianServo:
         columns = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
         self._columns = np.flatnonzero(moving & columns)
         if not self._solver.rank:
-            found = f'no joint moves {frame!r} as follow = {chosen.follow!r} asks'
-            raise InvalidArgumentError('frame', found, 'one that moves')
+            problem = f'no joint moves {frame!r} as follow = {chosen.follow!r} requires'
+            raise InvalidArgumentError('frame', problem, 'a frame that can move')
         self.v = np.zeros(robot.nv)
 
     def reset(self) -> None:
@@ -166,18 +166,20 @@ class CartesianServo:
         """
         wanted = np.zeros(6)
         wanted[self._rows] = finite_vector('twist', twist, 6)[self._rows]
-        scaled = self._within_speed(wanted)
+        scaled = self._speed_scale(wanted)
         wanted *= scaled
         condition = self._condition(q)
-        motion = self._toward(q, wanted, dt)
-        share = 1.0
-        if condition > self.settings.slow_condition and self._nears(q, motion.v, condition):
+        motion = self._velocity_for(q, wanted, dt)
+        fraction = 1.0
+        if condition > self.settings.slow_condition and self._approaches_singularity(
+            q, motion.v, condition
+        ):
             settings = self.settings
-            left = settings.stop_condition - condition
-            share = max(0.0, left / (settings.stop_condition - settings.slow_condition))
-            motion = self._toward(q, share * wanted, dt)
+            margin = settings.stop_condition - condition
+            fraction = max(0.0, margin / (settings.stop_condition - settings.slow_condition))
+            motion = self._velocity_for(q, fraction * wanted, dt)
         self.v = motion.v
-        speed, slowed = share * motion.scale, share < 1.0
+        speed, slowed = fraction * motion.scale, fraction < 1.0
         return ServoStep(motion.v, speed, condition, slowed, motion.at_limit, scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
@@ -192,18 +194,18 @@ class CartesianServo:
         error = pose_error(target, self.robot.forward_kinematics(q, self.frame))
         return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
 
-    def _toward(self, q: Array, twist: Array, dt: float) -> DifferentialMotion:
+    def _velocity_for(self, q: Array, twist: Array, dt: float) -> DifferentialMotion:
         self._task.twist = twist
         return self._solver.velocity(q, dt, self.v)
 
-    def _within_speed(self, twist: Array) -> float:
+    def _speed_scale(self, twist: Array) -> float:
         linear, angular = np.linalg.norm(twist[:3]), np.linalg.norm(twist[3:])
-        share = 1.0
+        scale = 1.0
         if linear > self.settings.linear_speed:
-            share = self.settings.linear_speed / float(linear)
+            scale = self.settings.linear_speed / float(linear)
         if angular > self.settings.angular_speed:
-            share = min(share, self.settings.angular_speed / float(angular))
-        return share
+            scale = min(scale, self.settings.angular_speed / float(angular))
+        return scale
 
     def _condition(self, q: Array) -> float:
         jacobian = self.robot.jacobian(q, self.frame)[self._rows][:, self._columns]
@@ -211,7 +213,7 @@ class CartesianServo:
         least = float(values[self._solver.rank - 1])
         return float(values[0]) / least if least > 0.0 else math.inf
 
-    def _nears(self, q: Array, v: Array, condition: float) -> bool:
+    def _approaches_singularity(self, q: Array, v: Array, condition: float) -> bool:
         """Whether the motion v at q increases the condition number."""
         fastest = float(np.abs(v).max())
         if fastest <= STILL:

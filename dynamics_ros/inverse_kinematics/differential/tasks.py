@@ -165,7 +165,7 @@ class FrameTask(VelocityTask):
         if self.relative_to:
             pose = robot.forward_kinematics(q, self.frame)
             base = robot.forward_kinematics(q, self.relative_to)
-            jacobian = jacobian - _carried(
+            jacobian = jacobian - _shifted_jacobian(
                 robot.jacobian(q, self.relative_to), pose[:3, 3] - base[:3, 3]
             )
             if wanted is not None:
@@ -253,7 +253,7 @@ class CenterOfMassTask(VelocityTask):
     def check(self, robot: RigidBodySystem) -> None:
         """Check that the robot has mass."""
         if not robot.total_mass > 0.0:
-            raise InvalidArgumentError('robot', 'nothing that moves has mass', 'inertias')
+            raise InvalidArgumentError('robot', 'no moving body has mass', 'a robot with masses')
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Jacobian of the centre of mass, and its desired velocity."""
@@ -293,12 +293,12 @@ class PostureTask(VelocityTask):
         super().__init__('posture', weight, priority, 1)
         self.gain = float(gain)
         self.target = target
-        self._one = float(self.weight[0])
+        self._default_weight = float(self.weight[0])
         self._joint_weights = dict(joint_weights or {})
 
     def check(self, robot: RigidBodySystem) -> None:
         """Check weights and target, and arrange the weights in the order of the velocities."""
-        weights = np.full(robot.nv, self._one)
+        weights = np.full(robot.nv, self._default_weight)
         weights[: robot.model.root_joint_nv] = 0.0
         for name, value in self._joint_weights.items():
             if name not in robot.joint_v_indices:
@@ -319,9 +319,9 @@ class PostureTask(VelocityTask):
         return np.eye(robot.nv), gain * robot.difference(q, self.target)
 
 
-def _carried(jacobian: Array, offset: Array) -> Array:
+def _shifted_jacobian(jacobian: Array, offset: Array) -> Array:
     """Jacobian (6, nv) of a point fixed to a frame, at an offset (3) from the frame's origin."""
     x, y, z = offset
     linear, angular = jacobian[:3], jacobian[3:]
-    across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
-    return np.vstack([linear + across @ angular, angular])
+    minus_skew = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
+    return np.vstack([linear + minus_skew @ angular, angular])
