@@ -52,8 +52,8 @@ COUNTERS = 'counters.json'
 CYCLE, SWING = 1000, 0.1
 """Number of states in a cycle of the counters; amplitude of the two counting joints [rad]."""
 
-_MARKS = 1.25e-300, 1.75e-300
-"""Positions that do not occur elsewhere in a message, to find their offsets."""
+_MARKS = 1.25e-300, 1.75e-300, 2.25e-300, 2.75e-300
+"""Two positions and two velocities that no other number of a message is equal to."""
 
 
 def write_turn(folder: Path, parts: Sequence[Sequence[tuple[str, Any]]]) -> None:
@@ -82,12 +82,21 @@ def write_counters(folder: Path, message: Any, names: Sequence[str]) -> None:
     Args:
         folder: folder of ``write_turn``.
         message: joint states, the first message of the first part.
-        names: names of the joints, for cosine and sine of the number.
+        names: of the joints, whose positions are the cosine and the sine of the number; their
+            velocities are those of such a motion.
     """
-    for name, mark in zip(names, _MARKS, strict=True):
-        message.position[list(message.name).index(name)] = mark
+    indices = [list(message.name).index(name) for name in names]
+    for index, position, velocity in zip(indices, _MARKS[:2], _MARKS[2:], strict=True):
+        message.position[index], message.velocity[index] = position, velocity
     data = serialize_message(message)
     (folder / COUNTERS).write_text(json.dumps([data.index(struct.pack('=d', m)) for m in _MARKS]))
+
+
+def _counters(number: int, rate: float) -> tuple[float, float, float, float]:
+    """Positions and velocities of the two joints that tell the number of a state at a rate [Hz]."""
+    turn = 2.0 * math.pi / CYCLE
+    cosine, sine = SWING * math.cos(turn * number), SWING * math.sin(turn * number)
+    return cosine, sine, -turn * rate * sine, turn * rate * cosine
 
 
 def number_of(cosine: float, sine: float) -> int:
@@ -131,9 +140,8 @@ def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
                 elif wait < -MISSED * 1e9:
                     due = clock()
                 if places and i == 0:
-                    angle = 2.0 * math.pi * len(sent) / CYCLE
-                    for place, value in zip(places, (math.cos(angle), math.sin(angle))):
-                        struct.pack_into('=d', part[0][1], place, SWING * value)
+                    for place, value in zip(places, _counters(len(sent), rate), strict=True):
+                        struct.pack_into('=d', part[0][1], place, value)
                 now = clock()
                 for publish, message in part:
                     STAMP.pack_into(message, STAMP_OFFSET, now // 10**9, now % 10**9)

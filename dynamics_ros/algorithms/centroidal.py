@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Momentum of the whole robot about its centre of mass ([Orin2013])."""
+"""Centroidal momentum: momentum of the whole robot about its centre of mass ([Orin2013])."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from .recursion import carried_by_bodies, motion_of_bodies, transforms_of_bodies
 
 
 def centroidal_map(model: Model, q: Sequence[Scalar]) -> list[Force]:
-    """Column k is the centroidal momentum of unit velocity k, in the axes of the root frame.
+    """Columns of the centroidal momentum matrix (6, nv), in the axes of the root frame.
 
-    A velocity of joint i moves body i and all that it carries: the column is the momentum
-    Y_i^c S_i of that composite body, seen from the centre of mass.
+    Column k is the centroidal momentum of unit velocity k. A velocity of joint i moves body i and
+    its subtree. Its column is therefore the momentum Y_i^c S_i of that composite body, transformed
+    to the centre of mass.
     """
     composite = carried_by_bodies(
         model, transforms_of_bodies(model, q), model.inertias, Inertia.zero()
@@ -34,7 +35,7 @@ def centroidal_map(model: Model, q: Sequence[Scalar]) -> list[Force]:
 
 
 def centroidal_momentum(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
-    """Linear momentum, and angular momentum about the centre of mass, in root axes."""
+    """Linear momentum, and angular momentum about the centre of mass, in axes of the root frame."""
     motions = motion_of_bodies(model, q, v)
     momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]
     carried = carried_by_bodies(model, motions.transforms, momenta, Force.zero())
@@ -43,10 +44,11 @@ def centroidal_momentum(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) 
 
 
 def center_of_mass_jacobian(model: Model, q: Sequence[Scalar]) -> list[Vector3]:
-    """Column k is the velocity of the centre of mass for unit velocity k, in root axes.
+    """Columns of the Jacobian (3, nv) of the centre of mass, in the axes of the root frame.
 
-    A velocity S of joint i moves all that body i carries, of mass m and first moment h: the linear
-    momentum is m v + w x h.
+    Column k is the velocity of the centre of mass for unit velocity k. A velocity S = (v, w) of
+    joint i moves the subtree of body i, with mass m and first moment h; its linear momentum is m v
+    + w x h.
     """
     carried = carried_moments(model, transforms_of_bodies(model, q))
     scale = 1.0 / total_mass(model)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Steps on the manifold of configurations, joint by joint ([SE3] 7)."""
+"""Integration, difference and interpolation on the configuration manifold ([SE3] 7)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dynamics_ros.spatial import Scalar
 
 
 def integrate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """The configuration after one second at the constant velocity v."""
+    """Configuration (nq) after one second at the constant velocity v (nv) from q."""
     return _coordinates(
         model, lambda joint: joint.kind.integrate(_of(q, joint.q_indices), _of(v, joint.v_indices))
     )
 
 
 def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-    """The constant velocity that takes q0 to q1 in one second."""
+    """Constant velocity (nv) of the motion from q0 to q1 in one second."""
     return _velocities(
         model,
         lambda joint: joint.kind.difference(_of(q0, joint.q_indices), _of(q1, joint.q_indices)),
@@ -28,17 +28,17 @@ def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list
 def interpolate(
     model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar], t: Scalar
 ) -> list[Scalar]:
-    """q0 at t = 0, q1 at t = 1, and the constant velocity between them."""
+    """Configuration (nq) at t on the motion of constant velocity from q0 (t = 0) to q1 (t = 1)."""
     return integrate(model, q0, [t * velocity for velocity in difference(model, q0, q1)])
 
 
 def neutral(model: Model) -> list[float]:
-    """Every joint transform the identity; followers stand where their leader takes them."""
+    """Configuration (nq) with the identity transform in all joints that are not mimic joints."""
     return _coordinates(model, lambda joint: joint.kind.neutral())
 
 
 def configuration_rate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """q-dot = F(q) v (nq), the time derivative of the coordinates ([Kindr])."""
+    """q-dot = F(q) v (nq), the time derivative of the configuration coordinates ([Kindr])."""
     return _coordinates(
         model, lambda joint: joint.kind.rate(_of(q, joint.q_indices), _of(v, joint.v_indices))
     )
@@ -53,19 +53,19 @@ def velocity_of_rate(model: Model, q: Sequence[Scalar], rate: Sequence[Scalar]) 
 
 
 def rate_map(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
-    """F(q), nq by nv."""
+    """Matrix F(q) (nq, nv) with q-dot = F(q) v."""
     columns = [configuration_rate(model, q, unit) for unit in _units(model.nv)]
     return [[column[i] for column in columns] for i in range(model.nq)]
 
 
 def rate_map_inverse(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
-    """E(q), nv by nq; E F is the identity."""
+    """Matrix E(q) (nv, nq) with v = E(q) q-dot; E F is the identity."""
     columns = [velocity_of_rate(model, q, unit) for unit in _units(model.nq)]
     return [[column[i] for column in columns] for i in range(model.nv)]
 
 
 def _coordinates(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
-    """As many values as coordinates, put together from the joints that own them."""
+    """Assemble a vector (nq) from the values of each joint's coordinates."""
     result: list[Scalar] = [0.0] * model.nq
     for joint in _owners(model):
         for i, value in zip(joint.q_indices, of(joint), strict=True):
@@ -74,7 +74,7 @@ def _coordinates(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[
 
 
 def _velocities(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
-    """As many values as velocities, put together from the joints that own them."""
+    """Assemble a vector (nv) from the values of each joint's velocities."""
     result: list[Scalar] = [0.0] * model.nv
     for joint in _owners(model):
         for i, value in zip(joint.v_indices, of(joint), strict=True):

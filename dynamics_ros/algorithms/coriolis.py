@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A Coriolis matrix with M-dot = C + C^T ([Echeandia2021])."""
+"""Coriolis matrix C that satisfies M-dot = C + C^T ([Echeandia2021])."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from .recursion import BodyMotions, carried_by_bodies, felt_towards_root, motion
 
 @dataclass(frozen=True)
 class BodyCoriolis:
-    """B = (v x* Y + (Y v) xbar* - Y v x) / 2 of a body that moves with the twist v.
+    """B = (v x* Y + (Y v) xbar* - Y v x) / 2 of a body with inertia Y and twist v.
 
-    Worked out about the centre of mass, the linear part of its argument drops out and the angular
-    part s gives the force -m v_c x s and the torque w x (I - tr(I)/2) s: two blocks are kept.
+    B does not depend on the linear part of its argument. About the centre of mass, the angular part
+    s gives the force -m v_c x s and the torque w x (I - tr(I)/2) s. Two 3x3 blocks are therefore
+    stored.
 
     Attributes:
-        F: from an angular velocity to the force.
-        K: from an angular velocity to the torque about the frame's origin.
+        F: maps the angular part to the force.
+        K: maps the angular part to the torque about the origin of the frame.
     """
 
     F: Matrix3
@@ -44,7 +45,7 @@ class BodyCoriolis:
         return BodyCoriolis(self.F + other.F, self.K + other.K)
 
     def seen_from(self, X_PB: Transform) -> BodyCoriolis:
-        """X* B X^-1."""
+        """X* B X^-1: this B, given in frame B, expressed in the parent frame P."""
         R = X_PB.rotation
         F = R @ self.F @ R.T
         return BodyCoriolis(F, R @ self.K @ R.T + Matrix3.skew(X_PB.translation) @ F)
@@ -53,19 +54,19 @@ class BodyCoriolis:
         return Force(self.F @ motion.angular, self.K @ motion.angular)
 
     def transpose_apply(self, motion: Motion) -> Force:
-        """B^T s."""
+        """B^T s of a motion s."""
         torque = self.F.transpose_apply(motion.linear) + self.K.transpose_apply(motion.angular)
         return Force(Vector3.zero(), torque)
 
 
 @dataclass(frozen=True)
 class CompositeBodies:
-    """The tree at (q, v), with every body and all that it carries taken as one.
+    """Composite bodies at (q, v): each body with its subtree as one rigid body.
 
     Attributes:
-        motions: of the bodies.
-        inertias: composite inertia of each body, in its frame.
-        coriolis: composite B of each body, in its frame.
+        motions: transforms and velocities of the bodies.
+        inertias: composite inertia of each body with its subtree, in the frame of the body.
+        coriolis: composite B of each body with its subtree, in the frame of the body.
     """
 
     motions: BodyMotions
@@ -74,7 +75,7 @@ class CompositeBodies:
 
 
 def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> CompositeBodies:
-    """Velocities outwards, composite inertias and B inwards."""
+    """Compute velocities by an outward pass, composite inertias and B by inward passes."""
     motions = motion_of_bodies(model, q, v)
     count = len(model.joints)
     own = [
@@ -89,14 +90,14 @@ def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> 
 
 
 def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
-    """C(q, v), nv by nv: C v is the Coriolis and centrifugal torque, M-dot - 2 C is skew.
+    """C(q, v) (nv, nv): C v is the Coriolis and centrifugal torque, M-dot - 2 C is skew-symmetric.
 
-    C is the sum over bodies of J^T Y J-dot + J^T B J, gathered over composite bodies: what a unit
-    velocity of joint i takes is felt by each joint j below it, and the other way round,
+    C is the sum over bodies of J^T Y J-dot + J^T B J. It is evaluated with composite bodies, for
+    each joint i and each joint j between it and the root:
 
-        C_ji = S_j^T (Y S-dot_i + B S_i),   C_ij = S-dot_j^T Y S_i + S_j^T B^T S_i,
+        C_ji = S_j^T (Y S-dot_i + B S_i),   C_ij = S-dot_j^T Y S_i + S_j^T B^T S_i.
 
-    with Y and B of the composite body i and S-dot = v_B x S, with what S changes by in its body.
+    Y and B belong to the composite body i. S-dot is v_B x S plus the change of S in its body frame.
     """
     tree = composite_bodies(model, q, v)
     transforms, velocities = tree.motions.transforms, tree.motions.velocities

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analytic derivatives of inverse, forward and hybrid dynamics ([Singh2022], [Lie] 4).
 
-Derivatives with respect to q are along velocities: of f(q exp(t e_k)) at t = 0, so that a floating
-base has six.
+Derivatives with respect to q are taken along velocities: column k is the derivative of f(q exp(t
+e_k)) by t at t = 0. A floating base therefore has six columns.
 """
 
 from __future__ import annotations
@@ -41,16 +41,20 @@ Rows = list[list[Scalar]]
 
 @dataclass(frozen=True)
 class _Column:
-    """A column S of a joint and how it moves, in the body frame ([Singh2022] eq. 8, 9).
+    """A column S of a joint's motion subspace and its rates, in the body frame.
+
+    The rates are those of [Singh2022] eq. 8, 9, with additional terms for joints whose S depends on
+    q.
 
     Attributes:
-        index: its velocity.
+        index: index of the velocity.
         S: the column.
-        psi_rate: v_P x S, with the velocity of the parent, and what S v changes by with q.
-        psi_acceleration: a_P x S + v_P x psi_rate, and what the joint's acceleration changes by.
-        by_velocity: v_P x S + v_B x S, with the velocity of the body itself, and what c_J changes
-            by with the velocity.
-        slopes: (m, derivative of column m by this coordinate) where S depends on q.
+        psi_rate: v_P x S with the velocity v_P of the parent, plus the derivative of S v by q.
+        psi_acceleration: a_P x S + v_P x psi_rate, plus the derivative of the joint's acceleration
+            by q.
+        by_velocity: v_P x S + v_B x S with the velocity v_B of the body, plus the derivative of c_J
+            by the velocity.
+        slopes: pairs (m, derivative of column m by this coordinate) if S depends on q.
     """
 
     index: int
@@ -68,12 +72,12 @@ def inverse_dynamics_derivatives(
     a: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
 ) -> tuple[Rows, Rows, Rows]:
-    """d tau/dq, d tau/dv and d tau/da = M, each nv by nv.
+    """Derivatives d tau/dq, d tau/dv and d tau/da = M of inverse dynamics, each (nv, nv).
 
-    External forces are constant in the frames of their bodies: they turn with them, as f does.
+    External forces are constant in the frames of their bodies.
 
-    With Y and B of the composite body i and f the force that it takes, for j below i
-    ([Singh2022] table I):
+    Y, B and f are inertia, Coriolis map and force of the composite body i, and j is a joint between
+    it and the root ([Singh2022] table I):
 
         d tau_j/dq_i = S_j^T (2 B psi_rate_i + Y psi_acceleration_i + S_i x* f)
         d tau_i/dq_j = S_i^T (2 B psi_rate_j + Y psi_acceleration_j)
@@ -121,7 +125,12 @@ def _taken(
     psi_acceleration: Motion,
     by_velocity: Motion,
 ) -> tuple[Force, Force, Force, Force]:
-    """The forces that a composite body takes for a column: by q, by v, by a, and by row."""
+    """Forces on a composite body due to one column of its joint.
+
+    Returns:
+        Forces for the derivatives by q, v and a of torques nearer to the root, and B^T S for the
+        derivatives of this joint's torque by coordinates nearer to the root.
+    """
     for_dq = (B @ psi_rate) * 2.0 + Y @ psi_acceleration
     for_dv = (B @ S) * 2.0 + Y @ by_velocity
     return for_dq, for_dv, Y @ S, B.transpose_apply(S) * 2.0
@@ -137,11 +146,11 @@ def _shares(
     momentum: Force,
     by_row: Force,
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
-    """What a column below j adds to one above i: dq_ji, dv_ji, dq_ij, dv_ij, and M_ji.
+    """Entries of a pair of columns j and i, j nearer to the root: dq_ji, dv_ji, dq_ij, dv_ij, M_ji.
 
     Args:
-        S, psi_rate, psi_acceleration, by_velocity: of the column below.
-        for_dq, for_dv, momentum, by_row: the forces of the other one, as felt there.
+        S, psi_rate, psi_acceleration, by_velocity: of column j.
+        for_dq, for_dv, momentum, by_row: forces of column i, in the frame of body j.
     """
     return (
         S.dot(for_dq),
@@ -159,11 +168,11 @@ def forward_dynamics_derivatives(
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
 ) -> tuple[Rows, Rows, Rows]:
-    """da/dq, da/dv and da/dtau = M^-1, each nv by nv.
+    """Derivatives da/dq, da/dv and da/dtau = M^-1 of forward dynamics, each (nv, nv).
 
-    tau = ID(q, v, FD(q, v, tau)) differentiated: da/dx = -M^-1 d ID/dx at a = FD ([Lie] 4).
+    From the derivative of tau = ID(q, v, FD(q, v, tau)): da/dx = -M^-1 d ID/dx at a = FD ([Lie] 4).
     """
-    # The factors of M are needed anyway, so that a costs less with them than by its own recursion.
+    # The factors of M are needed anyway; computing a with them costs less than another recursion.
     factors = factorize(mass_matrix(model, q))
     bias = inverse_dynamics(model, q, v, [0.0] * model.nv, external)
     a = solve_factorized(factors, [x - y for x, y in zip(tau, bias, strict=True)])
@@ -180,14 +189,14 @@ def hybrid_dynamics_derivatives(
     tau: Sequence[Scalar],
     prescribed: Collection[int],
 ) -> tuple[list[Rows], list[Rows]]:
-    """Derivatives of all accelerations and of all torques by q, v, a and tau, each nv by nv.
+    """Derivatives of all accelerations and of all torques by q, v, a and tau, each (nv, nv).
 
-    With ID the inverse dynamics at the accelerations of hybrid dynamics, f the free velocities and
-    g the prescribed ones, tau = ID(q, v, a) differentiated has the rows
+    ID is inverse dynamics at the accelerations of hybrid dynamics, f denotes free velocities and g
+    prescribed ones. The derivative of tau = ID(q, v, a) has the rows
 
         M_ff da_f = dtau_f - dID_f - M_fg da_g,   dtau_g = dID_g + M_gf da_f + M_gg da_g.
 
-    Columns by what is not read, an acceleration of f or a torque of g, are zero.
+    Columns of values that are not read, the accelerations of f and the torques of g, are zero.
 
     Args:
         model, q, v, a, tau, prescribed: as for `hybrid_dynamics`.
@@ -203,7 +212,7 @@ def hybrid_dynamics_derivatives(
     torques = [[unit[i][j] if j not in prescribed else 0.0 for j in n] for i in n]
     of_a: list[Rows] = []
     of_tau: list[Rows] = []
-    # What inverse dynamics changes by while the free accelerations stay, and what is given of a.
+    # Changes of inverse dynamics at constant free accelerations, and of prescribed accelerations.
     for changed, of_known in ((dq, None), (dv, None), (given, known), (_minus(torques), None)):
         solved = solve_columns(factors, _minus([changed[i] for i in free])) if free else []
         rows = [list(row) for row in of_known or [[0.0] * model.nv for _ in n]]
@@ -231,7 +240,7 @@ def _columns_and_forces(
     a: Sequence[Scalar],
     external: Mapping[int, Force],
 ) -> tuple[list[list[_Column]], dict[int, Force]]:
-    """How each column moves, and the force that each body takes with all that it carries."""
+    """Columns of each joint with their rates, and the force on each body with its subtree."""
     accelerations = accelerations_of_bodies(model, motions, q, v, a, upward_acceleration(model))
     columns: list[list[_Column]] = []
     needed: list[Force] = []
@@ -255,7 +264,7 @@ def _force(Y: Inertia, v_B: Motion, a_B: Motion) -> Force:
 
 
 def _moves(S: Motion, v_P: Motion, a_P: Motion, v_B: Motion) -> tuple[Motion, Motion, Motion]:
-    """psi_rate, psi_acceleration and by_velocity of a column (see `_Column`)."""
+    """psi_rate, psi_acceleration and by_velocity of a column with constant S (see `_Column`)."""
     psi_rate = v_P.cross(S)
     return psi_rate, a_P.cross(S) + v_P.cross(psi_rate), psi_rate + v_B.cross(S)
 
@@ -268,16 +277,17 @@ def _varying(
     a: Sequence[Scalar],
     v_PB: Motion,
 ) -> list[_Column]:
-    """The columns of a joint whose S depends on q, with what its slopes add.
+    """Columns of a joint whose S depends on q, with the terms of the derivatives of S.
 
-    By coordinate k the velocity of the body changes by d = (dS/dq_k) v beside what turns with it,
-    and its acceleration by (dS/dq_k) a + (dS-dot/dq_k) v + (v_P + v_B) x d; by velocity k c_J does.
+    The derivative by coordinate k of the body's velocity has the additional term d = (dS/dq_k) v,
+    that of its acceleration the term (dS/dq_k) a + (dS-dot/dq_k) v + (v_P + v_B) x d. The
+    derivative by velocity k has the additional term of c_J.
 
     Args:
-        joint: of a `VaryingJoint`.
-        columns: as of a joint with constant S.
-        q, v, a: of the robot.
-        v_PB: v_P + v_B.
+        joint: a joint whose kind is a `VaryingJoint`.
+        columns: columns of the joint without these terms.
+        q, v, a: configuration (nq), velocity and acceleration (nv) of the robot.
+        v_PB: v_P + v_B, velocities of parent and body in the body frame.
     """
     kind = joint.kind
     assert isinstance(kind, VaryingJoint)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Energies and centre of mass ([RD] 3.4.2, 3.4.3)."""
+"""Kinetic and potential energy, centre of mass ([RD] 3.4.2, 3.4.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .recursion import Transforms, carried_by_bodies, motion_of_bodies, transfor
 
 
 def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
-    """Sum of v_i^T Y_i v_i / 2 over the bodies ([RD] eq. 3.31, [Lie] eq. 15)."""
+    """Kinetic energy [J], the sum of v_i^T Y_i v_i / 2 ([RD] eq. 3.31, [Lie] eq. 15)."""
     velocities = motion_of_bodies(model, q, v).velocities
     energy: Scalar = 0.0
     for i, Y in enumerate(model.inertias):
@@ -24,12 +24,12 @@ def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sc
 
 
 def potential_energy(model: Model, q: Sequence[Scalar]) -> Scalar:
-    """-sum of m_i g^T p_i, zero with every mass at the root's origin ([RD] eq. 3.33)."""
+    """Potential energy [J], -sum of m_i g^T p_i with p_i in the root frame ([RD] eq. 3.33)."""
     return -model.gravity.dot(first_moment(model, q))
 
 
 def center_of_mass(model: Model, q: Sequence[Scalar]) -> Vector3:
-    """Centre of mass of the moving bodies in the root frame."""
+    """Centre of mass of the moving bodies in the root frame [m]."""
     return first_moment(model, q) * (1.0 / total_mass(model))
 
 
@@ -37,7 +37,7 @@ def total_mass(model: Model) -> Scalar:
     """Mass of the moving bodies [kg].
 
     Raises:
-        InvalidArgumentError: the model has no mass, so it has no centre of mass.
+        InvalidArgumentError: the total mass is not positive, so there is no centre of mass.
     """
     mass: Scalar = 0.0
     for inertia in model.inertias:
@@ -48,7 +48,7 @@ def total_mass(model: Model) -> Scalar:
 
 
 def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
-    """Sum of m_i p_i in the root frame [kg m]."""
+    """First moment of the moving bodies, the sum of m_i p_i, in the root frame [kg m]."""
     return carried_moments(model, transforms_of_bodies(model, q))[ROOT].moment
 
 
@@ -63,13 +63,13 @@ class FirstMoment:
         return FirstMoment(self.mass + other.mass, self.moment + other.moment)
 
     def seen_from(self, X_PB: Transform) -> FirstMoment:
-        """The same masses in the parent frame: R h + m p."""
+        """R h + m p: this first moment, given in frame B, in the parent frame P."""
         moment = X_PB.rotation @ self.moment + X_PB.translation * self.mass
         return FirstMoment(self.mass, moment)
 
 
 def carried_moments(model: Model, transforms: Transforms) -> dict[int, FirstMoment]:
-    """First moment of each body with all that it carries, in the frame of that body.
+    """First moment of each body with its subtree, in the frame of that body.
 
     Args:
         model: the robot.

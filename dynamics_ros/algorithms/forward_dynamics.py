@@ -23,11 +23,11 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
 ) -> list[Scalar]:
-    """a = M^-1 (tau - C v - g + J^T f_ext).
+    """Accelerations a = M^-1 (tau - C v - g + J^T f_ext) (nv).
 
     Args:
         model: the robot.
-        q, v, tau: configuration, velocity, joint torques.
+        q, v, tau: configuration (nq), velocity (nv), joint torques (nv).
         external: force of the environment on body i, in the frame of that body.
     """
     a, _ = hybrid_dynamics(model, q, v, [0.0] * model.nv, tau, (), external)
@@ -43,21 +43,21 @@ def hybrid_dynamics(
     prescribed: Collection[int],
     external: Mapping[int, Force] | None = None,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """The accelerations and torques that were not given ([Lie] table 1).
+    """Unknown accelerations and torques, given the other ones ([Lie] table 1).
 
-    The recursion needs a coordinate of its own for every joint; a robot with mimic joints is
-    solved through its mass matrix instead ([Lie] eq. 34).
+    The recursion requires independent coordinates of all joints. A robot with mimic joints is
+    solved with its mass matrix instead ([Lie] eq. 34).
 
     Args:
         model: the robot.
         q, v: configuration and velocity.
-        a: accelerations, read where prescribed.
-        tau: torques, read elsewhere.
+        a: accelerations (nv), read only for prescribed velocities.
+        tau: torques (nv), read only for the other velocities.
         prescribed: indices of the velocities with a given acceleration.
         external: force of the environment on body i, in the frame of that body.
 
     Returns:
-        All accelerations and all torques.
+        All accelerations (nv) and all torques (nv).
     """
     if model.has_mimic_joints:
         return _through_mass_matrix(model, q, v, a, tau, prescribed, external)
@@ -73,16 +73,16 @@ def articulated_bodies(
     prescribed: Collection[int],
     external: Mapping[int, Force],
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Hybrid dynamics with operations linear in the joints ([Lie] table 4).
+    """Hybrid dynamics in a number of operations linear in the number of joints ([Lie] table 4).
 
-    With nothing prescribed this is the articulated-body algorithm ([Lie] table 3,
-    [Featherstone2008] table 7.1).
+    Without prescribed accelerations this is the articulated-body algorithm ([Lie] table 3,
+    [Featherstone2008] table 7.1). Arguments and results are those of `hybrid_dynamics`.
     """
     n = len(model.joints)
     columns = [joint.subspace(q) for joint in model.joints]
     free = [[(k, S) for k, S in pairs if k not in prescribed] for pairs in columns]
 
-    # Pass 1, outward: velocities, accelerations that are known already, rigid-body bias forces.
+    # Pass 1, outward: velocities, known parts of the accelerations, rigid-body bias forces.
     motions = motion_of_bodies(model, q, v)
     articulated = {ROOT: ArticulatedInertia.of(Inertia.zero())}
     forces = {ROOT: Force.zero()}
@@ -98,7 +98,7 @@ def articulated_bodies(
         bias_force = Y.bias_force(v_B)
         forces[i] = bias_force - external[i] if i in external else bias_force
 
-    # Pass 2, inward: what a body and all behind it answer to an acceleration.
+    # Pass 2, inward: articulated-body inertias and bias forces.
     U: list[list[Force]] = [[] for _ in range(n)]
     factors: list[Factors] = [([], []) for _ in range(n)]
     residuals: list[list[Scalar]] = [[] for _ in range(n)]
@@ -117,7 +117,7 @@ def articulated_bodies(
         articulated[parent] = articulated[parent] + X_PB.act(Y_a)
         forces[parent] = forces[parent] + X_PB.act(p_a)
 
-    # Pass 3, outward: the free joints yield, the prescribed ones say what that takes.
+    # Pass 3, outward: accelerations of free velocities, torques of prescribed ones.
     accelerations = {ROOT: upward_acceleration(model)}
     all_a, all_tau = list(a), list(tau)
     for i, joint in enumerate(model.joints):
@@ -136,7 +136,7 @@ def articulated_bodies(
 
 
 def _decoupled(U: Sequence[Force], factors: Factors) -> list[tuple[Force, Scalar]]:
-    """U (L^T D L)^-1 U^T as a sum of dyads: the columns of U L^-1 with the inverse pivots."""
+    """U (L^T D L)^-1 U^T as a sum of outer products: columns of U L^-1, with inverse pivots."""
     L, inverse = factors
     columns = list(U)
     for k in reversed(range(len(columns))):
@@ -154,7 +154,7 @@ def _through_mass_matrix(
     prescribed: Collection[int],
     external: Mapping[int, Force] | None,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """[Lie] eq. 34: the rows of the free coordinates are solved, the others evaluated."""
+    """Hybrid dynamics by the mass matrix: free rows are solved, others evaluated ([Lie] eq. 34)."""
     known = [a[k] if k in prescribed else 0.0 for k in range(model.nv)]
     with_known = inverse_dynamics(model, q, v, known, external)
     M = mass_matrix(model, q)

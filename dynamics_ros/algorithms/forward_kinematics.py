@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses and velocities of bodies and frames ([SE3] 8.2, [RD] 2.8.3)."""
+"""Poses of bodies and frames, velocities and accelerations of frames ([SE3] 8.2, [RD] 2.8.3)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from .recursion import accelerations_of_bodies, motion_of_bodies
 def body_poses(
     model: Model, q: Sequence[Scalar], bodies: Iterable[int] | None = None
 ) -> dict[int, Transform]:
-    """X_0B of bodies in the root frame, ROOT included: 0M_i = 0M_parent parentM_i ([SE3] 8.2).
+    """Poses X_0B of bodies in the root frame: 0M_i = 0M_parent parentM_i ([SE3] 8.2).
 
     Args:
         model: the robot.
-        q: configuration.
-        bodies: parents before children; None are all.
+        q: configuration (nq).
+        bodies: indices of bodies, parents before children; None for all.
+
+    Returns:
+        The poses by index of the body, including ROOT.
     """
     poses = {ROOT: Transform.identity()}
     for i in range(len(model.joints)) if bodies is None else bodies:
@@ -30,12 +33,12 @@ def body_poses(
 
 
 def frame_pose(model: Model, q: Sequence[Scalar], frame: Frame) -> Transform:
-    """X_0F of a frame in the root frame ([RD] eq. 2.138)."""
+    """Pose X_0F of a frame in the root frame ([RD] eq. 2.138)."""
     return body_poses(model, q, model.ancestors(frame.body))[frame.body] @ frame.placement
 
 
 def frame_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:
-    """X_0F of every frame, in the order of ``model.frames``."""
+    """Poses X_0F of all frames, in the order of ``model.frames``."""
     poses = body_poses(model, q)
     return [poses[frame.body] @ frame.placement for frame in model.frames]
 
@@ -43,7 +46,13 @@ def frame_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:
 def frame_velocity(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], frame: Frame, reference: str
 ) -> Motion:
-    """Twist of a frame with respect to the root frame, in one of the three references."""
+    """Twist of a frame with respect to the root frame.
+
+    Args:
+        model, q, v: the robot, its configuration (nq) and velocity (nv).
+        frame: the frame.
+        reference: 'local', 'world' or 'local_world_aligned'.
+    """
     motions = motion_of_bodies(model, q, v, model.ancestors(frame.body))
     velocity = motions.velocities[frame.body]
     local = frame.placement.inverse_act(velocity)
@@ -60,10 +69,15 @@ def frame_acceleration(
     frame: Frame,
     reference: str,
 ) -> Motion:
-    """Spatial acceleration of a frame, the time derivative of its twist in the reference.
+    """Acceleration of a frame: the time derivative of its twist in the reference, J a + J-dot v.
 
-    For 'local_world_aligned' this is J a + J-dot v with the Jacobian of that reference: its linear
-    part is then the classical acceleration of the frame's origin.
+    In 'local' and 'world' this is the spatial acceleration. In 'local_world_aligned' the linear
+    part is the classical acceleration of the origin of the frame.
+
+    Args:
+        model, q, v, a: the robot, its configuration (nq), velocity (nv) and acceleration (nv).
+        frame: the frame.
+        reference: 'local', 'world' or 'local_world_aligned'.
     """
     motions = motion_of_bodies(model, q, v, model.ancestors(frame.body))
     accelerations = accelerations_of_bodies(model, motions, q, v, a, Motion.zero())
@@ -74,14 +88,14 @@ def frame_acceleration(
     X_RF = from_local(frame_pose(model, q, frame), reference)
     result = X_RF.act(a_local)
     if reference == 'local_world_aligned':
-        # The axes rest but the origin moves with the frame: d/dt v_O adds w x v.
+        # The axes are fixed but the origin moves with the frame: d/dt v_O has the term w x v.
         twist = X_RF.act(v_local)
         result = Motion(result.linear + twist.angular.cross(twist.linear), result.angular)
     return result
 
 
 def from_local(X_0F: Transform, reference: str) -> Transform:
-    """The transform from the frame itself to a reference: 'world' or 'local_world_aligned'."""
+    """Transform of motions from the frame to the reference 'world' or 'local_world_aligned'."""
     if reference == 'world':
         return X_0F
     return Transform(X_0F.rotation, Vector3.zero())

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The torques of gravity: what a reverse sweep over the potential energy computes, by hand."""
+"""Gravity torques, the gradient of the potential energy, as a recursion over the bodies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from .recursion import along_joints, transforms_of_bodies
 
 
 def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
-    """g(q): the torques that hold the robot at rest, the gradient of [RD] eq. 3.33.
+    """g(q) (nv): torques that hold the robot at rest, the gradient of [RD] eq. 3.33.
 
-    Outwards the field g is seen from each body, inwards the first moments h of what it carries are
-    gathered. Their weight is the force m g and the torque h x g; a joint takes the opposite.
+    The field g is transformed outward to each body; masses m and first moments h of subtrees are
+    summed inward. The weight of a subtree is the force m g and the torque h x g; its joint supports
+    it with the opposite force.
     """
     transforms = transforms_of_bodies(model, q)
     loads = carried_moments(model, transforms)

@@ -27,15 +27,12 @@ def inverse_dynamics(
     a: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
 ) -> list[Scalar]:
-    """tau = M(q) a + C(q, v) v + g(q) - J^T f_ext.
+    """Torques tau = M(q) a + C(q, v) v + g(q) - J^T f_ext (nv).
 
     Args:
         model: the robot.
-        q, v, a: configuration, velocity, acceleration.
+        q, v, a: configuration (nq), velocity (nv), acceleration (nv).
         external: force of the environment on body i, in the frame of that body.
-
-    Returns:
-        tau, of nv scalars.
     """
     return along_joints(model, q, joint_wrenches(model, q, v, a, external))
 
@@ -48,43 +45,44 @@ def joint_wrenches(
     external: Mapping[int, Force] | None = None,
     upward: Motion | None = None,
 ) -> dict[int, Force]:
-    """F_i: what each body takes from its parent through its joint ([Lie] table 2, [RD] 3.3.2).
+    """Wrenches F_i on each body from its parent, through its joint ([Lie] table 2, [RD] 3.3.2).
 
-    In the frame of the body, about its origin; of ROOT, what the root frame takes from the ground.
-    A joint's torque is the part of it along the joint, the rest is borne by its bearing.
+    A wrench is expressed in the frame of the body, about its origin. The wrench of ROOT is that of
+    the ground on the root frame. The torque of a joint is the component of the wrench along its
+    axes; its bearing transmits the other components.
 
     Args:
         model, q, v, a, external: as for `inverse_dynamics`.
-        upward: acceleration of the root frame; None is that which stands for gravity.
+        upward: acceleration of the root frame; None for -g, which represents gravity.
     """
     external = external or {}
     upward = upward_acceleration(model) if upward is None else upward
 
     # 8.1, 8.2: outward, motions of the bodies; gravity enters as the acceleration -g of the root.
-    # The force that each body needs, less what the environment gives.
+    # Force on each body from its joints: inertial force minus the force of the environment.
     motions, needed = BodyMotions({}, {ROOT: Motion.zero()}), []
     for i, v_B, a_B in moving_bodies(model, motions, q, v, a, upward):
         f_B = model.inertias[i] @ a_B + model.inertias[i].bias_force(v_B)
         needed.append(f_B - external[i] if i in external else f_B)
 
-    # 8.3: inward, a parent carries what its children need.
+    # 8.3: inward, the wrench of a joint is the sum over its subtree.
     return carried_by_bodies(model, motions.transforms, needed, Force.zero())
 
 
 def body_accelerations(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> dict[int, Motion]:
-    """V-dot_i: spatial acceleration of each body in its frame ([Lie] table 2), without gravity."""
+    """Spatial acceleration V-dot_i of each body in its frame ([Lie] table 2), without gravity."""
     motions = motion_of_bodies(model, q, v)
     return accelerations_of_bodies(model, motions, q, v, a, Motion.zero())
 
 
 def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """C(q, v) v + g(q): the torques without acceleration."""
+    """Nonlinear effects C(q, v) v + g(q) (nv): torques at zero acceleration."""
     return inverse_dynamics(model, q, v, [0.0] * model.nv)
 
 
 def coriolis_torques(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """C(q, v) v: the torques without acceleration and gravity."""
+    """Coriolis and centrifugal torques C(q, v) v (nv)."""
     wrenches = joint_wrenches(model, q, v, [0.0] * model.nv, upward=Motion.zero())
     return along_joints(model, q, wrenches)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The geometric Jacobian of a frame and its derivatives ([RD] 2.8.5) in the three references."""
+"""Geometric Jacobian of a frame and its derivatives in the three references ([RD] 2.8.5)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 from .forward_kinematics import body_poses
 
 Reference = Literal['world', 'local', 'local_world_aligned']
-"""World: spatial twist at the root's origin. Local: body twist. Local world aligned: velocity of
-the frame's origin and angular velocity, both in the axes of the root frame."""
+"""Reference of a twist. 'world': spatial twist at the origin of the root frame. 'local': body
+twist. 'local_world_aligned': velocity of the frame's origin and angular velocity, in axes of the
+root frame."""
 
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
-"""The names of all."""
+"""Names of all references."""
 
 
 def jacobian_columns(
     model: Model, q: Sequence[Scalar], frame: Frame, reference: str
 ) -> list[Motion]:
-    """Column k is the twist of the frame for unit velocity k ([RD] eq. 2.164)."""
+    """Columns (nv) of the Jacobian: column k is the frame's twist for unit velocity k.
+
+    See [RD] eq. 2.164.
+
+    Args:
+        model, q: the robot and its configuration (nq).
+        frame: the frame.
+        reference: one of ``REFERENCES``.
+    """
     columns = [Motion.zero()] * model.nv
     for i, X_RB in _to_reference(model, q, frame, reference).items():
         for k, S in model.joints[i].subspace(q):
@@ -34,12 +43,17 @@ def jacobian_columns(
 def jacobian_derivative(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], frame: Frame, reference: str
 ) -> list[Motion]:
-    """Time derivative of the Jacobian's columns.
+    """Time derivatives of the columns of the Jacobian.
 
-    A column J fixed in body B turns with it, d/dt J = v_B x J with both in the reference; what S
-    changes by in the body comes to it. The local
-    reference moves with the frame, which takes v_F x J away; the origin of local_world_aligned
-    moves with the velocity of the frame, which adds w x v_F to the linear part.
+    A column J that is fixed in body B has the rate v_B x J, with both in the reference. If S
+    depends on q, its rate in the body is added. The reference 'local' moves with the frame, which
+    subtracts v_F x J. The origin of 'local_world_aligned' moves with the frame, which adds w x v_F
+    to the linear part.
+
+    Args:
+        model, q, v: the robot, its configuration (nq) and velocity (nv).
+        frame: the frame.
+        reference: one of ``REFERENCES``.
     """
     rates = [Motion.zero()] * model.nv
     velocities = {ROOT: Motion.zero()}
@@ -63,10 +77,15 @@ def jacobian_derivative(
 def jacobian_hessian(
     model: Model, q: Sequence[Scalar], frame: Frame, reference: str
 ) -> list[list[Motion]]:
-    """``hessian[j][k]``: derivative of column j with respect to coordinate k.
+    """Derivatives of the columns of the Jacobian: ``hessian[j][k]`` is that of column j by q_k.
 
-    The derivative is along the velocity k: q exp(t e_k). Column j turns with every joint k that
-    carries it, J_k x J_j, and the reference moves with all of them.
+    A derivative is along velocity k, q exp(t e_k). Column j has the derivative J_k x J_j for every
+    joint k between it and the root; the reference moves with all joints.
+
+    Args:
+        model, q: the robot and its configuration (nq).
+        frame: the frame.
+        reference: one of ``REFERENCES``.
     """
     hessian = [[Motion.zero()] * model.nv for _ in range(model.nv)]
     chain = _to_reference(model, q, frame, reference)
@@ -86,7 +105,7 @@ def jacobian_hessian(
 
 
 def _of_moving_reference(column: Motion, v_F: Motion, reference: str) -> Motion:
-    """Rate of a resting column's components because the reference moves with the frame."""
+    """Rate of the components of a fixed column due to the motion of the reference."""
     if reference == 'local':
         return -v_F.cross(column)
     if reference == 'local_world_aligned':
@@ -97,7 +116,7 @@ def _of_moving_reference(column: Motion, v_F: Motion, reference: str) -> Motion:
 def _to_reference(
     model: Model, q: Sequence[Scalar], frame: Frame, reference: str
 ) -> dict[int, Transform]:
-    """X_RB of every body B between the root and the frame, the root first."""
+    """Transforms X_RB to the reference of each body between the root and the frame, root first."""
     chain = model.ancestors(frame.body)
     poses = body_poses(model, q, chain)
     X_0F = poses[frame.body] @ frame.placement

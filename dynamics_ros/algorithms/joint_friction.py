@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What friction takes away in a joint.
+"""Friction torque of a joint.
 
-Viscous, Coulomb and Stribeck friction ([Armstrong1994]), and dry friction that grows with the
-torque that the joint carries ([Hamon2010]).
+Viscous, Coulomb and Stribeck friction ([Armstrong1994]), and dry friction that increases with the
+torque that the joint transmits ([Hamon2010]).
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ def friction_torque(
 
     Args:
         v: velocity [rad/s or m/s].
-        viscous: per velocity [Nms/rad or Ns/m].
-        coulomb: at any speed [Nm or N].
-        stribeck: what dry friction is larger by when motion begins [Nm or N].
-        friction_velocity: v_f, where tanh has smoothed the step of the sign to 76 % [rad/s or m/s].
-        stribeck_velocity: v_s, where the additional friction has fallen to 37 % [rad/s or m/s].
-        load_friction: what dry friction grows by per torque that the joint carries.
-        carried: torque that the joint carries: what is left of the motor's behind friction [Nm
-            or N].
+        viscous: viscous friction per velocity [Nms/rad or Ns/m].
+        coulomb: Coulomb friction, at any speed [Nm or N].
+        stribeck: additional dry friction at the onset of motion [Nm or N].
+        friction_velocity: v_f, at which the smoothed sign tanh is 76 % [rad/s or m/s].
+        stribeck_velocity: v_s, at which the additional friction has decayed to 37 % [rad/s or m/s].
+        load_friction: increase of dry friction per transmitted torque.
+        carried: torque that the joint transmits, the motor torque minus friction [Nm or N].
     """
     relative = v / stribeck_velocity
     dry = coulomb + stribeck * exp(-(relative * relative)) + load_friction * abs(carried)
@@ -50,15 +49,15 @@ def torque_behind_friction(
     stribeck_velocity: Scalar,
     load_friction: Scalar,
 ) -> Scalar:
-    """What is left of a motor's torque behind friction: the torque that the joint carries.
+    """Torque that a joint transmits: the motor torque minus friction [Nm or N].
 
-    It is the L of ``torque = L + friction_torque(..., carried=L)``: with N what is left without
-    friction that grows with the load, L = N / (1 + load_friction tanh(v/v_f) sign(N)), which is
-    continuous in N and v, and has the sign of N as long as ``load_friction`` is below 1.
+    It is the solution L of ``torque = L + friction_torque(..., carried=L)``. With the torque N
+    after friction that does not depend on the load, L = N / (1 + load_friction tanh(v/v_f)
+    sign(N)). L is continuous in N and v, and has the sign of N if ``load_friction`` is below 1.
 
     Args:
-        torque: of the motor, with the gear's ratio [Nm or N].
-        v, viscous, coulomb, stribeck, friction_velocity, stribeck_velocity, load_friction: as of
+        torque: motor torque at the joint, including the gear ratio [Nm or N].
+        v, viscous, coulomb, stribeck, friction_velocity, stribeck_velocity, load_friction: as for
             ``friction_torque``.
     """
     curve = viscous, coulomb, stribeck, friction_velocity, stribeck_velocity
@@ -68,7 +67,7 @@ def torque_behind_friction(
 
 
 def smooth_sign(v: Scalar, friction_velocity: Scalar) -> Scalar:
-    """tanh(v/v_f), written with exp(-2 |v|/v_f), which cannot overflow."""
+    """tanh(v/v_f), computed from exp(-2 |v|/v_f), which cannot overflow."""
     away = exp(abs(v) * (-2.0 / friction_velocity))
     smooth = (1.0 - away) / (1.0 + away)
     return where_less(v, 0.0, -smooth, smooth)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The mass matrix by composite rigid bodies ([RD] eq. 3.43 is the sum that it computes)."""
+"""Mass matrix by the composite-rigid-body algorithm, which evaluates the sum of [RD] eq. 3.43."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .recursion import carried_by_bodies, felt_towards_root, transforms_of_bodie
 
 
 def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
-    """M(q), nv by nv, symmetric ([Featherstone2008] table 6.2).
+    """Symmetric mass matrix M(q) (nv, nv) ([Featherstone2008] table 6.2).
 
-    H_ij = S_i^T Y_i^c S_j, where Y_i^c is the inertia of body i and of all that it carries: the
-    force that a unit velocity of joint i takes is felt by every joint below it.
+    M_ij = S_j^T Y_i^c S_i for each joint j between body i and the root, where Y_i^c is the
+    composite inertia of body i with its subtree.
     """
     transforms = transforms_of_bodies(model, q)
     composite = carried_by_bodies(model, transforms, model.inertias, Inertia.zero())

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Generalized momentum and what drives it, for momentum observers ([DeLuca2006])."""
+"""Generalized momentum and the terms of its time derivative, for observers ([DeLuca2006])."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .recursion import along_joints, carried_by_bodies, motion_of_bodies
 def momentum_observer_terms(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar]
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """p = M v and beta = C^T v - g, so that dp/dt = tau + beta + tau_external.
+    """p = M v and beta = C^T v - g (nv each), with dp/dt = tau + beta + tau_external.
 
     With M-dot = C + C^T, dp/dt = M a + M-dot v = tau - C v - g + (C + C^T) v. For the C of
-    [Echeandia2021], C^T v is the sum over bodies of J_i-dot^T Y_i v_i, and the time derivative of
-    a column S_j fixed in body j is v_j x S_j. With H_j the momentum of body j and of all that it
-    carries, p_j = S_j^T H_j and (C^T v)_j = (v_j x S_j)^T H_j = -S_j^T (v_j x* H_j):
-    no matrix is formed. What a column changes by in its body comes to v_j x S_j.
+    [Echeandia2021], C^T v is the sum over bodies of J_i-dot^T Y_i v_i, and the time derivative of a
+    column S_j fixed in body j is v_j x S_j. With the momentum H_j of body j and its subtree, p_j =
+    S_j^T H_j and (C^T v)_j = (v_j x S_j)^T H_j = -S_j^T (v_j x* H_j), so no matrix is formed. If
+    S_j depends on q, its rate in the body is added to v_j x S_j.
     """
     motions = motion_of_bodies(model, q, v)
     momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]

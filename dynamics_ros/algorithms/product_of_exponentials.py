@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses as a product of exponentials of the joints' twists at rest ([RBM] forward kinematics).
+"""Forward kinematics by the product of exponentials of joint twists ([RBM] forward kinematics).
 
-An independent way to the poses of `forward_kinematics.body_poses`, by which tests check the tree:
-no joint transform is multiplied here, only displacements exp(xi q) of twists seen from the root.
+Tests compare it with `forward_kinematics.body_poses`. It is independent of the joint transforms: it
+multiplies displacements exp(xi q) of twists in the root frame.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dynamics_ros.spatial import Scalar, Transform
 
 
 def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> dict[int, Transform]:
-    """X_0B of every body, ROOT included: exp(xi_1 q_1) ... exp(xi_n q_n) X_0B(0), [RBM] g_st.
+    """Poses X_0B of all bodies and ROOT: exp(xi_1 q_1) ... exp(xi_n q_n) X_0B(0), [RBM] g_st.
 
     Args:
-        model: its joints give the twists xi in the root frame, where every joint is at rest.
-        q: coordinates.
+        model: the robot, whose joints define the twists xi in the root frame at zero positions.
+        q: configuration (nq).
     """
     at_rest = {ROOT: Transform.identity()}
     moved = {ROOT: Transform.identity()}

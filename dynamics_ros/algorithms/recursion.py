@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The passes over the tree that the algorithms share: motions outward, sums inward ([SE3] 8).
+"""Passes over the kinematic tree that the algorithms share: motions outward, sums inward ([SE3] 8).
 
-Results are by body; where the root frame has one too, it is that of the body ROOT.
+Results are stored by index of the body; the key ROOT is the root frame.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Carried = TypeVar('Carried', bound=Any)
 
 @dataclass(frozen=True)
 class BodyMotions:
-    """How bodies stand and move.
+    """Transforms and velocities of bodies.
 
     Attributes:
-        transforms: X_PB of each body in its parent.
-        velocities: twist of each body with respect to the root, in its own frame.
+        transforms: pose X_PB of each body in its parent.
+        velocities: twist of each body with respect to the root frame, in the frame of the body.
     """
 
     transforms: dict[int, Transform]
@@ -33,19 +33,19 @@ class BodyMotions:
 
 
 def transforms_of_bodies(model: Model, q: Sequence[Scalar]) -> dict[int, Transform]:
-    """X_PB of every body in its parent."""
+    """Pose X_PB of each body in its parent at the configuration q (nq)."""
     return {i: joint.transform(q) for i, joint in enumerate(model.joints)}
 
 
 def motion_of_bodies(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], bodies: Iterable[int] | None = None
 ) -> BodyMotions:
-    """The outward pass: v_B = X_PB^-1 v_P + S v ([SE3] 8.2).
+    """Transforms and velocities by an outward pass: v_B = X_PB^-1 v_P + S v ([SE3] 8.2).
 
     Args:
         model: the robot.
-        q, v: configuration and velocity.
-        bodies: parents before children; None are all.
+        q, v: configuration (nq) and velocity (nv).
+        bodies: indices of bodies, parents before children; None for all.
     """
     motions = BodyMotions({}, {ROOT: Motion.zero()})
     for i in range(len(model.joints)) if bodies is None else bodies:
@@ -70,15 +70,15 @@ def accelerations_of_bodies(
     a: Sequence[Scalar],
     of_root: Motion,
 ) -> dict[int, Motion]:
-    """The outward pass of a_B = X_PB^-1 a_P + S a + c_J + v_B x S v ([SE3] 8.2).
+    """Spatial accelerations by an outward pass: a_B = X_PB^-1 a_P + S a + c_J + v_B x S v.
 
-    Accelerations are spatial ones.
+    See [SE3] 8.2.
 
     Args:
         model: the robot.
-        motions: of the bodies that are asked for.
-        q, v, a: configuration, velocity and acceleration.
-        of_root: what the root frame accelerates with.
+        motions: transforms and velocities of the requested bodies.
+        q, v, a: configuration (nq), velocity (nv) and acceleration (nv).
+        of_root: acceleration of the root frame.
     """
     accelerations = {ROOT: of_root}
     for i in motions.transforms:
@@ -111,16 +111,16 @@ def moving_bodies(
     a: Sequence[Scalar],
     of_root: Motion,
 ) -> Iterator[tuple[int, Motion, Motion]]:
-    """Both outward passes, body after body, for whoever needs each body's motion but once.
+    """Velocities and accelerations in one outward pass, body by body.
 
-    What is computed of a body follows its motion at once: in compiled code few values wait.
+    The caller can process each body at once, so that compiled code has few live values.
 
     Args:
-        model, q, v, a, of_root: as above.
-        motions: is filled in.
+        model, q, v, a, of_root: as for `accelerations_of_bodies`.
+        motions: filled with the transforms and velocities of the bodies.
 
     Yields:
-        The index of a body, its velocity and its acceleration.
+        Index of a body, its velocity and its acceleration, in the frame of the body.
     """
     accelerations = {ROOT: of_root}
     for i in range(len(model.joints)):
@@ -130,25 +130,26 @@ def moving_bodies(
 
 
 def velocity_product(joint: Joint, v_B: Motion, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
-    """c_J + v_B x S v: the acceleration of a joint's body that comes from velocities alone."""
+    """c_J + v_B x S v: the part of a body's acceleration that depends only on velocities."""
     return v_B.cross(joint.motion(q, v)) + joint.bias(q, v)
 
 
 def upward_acceleration(model: Model) -> Motion:
-    """-g: a root that accelerates upwards feels like gravity ([SE3] 8.1)."""
+    """Acceleration -g of the root frame, which is equivalent to gravity ([SE3] 8.1)."""
     return Motion(-model.gravity, Vector3.zero())
 
 
 def carried_by_bodies(
     model: Model, transforms: Transforms, own: Iterable[Carried], of_root: Carried
 ) -> dict[int, Carried]:
-    """The inward pass: what each body has of its own, with that of all bodies that it carries.
+    """Sums over the subtree of each body by an inward pass, in the frame of the body.
 
     Args:
         model: the robot.
-        transforms: X_PB of each body.
-        own: a force, an inertia, or whatever `Transform.act` takes, of each body in its frame.
-        of_root: what the root frame has of its own.
+        transforms: pose X_PB of each body in its parent.
+        own: the value of each body in its frame: a force, an inertia, or another type that
+            `Transform.act` takes.
+        of_root: the value of the root frame.
     """
     total = dict(enumerate(own))
     total[ROOT] = of_root
@@ -166,10 +167,10 @@ def _carried(own: Carried, X_PB: Transform, of_child: Carried) -> Carried:
 def felt_towards_root(
     model: Model, transforms: Transforms, body: int, *forces: Force
 ) -> Iterator[tuple[int, Sequence[Force]]]:
-    """Forces on a body as seen from the body itself and from each one that carries it.
+    """Forces on a body, transformed to the body and to each of its ancestors except the root.
 
     Yields:
-        The index of the body that they are seen from, and the forces in its frame.
+        Index of the body or ancestor, and the forces in its frame.
     """
     yield body, forces
     while (parent := model.joints[body].parent) != ROOT:
@@ -183,7 +184,7 @@ def _in_parent(X_PB: Transform, *forces: Force) -> tuple[Force, ...]:
 
 
 def along_joints(model: Model, q: Sequence[Scalar], forces: Mapping[int, Force]) -> list[Scalar]:
-    """S^T f of every joint (nv): the torques that transmit forces to the bodies ([SE3] 8.3)."""
+    """S^T f of all joints (nv): torques that transmit the forces f to the bodies ([SE3] 8.3)."""
     tau: list[Scalar] = [0.0] * model.nv
     for i, joint in enumerate(model.joints):
         for k, S in joint.subspace(q):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The inertial-parameter regressor: tau = Y(q, v, a) pi ([Atkeson1986])."""
+"""Regressor of the inertial parameters pi: tau = Y(q, v, a) pi ([Atkeson1986])."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Vector3
 from .recursion import accelerations_of_bodies, motion_of_bodies, upward_acceleration
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
-"""Parameters of a body: mass, first moment, inertia about the origin of the body frame."""
+"""Parameters of a body: mass, first moment, inertia about the origin of the body's frame."""
 
 
 def regressor(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> list[list[Scalar]]:
-    """Y, nv by 10 bodies, in the order of the bodies and of PARAMETERS."""
+    """Regressor Y (nv, 10 bodies), columns in the order of the bodies and of ``PARAMETERS``."""
     count = len(PARAMETERS)
     Y: list[list[Scalar]] = [[0.0] * (count * len(model.joints)) for _ in range(model.nv)]
     motions = motion_of_bodies(model, q, v)
     accelerations = accelerations_of_bodies(model, motions, q, v, a, upward_acceleration(model))
     columns: dict[int, list[tuple[int, Motion]]] = {ROOT: []}
     for i, joint in enumerate(model.joints):
-        # The columns of the body's Jacobian in its own frame: most are seen from its parent.
+        # Columns of the body's Jacobian in its frame: those of the parent, transformed, and its
+        # own.
         X_PB = motions.transforms[i]
         moved = [(k, X_PB.inverse_act(S)) for k, S in columns[joint.parent]]
         columns[i] = [*moved, *joint.subspace(q)]
@@ -37,7 +38,7 @@ def regressor(
 
 
 def body_regressor(velocity: Motion, acceleration: Motion) -> list[Force]:
-    """The force that a body takes per unit of each of its parameters.
+    """Forces on a body per unit of each of its ten parameters, in the frame of the body.
 
     With h = m c and I about the origin, f = m d + (w_dot x + w x w x) h and
     tau = h x d + I w_dot + w x I w, where d = v_dot + w x v is the acceleration of the origin.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of other libraries are made of."""
+"""Check of kernels that are passed to bindings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dynamics_ros.kernels import Kernel
 
 
 def check_kernel(kernel: Any) -> None:
-    """Refuse what is no kernel.
+    """Check that an argument is a kernel.
 
     Raises:
-        InvalidArgumentError: such as for a method of a robot.
+        InvalidArgumentError: it is not a kernel, but for example a method of a robot.
     """
     if not isinstance(kernel, Kernel):
         expected = "a kernel, such as robot.kernel('gravity') or one of kernels.compile"

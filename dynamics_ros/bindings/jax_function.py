@@ -16,24 +16,24 @@ from dynamics_ros.kernels import Kernel
 
 
 def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
-    """A kernel as a function of arrays; its derivatives are other kernels, made when first needed.
+    """A kernel as a function of JAX arrays; derivatives are kernels, created when first needed.
 
-    Derivatives are exact, by coordinates, of a quaternion by its four numbers, and of any order.
-    XLA calls the machine code, in one thread, on the processor; of arrays on another device, and
-    where there is no machine code, it calls Python, which takes longer. Where JAX computes with
-    float32, machine code computes in single precision.
+    Derivatives are exact, of any order, and by coordinates: of a quaternion by its four numbers.
+    XLA calls the machine code on the processor, in one thread. For arrays on another device, and
+    without machine code, it calls Python, which takes longer. If JAX computes with float32, machine
+    code computes in single precision.
 
     Args:
-        kernel: of a robot or of ``kernels.compile``.
-        mode: ``'reverse'``: derivatives are products with weights of the results (``grad``,
-            ``vjp``, ``jacrev``). ``'forward'``: they are whole Jacobians, of which forward mode
-            (``jvp``, ``jacfwd``, ``hessian``) and reverse mode take products.
+        kernel: a kernel of a robot or of ``kernels.compile``.
+        mode: ``'reverse'``: differentiated by vector-Jacobian products (``grad``, ``vjp``,
+            ``jacrev``). ``'forward'``: differentiated by whole Jacobians, for forward mode
+            (``jvp``, ``jacfwd``, ``hessian``) and reverse mode.
 
     Raises:
         ImportError: jax is not installed.
-        InvalidArgumentError: an unknown mode, or something else than a kernel.
+        InvalidArgumentError: the mode is unknown, or the argument is not a kernel.
     """
-    import jax  # noqa: F401  before anything is made
+    import jax  # noqa: F401  fails early if jax is not installed
 
     check_kernel(kernel)
     if mode not in MODES:
@@ -42,7 +42,7 @@ def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
 
 
 def _in_reverse(kernel: Kernel) -> Any:
-    """The function, differentiated by its pullback."""
+    """JAX function of a kernel that is differentiated by the kernel's pullback."""
     import jax
 
     @cache
@@ -62,7 +62,7 @@ def _in_reverse(kernel: Kernel) -> Any:
 
 
 def _forward(kernel: Kernel) -> Any:
-    """The function, differentiated by its Jacobians."""
+    """JAX function of a kernel that is differentiated by Jacobians."""
     import jax
     import jax.numpy as jnp
 
@@ -97,7 +97,7 @@ MODES = {'reverse': _in_reverse, 'forward': _forward}
 
 
 def _named(kernel: Kernel) -> Any:
-    """The function without derivatives, with the name that JAX gives what it compiles."""
+    """Function of a kernel without derivatives; JAX uses its name for compiled code."""
 
     def function(*arrays: Any) -> Any:
         return _called(kernel, *arrays)
@@ -107,7 +107,7 @@ def _named(kernel: Kernel) -> Any:
 
 
 def _called(kernel: Kernel, *arrays: Any) -> Any:
-    """Compute arrays whose leading axes are broadcast."""
+    """Call a kernel with JAX arrays, whose leading axes are broadcast."""
     import jax
     import jax.numpy as jnp
 
@@ -140,7 +140,7 @@ def _called(kernel: Kernel, *arrays: Any) -> Any:
 
 
 def _called_back(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
-    """Compute by a call of Python."""
+    """Call a kernel through Python."""
     import jax
 
     compute = kernel if outputs and outputs[0].dtype == np.float64 else kernel.float32
@@ -157,7 +157,7 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
 
 
 def _summed_to(gradient: Any, like: Any) -> Any:
-    """What several states share gets the sum of their gradients."""
+    """Sum a gradient over the axes along which the input was broadcast."""
     import jax.numpy as jnp
 
     shape = jnp.shape(like)

@@ -13,18 +13,18 @@ from dynamics_ros.kernels import Kernel
 
 
 def torch_function(kernel: Kernel) -> Callable[..., Any]:
-    """A kernel as a function of tensors; its gradient is another kernel, made when first needed.
+    """A kernel as a function of tensors; its gradient is a kernel, created when first needed.
 
-    Derivatives are by coordinates, of a quaternion by its four numbers, and of any order. Tensors
-    on another device are copied to the processor and back. With float32 tensors alone batches are
+    Derivatives are of any order and by coordinates: of a quaternion by its four numbers. Tensors on
+    another device are copied to the processor and back. If all tensors are float32, batches are
     computed in single precision.
 
     Args:
-        kernel: of a robot or of ``kernels.compile``.
+        kernel: a kernel of a robot or of ``kernels.compile``.
 
     Raises:
         ImportError: torch is not installed.
-        InvalidArgumentError: something else than a kernel.
+        InvalidArgumentError: the argument is not a kernel.
     """
     check_kernel(kernel)
     apply = _autograd_function().apply
@@ -41,7 +41,7 @@ def torch_function(kernel: Kernel) -> Callable[..., Any]:
 
 
 def _as_tensors(values: tuple[Any, ...]) -> list[Any]:
-    """Numbers and arrays as tensors like the others."""
+    """Convert numbers and arrays to tensors with the dtype and device of the first tensor."""
     import torch
 
     given = [x for x in values if isinstance(x, torch.Tensor)]
@@ -51,11 +51,11 @@ def _as_tensors(values: tuple[Any, ...]) -> list[Any]:
 
 @cache
 def _autograd_function() -> Any:
-    """The class that autograd knows."""
+    """The autograd function that calls a kernel; torch is imported when it is first needed."""
     import torch
 
     class Computed(torch.autograd.Function):
-        """What a kernel computes of tensors."""
+        """Results of a kernel, with its pullback as the gradient."""
 
         @staticmethod
         def forward(ctx: Any, kernel: Kernel, pullback: Any, *tensors: Any) -> Any:
@@ -74,7 +74,7 @@ def _autograd_function() -> Any:
             tensors = ctx.saved_tensors
             found = ctx.pullback()(*tensors, *weights)
             gradients = found if isinstance(found, tuple) else (found,)
-            # What several states share gets the sum of theirs.
+            # Sum each gradient over the axes along which its input was broadcast.
             shares = (x.sum_to_size(y.shape).to(y.dtype) for x, y in zip(gradients, tensors))
             return None, None, *shares
 

@@ -1,15 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The function through which XLA calls a kernel's machine code, without Python in between.
+"""LLVM IR of the handler through which XLA calls a kernel's machine code without Python.
 
-``handler`` has the signature of XLA's foreign function interface. Structures and numbers are those
-of major version 0 of its public header ``xla/ffi/api/c_api.h``. Where XLA asks what the handler is,
-it tells the version. Else it reads where the arrays are and calls the machine code. What that does
-not take (code that is not compiled yet, a state that is refused) goes to a function of Python,
-which computes it or says why not.
+``handler`` has the signature of XLA's foreign function interface. Structures and constants are
+those of major version 0 of its public header ``xla/ffi/api/c_api.h``. If XLA queries the metadata
+of the handler, it returns the version. Otherwise it reads the addresses of the arrays and calls the
+machine code. If that is not possible (the code is not compiled yet, or a state is rejected), it
+calls a Python function, which computes the results or returns an error message.
 
-The module is the same for all kernels. What differs stands in a table of 64-bit integers, a symbol
-that is set when the code is loaded.
+The module is the same for all kernels. Data of a kernel are in a table of 64-bit integers, whose
+address is set when the code is loaded.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ TABLE = 'dynamics_ros_xla_table'
 
 VERSION, ONE_BY_ONE, MANY, SCRATCH, THRESHOLD, SLOW_PATH, BOUND, BYTES = range(8)
 INPUTS, OUTPUTS, SIZES = range(8, 11)
-"""Places in the table.
+"""Indices of the table.
 
-VERSION: the minor version of the interface, which XLA compares with its own.
-ONE_BY_ONE, MANY: addresses of ``batch`` of `llvm.source` and `llvm.batch`; 0 while there is none.
-SCRATCH: bytes of memory that the second takes.
-THRESHOLD: from how many states on it is called.
-SLOW_PATH: address of the function of Python, of the number of states and the addresses of the
-    arrays; it returns the address of a message, or 0 when it has filled the results.
-BOUND: address of what the bound input is bound to, or 0.
-BYTES: of a number.
-INPUTS, OUTPUTS: how many arrays XLA passes and wants.
-SIZES: from here on, how many numbers of a state each of them has.
+VERSION: minor version of the interface, which XLA compares with its version.
+ONE_BY_ONE, MANY: addresses of ``batch`` of `llvm.source` and `llvm.batch`; 0 if not compiled yet.
+SCRATCH: size of the scratch memory of MANY in bytes.
+THRESHOLD: number of states from which MANY is called.
+SLOW_PATH: address of the Python function. It takes the number of states and the addresses of the
+    arrays, and returns the address of an error message, or 0 if it has filled the results.
+BOUND: address of the values of the bound input, or 0.
+BYTES: size of a number in bytes.
+INPUTS, OUTPUTS: number of input and output arrays.
+SIZES: start of the sizes of all arrays, in numbers per state.
 """
 
 ALIGNMENT = 64
-"""Of the memory for many states, in bytes: no vector is wider."""
+"""Alignment of the scratch memory in bytes, the size of the largest vectors."""
 
 # XLA_FFI_CallFrame, with the arrays of pointers in its XLA_FFI_Args and XLA_FFI_Rets
 FRAME_EXTENSION, FRAME_API, FRAME_ARGUMENTS, FRAME_RESULTS = 8, 16, 72, 112
@@ -55,15 +55,15 @@ INVALID_ARGUMENT = 3
 
 
 MAJOR = 0
-"""Version of the interface whose structures these are; minor ones only append to them."""
+"""Major version of the interface with these structures; minor versions only append to them."""
 
 
 def table(minor: int, inputs: Sequence[int], outputs: Sequence[int]) -> list[int]:
-    """Return the table of a kernel of which nothing is compiled yet.
+    """Return the table of a kernel without compiled code.
 
     Args:
-        minor: version of XLA's interface.
-        inputs, outputs: how many numbers the arrays of one state have.
+        minor: minor version of XLA's interface.
+        inputs, outputs: sizes of the arrays, in numbers per state.
     """
     made = [0] * SIZES
     made[VERSION], made[INPUTS], made[OUTPUTS] = minor, len(inputs), len(outputs)
@@ -71,10 +71,10 @@ def table(minor: int, inputs: Sequence[int], outputs: Sequence[int]) -> list[int
 
 
 def emit(dialect: Dialect) -> str:
-    """Return the module with ``handler``; it needs malloc and free of the C library."""
+    """Return the LLVM module with ``handler``; it needs malloc and free of the C library."""
     whole = dialect.pointer('i64')
 
-    # Addresses are integers until something is there to be read or called.
+    # Addresses are integers, and converted to pointers only to read, write or call.
     def load(name: str, base: str, offset: int, kind: str = 'i64') -> str:
         pointer = dialect.pointer(kind)
         return f"""  {name}.at = add i64 {base}, {offset}

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as targets that programs of XLA call by name."""
+"""Registration of kernels as custom call targets of XLA programs."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ from dynamics_ros.kernels.process import disk_cache
 _log = logging.getLogger('dynamics_ros.bindings')
 
 _targets: dict[str, Target | None] = {}
-"""By name; None for what XLA has refused.
+"""Registered targets by name; None if XLA has rejected one.
 
-They stay until the process ends: what XLA has compiled may call them at any time.
+Targets are kept until the process ends, because compiled XLA programs may call them at any time.
 """
 
 _registering = threading.Lock()
 
 
 def target(kernel: Kernel, dtype: Any) -> str | None:
-    """Return the name by which XLA knows a kernel on the processor; None where it cannot call it.
+    """Register a kernel as a target on the processor; return its name, None if XLA cannot call it.
 
-    The name tells what is computed, so that a program which JAX has kept on disk finds the same
-    function in another process. Arrays are of shape (..., input shape), all of the same leading
-    axes, in the order of the last axis first.
+    The name is derived from the computation, so a program in JAX's disk cache finds the same
+    function in another process. Arrays have the shape (..., input shape) with the same leading
+    axes, in row-major order.
 
     Args:
-        dtype: of all arrays, float64 or float32.
+        kernel: the kernel.
+        dtype: data type of all arrays, float64 or float32.
     """
     plain = kernel.ready and kernel.backend == 'python'
     minor = None if plain or not kernel.trace.outputs else _minor_version()
@@ -66,7 +67,7 @@ def _name(kernel: Kernel, dtype: np.dtype[Any]) -> str:
 
 @lru_cache(maxsize=1)
 def _minor_version() -> int | None:
-    """The minor version of XLA's interface; None, and a line in the log, where there is none."""
+    """Minor version of XLA's interface; None with a log message if it is not supported."""
     try:
         if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != 'little':
             raise RuntimeError('this processor lays out structures in another way')
@@ -87,7 +88,7 @@ def _minor_version() -> int | None:
 
 
 class Target:
-    """What one handler of XLA needs, as long as the process lives."""
+    """Data of one XLA handler, which must exist as long as the process."""
 
     def __init__(self, kernel: Kernel, dtype: np.dtype[Any], minor: int) -> None:
         self._kernel = kernel
@@ -107,12 +108,12 @@ class Target:
         self._bound = None if kernel.bound is None else kernel.bound.astype(dtype)
         if self._bound is not None:
             self._table[xla_handler.BOUND] = self._bound.ctypes.data
-        # In single precision there is code for many states only, which takes one as well.
+        # In single precision there is only batch code, which can also process a single state.
         self._table[xla_handler.THRESHOLD] = BATCH_STATES if dtype == np.float64 else 0
         self._use_machine_code(1)
 
     def register(self, name: str) -> bool:
-        """Make XLA know it; return whether it does."""
+        """Register the handler with XLA; return whether that has succeeded."""
         import jax
 
         ir = xla_handler.emit(compiler.platform().dialect)
@@ -121,13 +122,13 @@ class Target:
             self._code = compiler.compile_module(ir, ['handler'], symbols=symbols)
             capsule = jax.ffi.pycapsule(ctypes.c_void_p(self._code.address('handler')))
             jax.ffi.register_ffi_target(name, capsule, platform='cpu')
-        except Exception as reason:  # whatever XLA raises for what it does not know
+        except Exception as reason:  # the exceptions of XLA are not documented
             _log.warning('XLA calls %s through Python: %s', self._kernel.name, reason)
             return False
         return True
 
     def _use_machine_code(self, states: int) -> None:
-        """Note in the table what is compiled by now, and have the rest compiled."""
+        """Store addresses of compiled code in the table, and request compilation of batch code."""
         runner = self._kernel.runner
         if not isinstance(runner, LlvmBackend):
             return
@@ -140,7 +141,7 @@ class Target:
             self._table[xla_handler.ONE_BY_ONE] = runner.code.address('batch')
 
     def _computed_here(self, states: int, addresses: int) -> int:
-        """Compute by the kernel itself; return 0, or the address of the message why not."""
+        """Compute the results through Python; return 0, or the address of an error message."""
         try:
             inputs, outputs = len(self._inputs), len(self._outputs)
             hidden = 0 if self._bound is None else 1
@@ -153,7 +154,7 @@ class Target:
             given, results = arrays[:inputs], arrays[inputs:]
             self._compute(*given, out=results[0] if len(results) == 1 else tuple(results))
             self._use_machine_code(states)
-        except BaseException as error:  # nothing may go past machine code
+        except BaseException as error:  # exceptions must not propagate through machine code
             message = f'{self._kernel.name}: {error}'.encode(errors='replace')
             self._answers.message = ctypes.create_string_buffer(message)
             return ctypes.addressof(self._answers.message)

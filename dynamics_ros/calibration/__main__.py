@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""python -m dynamics_ros.calibration is calibrate_robot."""
+"""Runs calibrate_robot as ``python -m dynamics_ros.calibration``."""
 
 import sys
 

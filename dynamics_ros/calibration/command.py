@@ -34,23 +34,23 @@ from .description import calibrated_description
 from .node_parameters import node_parameters
 from .plan import plan
 from .report import report
-from .runs import ToldGains, ToldPayload
+from .runs import DriveGainsResult, PayloadResult
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
 INTERRUPTED = 130
-"""Exit code, as shells have it for SIGINT."""
+"""Exit code after SIGINT, as used by shells."""
 
 
 def main(
     arguments: list[str] | None = None,
     more: Mapping[str, Callable[[list[str]], None]] | None = None,
 ) -> int:
-    """Run the command; 0 when the robot was identified.
+    """Runs the command; returns 0 if it succeeded.
 
     Args:
-        arguments: of the command line; None for those of the process.
-        more: tasks beside those that work on files, by their name.
+        arguments: command line arguments; None for those of the process.
+        more: additional subcommands by name.
     """
     logging.basicConfig(format='%(levelname)s: %(message)s')
     given = sys.argv[1:] if arguments is None else arguments
@@ -70,10 +70,10 @@ def main(
 
 
 def calibrate(arguments: list[str]) -> None:
-    """Identify the robot of recordings and write what is asked for.
+    """Identifies the robot of recordings and writes the requested files.
 
     Raises:
-        DynamicsRosError, OSError: why not.
+        DynamicsRosError, OSError: a file or option is not valid, or the robot cannot be identified.
     """
     options = parser().parse_args(arguments)
     started = time.perf_counter()
@@ -109,9 +109,9 @@ def calibrate(arguments: list[str]) -> None:
     if compared is not None:
         result.update(compared.as_json())
     result['seconds'] = round(time.perf_counter() - started, 3)
-    print(told(sentences, identified, tested))
+    print(result_text(sentences, identified, tested))
     if compared is not None:
-        print(compared.told())
+        print(compared.as_text())
     if options.json:
         print(json.dumps(result))
 
@@ -121,29 +121,33 @@ def _identified(
     train: list[JointSamples],
     test: list[JointSamples],
     options: argparse.Namespace,
-) -> tuple[Identified, ToldPayload | ToldGains | None, list[JointSamples]]:
-    """The robot, what runs with and without a load tell of it, and samples without a load."""
+) -> tuple[Identified, PayloadResult | DriveGainsResult | None, list[JointSamples]]:
+    """Returns the robot, the result of a run with a load if any, and samples without load."""
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
         converted = bool((np.abs(identified.effort_model.scale) != 1.0).any())
-        told = ToldPayload(payload, converted)
-        return identified, told, loaded if payload.swapped else empty
+        result = PayloadResult(payload, converted)
+        return identified, result, loaded if payload.swapped else empty
     if options.drive_gains is not None:
         empty, loaded = _runs(train, '--drive-gains')
         load = _known_load(options.drive_gains)
         identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
-        return identified, ToldGains(gains, identified.robot.joint_names), empty
+        return identified, DriveGainsResult(gains, identified.robot.joint_names), empty
     if subject.reductions:
         return identify_reduced(subject.robot, subject.reductions), None, test
     return identify(subject.robot, train), None, train
 
 
 def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> None:
-    """Triangles have no time: they cannot be split, drawn or mixed with samples."""
+    """Refuses options that need samples, which reduced recordings do not contain.
+
+    Raises:
+        InvalidArgumentError: such an option is set, or only some recordings are reduced.
+    """
     if len(subject.reductions) != len(options.recordings):
         raise InvalidArgumentError(
-            'recordings', 'some are reduced and some are not', 'only reduced ones, or none'
+            'recordings', 'some are reduced, others are not', 'only reduced ones, or none'
         )
     for name, value in (
         ('--split', options.split),
@@ -195,7 +199,7 @@ def _plan(arguments: list[str]) -> None:
 def as_json(
     subject: Subject, identified: Identified, learned: Learned | None, tested: Evaluation | None
 ) -> dict[str, Any]:
-    """What ``--json`` prints, without the time it took."""
+    """Returns the object that ``--json`` prints, without the elapsed time."""
     filtering, fit = identified.maker.filtering, identified.fit
     model = identified.effort_model
     return {
@@ -244,8 +248,8 @@ def as_json(
     }
 
 
-def told(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
-    """The result for a person."""
+def result_text(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
+    """Returns the result as text for the terminal."""
     lines = [*sentences]
     lines.append(
         f'{"joint":24} {"left over":>10} {"":>7} '
@@ -273,7 +277,7 @@ def told(sentences: list[str], identified: Identified, tested: Evaluation | None
     base = [p for p in identified.parameters if p.kind == 'base']
     known = sum(p.identifiable for p in base)
     lines.append(
-        f'{known} of {len(base)} combinations of masses and inertias are told by the motion'
+        f'{known} of {len(base)} combinations of masses and inertias are determined by the motion'
     )
     return '\n'.join(lines)
 
@@ -291,7 +295,7 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _runs(train: list[JointSamples], option: str) -> tuple[list[JointSamples], list[JointSamples]]:
-    """The recordings without a load, and the one with it, which is the last."""
+    """Returns the recordings without load, and the one with load, which is the last."""
     if len(train) < 2:
         raise InvalidArgumentError(
             option, 'one recording', 'recordings without the payload, and then one with it'
@@ -308,7 +312,7 @@ def _known_load(words: list[str]) -> KnownLoad:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Options of an identification."""
+    """Returns the parser of the options of an identification."""
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,
@@ -402,15 +406,15 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.rpartition('=')
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f'{text!r} is no NAME=VALUE')
+        raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
     return name, value
 
 
 def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
-    """Position by name of what ``--lock`` says.
+    """Returns positions by joint name from the values of ``--lock``.
 
     Raises:
-        InvalidArgumentError: one is no number.
+        InvalidArgumentError: a position is no number.
     """
     try:
         return {name: float(value) for name, value in pairs}

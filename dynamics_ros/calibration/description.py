@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot description with identified ``<inertial>`` and ``<dynamics>`` in place of its own.
+"""Writer of a robot description with identified ``<inertial>`` and ``<dynamics>`` elements.
 
-Everything else of the text stays, comments included. What a body carries on fixed joints, such as
-a gripper, keeps its own inertia, and the link that the joint moves takes the rest; where what would
-be left is no body, the link takes all and the others none.
+All other text is kept, including comments. Links on fixed joints, such as a gripper, keep their own
+inertia, and the link that the joint moves gets the difference. If the difference is physically
+impossible, that link gets the whole inertia and the others none.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Array = NDArray[np.float64]
 
 
 def calibrated_description(text: str, identified: Identified) -> str:
-    """The URDF text of the identified robot.
+    """Returns the URDF text of the identified robot.
 
     Args:
         text: URDF of the described robot.
-        identified: its parameters.
+        identified: the identified parameters.
     """
     robot = identified.robot
     described = parse_urdf(text)
@@ -54,7 +54,7 @@ def calibrated_description(text: str, identified: Identified) -> str:
 
 
 def _tree(text: str) -> ElementTree.Element:
-    # parse_urdf has read the same text with its guards against entities and depth.
+    # parse_urdf has already checked the same text for entities and nesting depth.
     builder = ElementTree.TreeBuilder(insert_comments=True)
     return ElementTree.fromstring(text.lstrip('\ufeff'), ElementTree.XMLParser(target=builder))
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a running contact_node learns of its own robot from free motion."""
+"""Calibration of a running contact_node from free motion of its robot."""
 
 from __future__ import annotations
 
@@ -28,102 +28,105 @@ from .node_parameters import (
     write_parameters,
 )
 
-PATIENCE = 2.0
-"""s without a joint state that is of use, after which none is waited for."""
+TIMEOUT = 2.0
+"""Maximum time without a usable joint state [s]."""
 
-OF_URDF = ('viscous', 'coulomb')
-"""Friction that the description tells where parameters do not."""
+DESCRIBED = ('viscous', 'coulomb')
+"""Friction parameters that default to the values of the description."""
 
-MEANING = ('effort.', 'friction.')
-"""Parameters that are written with those that were found: how efforts are read."""
+EFFORT_PARAMETERS = ('effort.', 'friction.')
+"""Prefixes of parameters that are written together with the identified ones: the meaning of
+efforts."""
 
-CHOSEN = frozenset({'effort.scale', 'thresholds.false_alarms_per_hour'})
-"""Those that stay where a user has chosen them: what efforts are read with, how many alarms."""
+USER_CHOICES = frozenset({'effort.scale', 'thresholds.false_alarms_per_hour'})
+"""Parameters that keep a value set by the user: the effort scale and the false alarm rate."""
 
 Value = Callable[[str], Any]
-"""The value of a parameter of the node by its name."""
+"""Returns the value of a node parameter by its name."""
 
 
 class MotionWatch:
-    """Takes samples until their stamps span so many seconds.
+    """Collects samples until their stamps span the requested duration.
 
     Attributes:
-        recorder: of the samples.
+        recorder: recorder of the samples.
     """
 
     def __init__(self, robot: Robot, values: ContactSettings, duration: float) -> None:
-        """Begin without samples.
+        """Creates it without samples.
 
         Args:
-            robot: that moves.
-            values: how efforts are read so far.
-            duration: of the motion [s].
+            robot: the moving robot.
+            values: current parameters, which define the meaning of efforts.
+            duration: duration of the motion [s].
 
         Raises:
-            DynamicsRosError: the robot is too large, or of a kind that cannot be calibrated.
+            DynamicsRosError: the robot is too large, or of a type that cannot be calibrated.
         """
         check_size(robot)
         _check_kind(robot)
         self._robot, self._model = robot, model_of(robot, values)
         self._duration = duration
         self.recorder = Recorder(robot, 'the motion')
-        self._news, self._problem = time.monotonic(), ''
+        self._last_sample, self._problem = time.monotonic(), ''
 
     def add(self, state: RobotState) -> None:
-        """Take a state in, unless it tells nothing."""
+        """Adds a state unless it is incomplete."""
         self._problem = _unusable(state)
         if self._problem:
             return
         if self.recorder.add(state.time, state.q, state.v, state.effort):
-            self._news = time.monotonic()
+            self._last_sample = time.monotonic()
 
     def ended(self, elapsed: float) -> bool:
         """Whether there are enough samples.
 
         Raises:
-            DynamicsRosError: there has been none of use for too long.
+            DynamicsRosError: no usable sample has arrived for too long.
         """
         if self.recorder.duration >= self._duration:
             return True
-        if time.monotonic() - self._news > PATIENCE:
-            told = self._problem or f'no new joint state for {PATIENCE:g} s'
-            raise DynamicsRosError(f'{told}, {self.recorder.duration:.1f} s into the motion')
+        if time.monotonic() - self._last_sample > TIMEOUT:
+            problem = self._problem or f'no new joint state for {TIMEOUT:g} s'
+            raise DynamicsRosError(f'{problem}, {self.recorder.duration:.1f} s into the motion')
         return False
 
     def estimate(self) -> Drives:
-        """Friction, offsets and noise of the drives.
+        """Identifies friction, offsets and noise of the drives.
 
         Raises:
-            DynamicsRosError: the samples do not tell.
+            DynamicsRosError: the samples are not sufficient.
         """
         return identify_drives(self._robot, self.recorder.samples, self._model)
 
 
 def model_of(robot: Robot, values: ContactSettings) -> EffortModel:
-    """How efforts are read by parameters."""
+    """Returns the effort model that the parameters define."""
     return effort_model(robot, values.effort, values.friction)
 
 
 def found_parameters(found: Drives, values: ContactSettings, value: Value) -> dict[str, Any]:
-    """Parameters that follow from a motion, by name; joints that did not move keep theirs.
+    """Returns the parameters that follow from a motion, by name.
+
+    Joints that did not move keep their values.
 
     Args:
-        found: in the motion.
-        values: in force.
-        value: of each parameter in force.
+        found: result of the identification.
+        values: current parameters.
+        value: returns the current value of a parameter.
     """
     identified = found.identified
-    told = by_name(parameter_values(identified, found.learned))
-    told = {name: one for name, one in told.items() if name not in CHOSEN or not value(name)}
+    updated = by_name(parameter_values(identified, found.learned))
+    updated = {n: one for n, one in updated.items() if n not in USER_CHOICES or not value(n)}
     robot = identified.robot
     before: dict[str, Any] = {
-        f'friction.{name}': getattr(model_of(robot, values), name) for name in OF_URDF
+        f'friction.{name}': getattr(model_of(robot, values), name) for name in DESCRIBED
     }
-    for name, one in told.items():
+    for name, one in updated.items():
         given = value(name)
         if isinstance(one, list) and given:
             before[name] = per_velocity(robot, given, name)
-    return with_joints_as_before(told, before, identified.moved)
+    return with_joints_as_before(updated, before, identified.moved)
 
 
 def write(
@@ -134,32 +137,32 @@ def write(
     node: str,
     robot: Robot,
 ) -> None:
-    """Write the parameters that were found, and those that say how efforts are read, to a file.
+    """Writes the identified parameters, and those that define the meaning of efforts, to a file.
 
     Args:
-        path: of the file.
-        found: by name.
+        path: path of the file.
+        found: identified parameters by name.
         names: all parameters of the node.
-        value: of each.
-        node: its name.
-        robot: whose joints they are about.
+        value: returns the value of each.
+        node: name of the node.
+        robot: the robot.
 
     Raises:
-        DynamicsRosError: it cannot be written.
+        DynamicsRosError: the file cannot be written.
     """
-    written = sorted(n for n in names if n in found or n.startswith(MEANING))
+    written = sorted(n for n in names if n in found or n.startswith(EFFORT_PARAMETERS))
     given = {name: value(name) for name in written}
-    # ROS takes no empty list from a file: it has no type.
-    told = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
+    # ROS rejects empty lists in parameter files because their type is unknown.
+    values = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
     try:
         check_path(path)
-        write_parameters(path, parameters_text(in_groups(told), robot.joint_names, node))
+        write_parameters(path, parameters_text(in_groups(values), robot.joint_names, node))
     except (DynamicsRosError, OSError) as error:
         raise DynamicsRosError(f'in force, but not written: {error}') from error
 
 
 def _unusable(state: RobotState) -> str:
-    """Why a state tells nothing; empty when it does."""
+    """Returns why a state cannot be used; empty if it can."""
     for what, names in (
         ('no effort of', state.effort_missing),
         ('no velocity of', state.velocity_missing),

@@ -19,7 +19,7 @@ from dynamics_ros.identification import Identified
 from dynamics_ros.identification.uncertainty import FALSE_ALARMS, Learned, ObserverChoice
 
 HEADER = '# What calibration found; '
-"""How the files begin that may be overwritten."""
+"""First line of parameter files that may be overwritten."""
 
 EXPLANATION = """\
 for contact_node, with the description that it is of:
@@ -28,19 +28,19 @@ for contact_node, with the description that it is of:
 """
 
 UNKNOWN = """\
-# Did not move, so that friction is not known, and unexplained.* is what it may be: {joints}.
+# Friction is unknown, and covered by unexplained.*, for joints that did not move: {joints}.
 """
 
 FIRST = '/**/'
-"""How the parameters begin behind the comments."""
+"""Beginning of the parameters after the comments."""
 
 
 def node_parameters(identified: Identified, learned: Learned) -> str:
-    """The YAML text.
+    """Returns the YAML text of the parameters.
 
     Args:
         identified: the robot.
-        learned: what it leaves unexplained, from ``identification.uncertainty.learn``.
+        learned: deviations of its model, from ``identification.uncertainty.learn``.
     """
     names = identified.robot.joint_names
     text = parameters_text(parameter_values(identified, learned), names)
@@ -52,14 +52,14 @@ def node_parameters(identified: Identified, learned: Learned) -> str:
 
 
 def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict[str, Any]]:
-    """Values of the parameters of contact_node, in groups."""
+    """Returns the values of the parameters of contact_node in groups."""
     model, digits = identified.effort_model, _rounded
     unexplained = learned.unexplained
     coulomb = digits(model.coulomb)
-    # Rounded apart, their sum could become negative.
+    # Independent rounding could make the sum of both negative.
     stribeck = np.maximum(digits(model.stribeck), -np.array(coulomb)).tolist()
     observer = {'kind': learned.observer.kind, 'gain': [float(f'{learned.observer.gain:.3g}')]}
-    # What a user has chosen stays where noise asks for nothing else.
+    # The observer of the user is kept unless the noise requires another one.
     chosen = {'observer': observer} if learned.observer != ObserverChoice() else {}
     return chosen | {
         'effort': {
@@ -89,12 +89,12 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict
 
 
 def by_name(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Parameters in groups by their whole names."""
+    """Converts groups of parameters to a flat mapping with dotted names."""
     return {f'{group}.{name}': x for group, values in groups.items() for name, x in values.items()}
 
 
 def in_groups(by_name: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The reverse."""
+    """Converts a flat mapping with dotted names to groups of parameters."""
     groups: dict[str, dict[str, Any]] = {}
     for whole, value in by_name.items():
         group, _, name = whole.partition('.')
@@ -105,12 +105,12 @@ def in_groups(by_name: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def with_joints_as_before(
     found: Mapping[str, Any], before: Mapping[str, Sequence[float]], moved: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Parameters with the values before of joints that did not move, or are not used.
+    """Restores previous parameter values of joints that did not move or are not used.
 
     Args:
-        found: value by name.
-        before: values (nv) by name, as far as they are known.
-        moved: (nv).
+        found: new values by parameter name.
+        before: previous values (nv) by parameter name, as far as they are known.
+        moved: (nv) mask of joints that moved.
     """
     merged = dict(found)
     for name in found.keys() & before.keys():
@@ -121,27 +121,27 @@ def with_joints_as_before(
 
 
 def check_path(path: Path) -> None:
-    """Whether parameters may be written into a file: a new one, or one of a calibration.
+    """Checks that a file may be written: a new one, or one written by a calibration.
 
     Raises:
-        InvalidArgumentError: they may not.
+        InvalidArgumentError: it may not.
     """
     problem, allowed = '', 'an absolute path in .yaml'
     if not path.is_absolute() or path.suffix != '.yaml':
-        problem = 'is another path'
+        problem = 'is not such a path'
     elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem, allowed = 'is in no folder that can be written to', 'a file in one that can'
+        problem, allowed = 'is in a folder that cannot be written to', 'a file in a writable folder'
     elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
-        problem, allowed = 'is there and is not of a calibration', 'another name'
+        problem, allowed = 'exists and was not written by a calibration', 'another name'
     if problem:
         raise InvalidArgumentError('path', f'{printable(str(path))} {problem}', allowed)
 
 
 def write_parameters(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all.
+    """Writes a file atomically.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     with NamedTemporaryFile('w', dir=path.parent, suffix='.yaml', delete=False) as file:
         try:
@@ -167,7 +167,7 @@ def parameters_text(
     joint_names: Sequence[str],
     node: str = 'contact_node',
 ) -> str:
-    """The YAML text of parameters in groups."""
+    """Returns groups of parameters as YAML text."""
     content = {f'/**/{node}': {'ros__parameters': groups}}
     header = HEADER + EXPLANATION.format(joints=', '.join(joint_names))
     return header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""calibrate_robot plan: a motion that tells the most of a robot, as a trajectory."""
+"""Subcommand ``calibrate_robot plan``: plans an exciting trajectory for identification."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dynamics_ros.robot import Robot
 
 
 def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
-    """Write the trajectory; return what a person should know.
+    """Plans and writes the trajectory; returns a summary as text.
 
     Args:
-        options: of the command line.
-        locked: joints that do not move, with their positions.
+        options: command line options.
+        locked: positions of joints that do not move.
 
     Raises:
-        DynamicsRosError: the robot cannot be read, or no motion was found.
+        DynamicsRosError: the robot is not valid, or no motion was found.
     """
     if options.output.suffix not in ('.yaml', '.csv'):
         raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml or .csv')
@@ -65,7 +65,7 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
 
 
 def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
-    """A trajectory_msgs/msg/JointTrajectory as YAML, as ``ros2 topic pub`` takes it."""
+    """Returns a trajectory_msgs/msg/JointTrajectory as YAML, as accepted by ``ros2 topic pub``."""
     points = []
     rows = zip(excitation.time, excitation.q, excitation.v, excitation.a, strict=True)
     for time, q, v, a in rows:
@@ -79,10 +79,10 @@ def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
 
 
 def read_trajectory(path: Path) -> Motion:
-    """The motion of a file that ``plan`` wrote, or of another JointTrajectory in YAML.
+    """Reads a trajectory written by ``plan``, or another JointTrajectory in YAML.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the file contains no valid trajectory.
     """
     try:
         content = yaml.safe_load(path.read_text())
@@ -96,17 +96,17 @@ def read_trajectory(path: Path) -> Motion:
     except (OSError, yaml.YAMLError, TypeError, KeyError, ValueError) as error:
         problem = f'{path}: {type(error).__name__}: {error}'
         raise InvalidArgumentError(
-            'trajectory', problem, 'what calibrate_robot plan writes'
+            'trajectory', problem, 'a file of calibrate_robot plan'
         ) from error
     whole = all(column.shape == (len(time), len(names)) for column in columns)
     if not whole or len(time) < 2 or (np.diff(time) <= 0.0).any() or len(set(names)) < len(names):
-        problem = f'{path}: its points do not fit its joints, or its times do not grow'
-        raise InvalidArgumentError('trajectory', problem, 'what calibrate_robot plan writes')
+        problem = f'{path}: its points do not match its joints, or its times do not increase'
+        raise InvalidArgumentError('trajectory', problem, 'a file of calibrate_robot plan')
     return Motion(names, time, *columns)
 
 
 def trajectory_csv(robot: Robot, excitation: Excitation) -> str:
-    """One row a point: time, then position, velocity and acceleration of each joint."""
+    """Returns CSV rows with time, then position, velocity and acceleration of each joint."""
     words = ('position', 'velocity', 'acceleration')
     header = ['time', *(f'{name}.{word}' for word in words for name in robot.joint_names)]
     table = np.column_stack([excitation.time, excitation.q, excitation.v, excitation.a])

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states from files: bags of ROS 2 and ROS 1, CSV and Parquet tables."""
+"""Reader of joint states from ROS 2 and ROS 1 bags, CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .tables import TABLES, read_table
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
-LEAST_STAMPED = 0.9
-"""Share of stamps that have to go forward, else the times of recording count."""
+MIN_FORWARD = 0.9
+"""Minimum share of increasing stamps; otherwise the times of recording are used."""
 
 
 def read_samples(path: Path, topic: str | None = None) -> JointSamples:
-    """The joint states of a file.
+    """Reads the joint states of a file.
 
     Args:
-        path: a rosbag2 folder, an .mcap or .db3 file, a .bag of ROS 1, a .csv or .parquet file.
-        topic: of the joint states in a bag, where there are several.
+        path: a rosbag2 folder, an .mcap or .db3 file, a ROS 1 .bag, a .csv or .parquet file.
+        topic: topic of the joint states in a bag; None selects the one with most messages.
 
     Raises:
-        DynamicsRosError: the file cannot be read, or holds no joint states.
+        DynamicsRosError: the file cannot be read, or contains no joint states.
     """
     if path.suffix.lower() in TABLES:
         return read_table(path)
@@ -56,7 +56,7 @@ def _topic(path: Path, recording: Recording, wanted: str | None) -> str:
 
 
 def _samples(source: str, messages: Sequence[tuple[int, Any]]) -> JointSamples:
-    """Rows of the joints that a message names most often; others are told apart by their names."""
+    """Converts messages to samples, of those with the most frequent list of joint names."""
     by_names: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
     for time, message in messages:
         by_names.setdefault(tuple(message.name), []).append((time, message))
@@ -80,7 +80,7 @@ def _samples(source: str, messages: Sequence[tuple[int, Any]]) -> JointSamples:
     return JointSamples(
         source,
         names,
-        stamps if forward >= LEAST_STAMPED else recorded,
+        stamps if forward >= MIN_FORWARD else recorded,
         np.array([m.position for _, m in with_effort]),
         np.array([m.velocity for _, m in with_effort]) if with_velocity else None,
         np.array([m.effort for _, m in with_effort]),

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a calibration: one HTML page that needs nothing else."""
+"""Report of a calibration as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from dynamics_ros.identification.drives import friction_curve
 from dynamics_ros.recordings.page import figure, page, table
 
 MOVING = 0.005
-"""rad/s or m/s: a slower joint shows no friction."""
+"""Minimum speed of a joint for a plot of its friction [rad/s or m/s]."""
 
-OF_MOTION = ('viscous', 'Coulomb', 'at rest', 'per load')
-"""Friction, which a joint tells of only as it moves."""
+FRICTION_COLUMNS = ('viscous', 'Coulomb', 'at rest', 'per load')
+"""Friction columns, which are known only for joints that moved."""
 
-MOST_POINTS = 3000
-"""Of a curve; more cannot be told apart on a page."""
+MAX_POINTS = 3000
+"""Maximum number of points of a curve; more cannot be distinguished."""
 
 
-def report(identified: Identified, tested: Evaluation | None, told: Sequence[str]) -> str:
-    """The page.
+def report(identified: Identified, tested: Evaluation | None, sentences: Sequence[str]) -> str:
+    """Returns the page.
 
     Args:
-        identified: the result.
-        tested: how well recordings that were not used are explained.
-        told: sentences that a user should know.
+        identified: result of the identification.
+        tested: evaluation on recordings that were not used; None if there are none.
+        sentences: findings as sentences.
     """
     parts = [f'<h1>Calibration of {escape(identified.robot.name)}</h1>']
-    parts += [f'<p>{escape(sentence)}</p>' for sentence in told]
+    parts += [f'<p>{escape(sentence)}</p>' for sentence in sentences]
     parts += [_summary(identified, tested)]
     shown, what = (identified.train, 'used') if tested is None else (tested, 'not used')
-    parts.append(f'<p>Pictures are of the recordings that were {what}.</p>')
+    parts.append(f'<p>The plots show the recordings that were {what} for the identification.</p>')
     for joint, name in enumerate(identified.robot.joint_names):
         parts.append(f'<h2>{escape(name)}</h2>{_picture(identified, shown, joint)}')
     if identified.missing:
-        parts.append('<h2>Which motion would tell what this one did not</h2><ul>')
+        parts.append('<h2>Motions that would determine the remaining parameters</h2><ul>')
         parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
         parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
@@ -50,9 +50,9 @@ def report(identified: Identified, tested: Evaluation | None, told: Sequence[str
 
 def _summary(identified: Identified, tested: Evaluation | None) -> str:
     model = identified.effort_model
-    header = ['joint', 'left over [Nm, N]', '[%]']
-    header += ['', ''] if tested is None else ['not used [Nm, N]', '[%]']
-    header += [*OF_MOTION, 'offset', 'rotor', 'scale']
+    header = ['joint', 'residual [Nm, N]', '[%]']
+    header += ['', ''] if tested is None else ['test [Nm, N]', '[%]']
+    header += [*FRICTION_COLUMNS, 'offset', 'rotor', 'scale']
     rows = []
     for j, name in enumerate(identified.robot.joint_names):
         cells = [
@@ -67,10 +67,10 @@ def _summary(identified: Identified, tested: Evaluation | None) -> str:
             *(model.viscous[j], model.coulomb[j], model.coulomb[j] + model.stribeck[j]),
             *(model.load_friction[j], model.offset[j], model.rotor_inertia[j], model.scale[j]),
         )
-        told = [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers]
+        values = [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers]
         if not identified.moved[j]:
-            told[: len(OF_MOTION)] = ['unknown'] * len(OF_MOTION)
-        rows.append(cells + told)
+            values[: len(FRICTION_COLUMNS)] = ['unknown'] * len(FRICTION_COLUMNS)
+        rows.append(cells + values)
     return table(header, rows)
 
 
@@ -83,17 +83,17 @@ def _parameters(identified: Identified) -> str:
         rows.append(f'<tr{state}>{inner}</tr>')
     header = ''.join(f'<th>{x}</th>' for x in ('name', 'kind', 'value', 'deviation', 'unit'))
     return (
-        '<p>What is grey is not told by the motion, and stays near the description.</p>'
+        '<p>Grey parameters are not determined by the motion and stay near the description.</p>'
         f'<table><tr>{header}</tr>{"".join(rows)}</table>'
     )
 
 
 def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
-    """Effort over time, and friction over velocity, as an image within the page."""
+    """Returns a plot of effort over time and friction over velocity as HTML image."""
     drawn = figure(11.0, 3.4)
     if drawn is None:
         return ''
-    step = slice(None, None, max(1, len(shown.time) // MOST_POINTS))
+    step = slice(None, None, max(1, len(shown.time) // MAX_POINTS))
     cells = drawn.add_gridspec(2, 2, width_ratios=(2, 1), height_ratios=(2, 1))
     torque = drawn.add_subplot(cells[0, 0])
     left = drawn.add_subplot(cells[1, 0], sharex=torque)
@@ -105,7 +105,7 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     torque.tick_params(labelbottom=False)
     torque.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize='small')
     left.plot(t, shown.residual[step, joint], color='#3060c0', linewidth=0.7)
-    left.set_ylabel('left over')
+    left.set_ylabel('residual')
     left.set_xlabel('time [s]')
     v = shown.v[step, joint]
     friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of numbers by their names, from CSV and Parquet files as programs write them."""
+"""Reader of numeric columns from CSV and Parquet files of various programs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Array = NDArray[np.float64]
 
 SEPARATORS = (',', ';', '\t')
 
-BROKEN = 0.1
-"""Share of the lines that may have another number of columns than the first one."""
+MAX_BROKEN = 0.1
+"""Maximum share of lines with a wrong number of columns."""
 
 
 def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
-    """Columns of a CSV file, separated by commas, semicolons or tabs, and what was left out of it.
+    """Reads columns separated by commas, semicolons or tabs, by name; returns also notes.
 
     Raises:
-        OSError, ValueError: it cannot be read.
+        OSError, ValueError: the file cannot be read.
     """
     lines = path.read_text(encoding='utf-8-sig').splitlines()
-    # A comment may stand before the names, and names may be marked as one.
+    # Comments may precede the line of names, which may itself begin with '#'.
     comments = [line for line in lines[:100] if line.startswith('#')]
     lines = [line for line in lines if line.strip() and not line.startswith('#')]
     separator = max(SEPARATORS, key=(lines or comments or [''])[0].count)
@@ -46,7 +46,7 @@ def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     commas = separator == ';' and '.' not in ''.join(lines[1:20])
     whole = [line for line in lines[1:] if line.count(separator) == len(header) - 1]
     broken = len(lines) - 1 - len(whole)
-    if broken > BROKEN * len(lines) + 1:
+    if broken > MAX_BROKEN * len(lines) + 1:
         raise ValueError(
             f'{broken} of {len(lines) - 1} lines have another number of columns than the '
             f'{len(header)} names'
@@ -61,12 +61,12 @@ def read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
     for name, column in columns.items():
         if not np.isfinite(column).any():
             columns[name] = _dates([line.split(separator)[header.index(name)] for line in whole])
-    notes = [f'lines that are not whole are left out: {broken}'] if broken else []
+    notes = [f'lines that are not whole are skipped: {broken}'] if broken else []
     return columns, notes
 
 
 def _dates(texts: list[str]) -> Array:
-    """Seconds of dates and times of day, where texts are such; else NaN."""
+    """Converts dates and times to seconds; NaN if the texts are none."""
     try:
         dates = np.array([text.strip().strip('"').rstrip('Z') for text in texts], 'datetime64[ns]')
     except ValueError:
@@ -80,10 +80,10 @@ def _seconds(dates: NDArray[np.datetime64]) -> Array:
 
 
 def read_parquet(path: Path) -> tuple[dict[str, Array], list[str]]:
-    """Columns of a Parquet file; those of lists as one for each place, such as ``effort[0]``.
+    """Reads columns by name; a column of lists gives one per element, such as ``effort[0]``.
 
     Raises:
-        OSError, ValueError: it cannot be read.
+        OSError, ValueError: the file cannot be read.
         UnusableRecordingError: pyarrow is missing.
     """
     try:
@@ -104,7 +104,7 @@ def read_parquet(path: Path) -> tuple[dict[str, Array], list[str]]:
 
 
 def _columns(name: str, column: Any) -> dict[str, Array]:
-    """A column of numbers or times; several of lists of one length; none of anything else."""
+    """Returns columns of numbers or times, or of lists of equal length; empty for others."""
     import pyarrow
 
     kind = column.type

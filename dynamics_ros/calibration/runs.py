@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What recordings with and without a load tell, for a person and as JSON."""
+"""Results of recordings with and without a load, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dynamics_ros.identification import DriveGains, Payload
 
 
 @dataclass(frozen=True)
-class ToldPayload:
-    """The payload of a robot.
+class PayloadResult:
+    """Result of the identification of a payload.
 
     Attributes:
-        payload: as identified.
-        converted: whether efforts were converted into Nm by the described masses.
+        payload: the identified payload.
+        converted: whether efforts were converted to Nm by means of the described masses.
     """
 
     payload: Payload
     converted: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The key that ``--json`` adds."""
+        """Returns the entry that ``--json`` adds."""
         payload = self.payload
         return {
             'payload': {
@@ -37,12 +37,12 @@ class ToldPayload:
             }
         }
 
-    def told(self) -> str:
-        """One line."""
+    def as_text(self) -> str:
+        """Returns the result as text."""
         payload = self.payload
         places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
         center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
-        turned = ' The last recording is the one without it.' if payload.swapped else ''
+        turned = ' The last recording is the one without the payload.' if payload.swapped else ''
         return (
             f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
             f'centre of mass at {center} mm.{turned}{self._caution}'
@@ -50,7 +50,7 @@ class ToldPayload:
 
     @property
     def _caution(self) -> str:
-        """A sentence where the unit of efforts was found by described masses; else ''."""
+        """A warning if the unit of efforts was derived from described masses; else ''."""
         if not self.converted:
             return ''
         return (
@@ -61,14 +61,14 @@ class ToldPayload:
 
 
 @dataclass(frozen=True)
-class ToldGains:
-    """What a unit of effort is, joint by joint."""
+class DriveGainsResult:
+    """Result of the identification of drive gains: torque per unit of effort of each joint."""
 
     gains: DriveGains
     joints: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The key that ``--json`` adds."""
+        """Returns the entry that ``--json`` adds."""
         gains = self.gains
         known = zip(gains.deviation, gains.told, strict=True)
         return {
@@ -80,13 +80,17 @@ class ToldGains:
             }
         }
 
-    def told(self) -> str:
-        """One line a joint."""
+    def as_text(self) -> str:
+        """Returns the result as text, one line per joint."""
         gains = self.gains
-        lines = ['Nm for a unit of effort, N where a joint slides:']
+        lines = ['Nm per unit of effort, N for prismatic joints:']
         for name, gain, deviation, told in zip(
             self.joints, gains.gain, gains.deviation, gains.told, strict=True
         ):
-            known = f'+- {deviation:.2g}' if told else 'by the description: the load says little'
+            known = (
+                f'+- {deviation:.2g}'
+                if told
+                else 'from the description: the load determines it poorly'
+            )
             lines.append(f'  {name:24} {gain:9.4g} {known}')
         return '\n'.join(lines)

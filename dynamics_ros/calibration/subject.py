@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a description and the recordings of it, joint by joint in one order."""
+"""Robot and recordings of a calibration, with a common order of joints."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from dynamics_ros.robot import Robot
 
 from .reading import read_samples
 
-TURN = 2.0 * np.pi
-"""A motion within so many degrees tells nothing of masses; so many rad are a turn."""
+FULL_TURN = 2.0 * np.pi
+"""Recorded angles within this range are not accepted as degrees: it is a full turn in rad, while in
+degrees a motion of this size is too small to identify masses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is calibrated.
+    """Input of a calibration.
 
     Attributes:
         text: URDF of the robot.
-        robot: with the joints that were recorded.
-        recordings: of the robot, in the order they were given.
-        reductions: recordings that had been reduced to triangles.
-        assumed: what was assumed about names and joints, one sentence each.
+        robot: robot with the recorded joints.
+        recordings: recordings of the robot, in the given order.
+        reductions: recordings that are already reduced to triangles.
+        assumed: assumptions about names and joints, one sentence each.
     """
 
     text: str
@@ -54,19 +55,19 @@ def read_subject(
     gravity: Sequence[float] = DEFAULT_GRAVITY,
     in_degrees: bool = False,
 ) -> Subject:
-    """Read a robot and its recordings.
+    """Reads a robot and its recordings.
 
     Args:
         description: path of a URDF or xacro file.
-        paths: of the recordings.
-        topic: of joint states, where there are several.
-        joints: recorded name to name of the robot.
-        locked: joints that do not move, with their positions [rad or m].
+        paths: paths of the recordings.
+        topic: topic of the joint states; None selects the one with most messages.
+        joints: joint names of the robot by recorded names.
+        locked: positions of joints that do not move [rad or m].
         gravity: in the root frame [m/s^2].
-        in_degrees: whether recorded angles are in degrees, velocities in degrees a second.
+        in_degrees: whether recorded angles are in degrees, velocities in degrees per second.
 
     Raises:
-        DynamicsRosError: something cannot be read, or a recording is of another robot.
+        DynamicsRosError: a file cannot be read, or a recording is of another robot.
     """
     text = read_description_file(description)
     locked = dict(locked or {})
@@ -102,10 +103,10 @@ def read_subject(
 def _in_radians(
     samples: JointSamples, robot: Robot, joints: Mapping[str, str] | None
 ) -> JointSamples:
-    """Samples whose angles are in degrees, in rad; slides and efforts as they are.
+    """Converts angles and their velocities from degrees to rad; prismatic joints are unchanged.
 
     Raises:
-        UnusableRecordingError: no angle is beyond a turn in rad, so that they hardly are degrees.
+        UnusableRecordingError: all angles are within one turn in rad, so they are hardly degrees.
     """
     columns, _ = match_joints(samples.joint_names, robot.joint_names, joints)
     factor, angles = np.ones(len(samples.joint_names)), []
@@ -114,7 +115,7 @@ def _in_radians(
             angles.append(columns[joint.name])
     factor[angles] = np.pi / 180.0
     farthest = np.nanmax(np.abs(samples.position[:, angles]), initial=0.0)
-    if angles and farthest <= TURN:
+    if angles and farthest <= FULL_TURN:
         raise UnusableRecordingError(
             f'{samples.source}: no angle is beyond {farthest:.3g}: they seem to be in rad already; '
             'leave out --units degrees'

@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states from tables with named columns.
+"""Reader and writer of joint states in tables with named columns.
 
-A column is named after a joint and what it holds, in either order: ``shoulder.position``,
+A column is named after a joint and a quantity, in either order: ``shoulder.position``,
 ``position_shoulder``, ``q_shoulder``, ``tau.shoulder``; or ``q1``, ``dq1``, ``tau1`` for joints
-without names. What all columns begin with, such as the name of a topic, and units behind a name,
-such as ``[rad]``, do not count. Time is in ``time``, ``t``, ``stamp`` or ``timestamp`` [s], with
-``_ms``, ``_us`` or ``_ns`` in these units, or in two columns ``sec`` and ``nanosec``.
+without names. A common prefix of all columns, such as a topic name, and units after a name, such as
+``[rad]``, are ignored. Time is in ``time``, ``t``, ``stamp`` or ``timestamp`` [s], with ``_ms``,
+``_us`` or ``_ns`` in these units, or in two columns ``sec`` and ``nanosec``.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ UNITS = {'s': 1.0, 'sec': 1.0, 'secs': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 SECONDS = ('sec', 'secs', 'stamp.sec', 'stamp.secs', 'header.stamp.sec', 'header.stamp.secs')
 NANOSECONDS = {'sec': 'nanosec', 'secs': 'nsecs'}
 
-FASTEST, SLOWEST = 1e-4, 1.0
-"""s between samples: what is beyond is in another unit of time, which the step tells."""
+MIN_INTERVAL, MAX_INTERVAL = 1e-4, 1.0
+"""Range of plausible sample intervals [s]; otherwise the stamps are in another unit of time."""
 
 WORDS = {
     'position': (
@@ -54,10 +54,10 @@ WORDS = {
 
 
 def write_table(path: Path, samples: JointSamples) -> None:
-    """Write joint states as CSV, as ``read_table`` takes them.
+    """Writes joint states as CSV in the format of ``read_table``.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     parts = {'position': samples.position, 'velocity': samples.velocity, 'effort': samples.effort}
     known = {word: values for word, values in parts.items() if values is not None}
@@ -68,10 +68,10 @@ def write_table(path: Path, samples: JointSamples) -> None:
 
 
 def read_table(path: Path) -> JointSamples:
-    """The joint states of a CSV or Parquet file.
+    """Reads the joint states of a CSV or Parquet file.
 
     Raises:
-        UnusableRecordingError: it cannot be read, or columns are missing; says which are there.
+        UnusableRecordingError: the file cannot be read, or columns are missing; lists the columns.
     """
     try:
         columns, notes = read_csv(path) if path.suffix.lower() == '.csv' else read_parquet(path)
@@ -110,17 +110,17 @@ def read_table(path: Path) -> JointSamples:
 
 
 def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """What columns hold, and of which joint, without those that hold something else."""
+    """Returns quantity and joint of the columns that contain joint states."""
     whole = {name: _meaning(name) for name in names}
-    # A topic or a table may stand in front of the words.
-    begin = len(_common(names))
+    # Names may begin with a topic or table name.
+    begin = len(_common_prefix(names))
     short = {name: _meaning(name[begin:]) for name in names}
-    told = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
-    return {name: meaning for name, meaning in told.items() if meaning[0]}
+    chosen = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
+    return {name: meaning for name, meaning in chosen.items() if meaning[0]}
 
 
-def _common(names: Sequence[str]) -> str:
-    """What all names begin with, up to a dot or a slash."""
+def _common_prefix(names: Sequence[str]) -> str:
+    """Returns the common prefix of all names, up to a dot or slash."""
     begin = ''
     for letters in zip(*names, strict=False):
         if len(set(letters)) > 1:
@@ -130,11 +130,11 @@ def _common(names: Sequence[str]) -> str:
 
 
 def _meaning(column: str) -> tuple[str, str]:
-    """What a column holds, and of which joint; '' where it holds something else."""
+    """Returns quantity and joint of a column; '' for both if it contains something else."""
     bare = re.sub(r'\s*[\[(][A-Za-z][A-Za-z/^*0-9 .]*[\])]$', '', column.strip())
     lowered = bare.lower()
     words = [(word, kind) for kind, several in WORDS.items() for word in several]
-    # The longest first: a motor_torque is no torque of a motor.
+    # Longest word first: motor_torque_x is the effort of joint x, not a torque of joint motor.
     for word, kind in sorted(words, key=lambda one: -len(one[0])):
         if match := re.fullmatch(rf'(.+?)[./_\- ]{word}', lowered):
             return kind, bare[: match.end(1)]
@@ -144,8 +144,8 @@ def _meaning(column: str) -> tuple[str, str]:
 
 
 def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]:
-    """Stamps [s], the columns that they are in, and what was assumed of their unit, or ''."""
-    bare = {_plain(name): name for name in columns}
+    """Returns stamps [s], the names of their columns, and a note if the unit is assumed, or ''."""
+    bare = {_normalized(name): name for name in columns}
     for seconds in SECONDS:
         begin, _, word = seconds.rpartition('.')
         rest = '.'.join(part for part in (begin, NANOSECONDS[word]) if part)
@@ -164,7 +164,7 @@ def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]
                     f'{path}: the column {name!r} holds no numbers; seconds are expected'
                 )
             factor = _unit(values)
-            note = f'stamps seem to be in {_named(factor)}' if factor != 1.0 else ''
+            note = f'stamps seem to be in {_unit_name(factor)}' if factor != 1.0 else ''
             return values * factor, [name], note
     if all(_is_number(name) for name in columns):
         raise UnusableRecordingError(
@@ -176,23 +176,23 @@ def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]
     )
 
 
-def _plain(name: str) -> str:
-    """The name of a column without marks that programs add."""
+def _normalized(name: str) -> str:
+    """Returns a column name in lower case, with a bracketed unit as suffix and no prefix."""
     return re.sub(r'\s*[\[(](n?s|ms|us|sec)[\])]$', r'_\1', name.strip().lower()).lstrip('%_/.')
 
 
 def _unit(stamps: Array) -> float:
-    """s that a unit of stamps seems to be, from the step between them."""
+    """Returns the presumed unit of stamps in seconds, from their median step."""
     steps = np.diff(stamps[np.isfinite(stamps)])
     steps = steps[steps > 0.0]
     step = float(np.median(steps)) if len(steps) else 0.0
     for factor in (1.0, 1e-3, 1e-6, 1e-9):
-        if FASTEST <= step * factor <= SLOWEST:
+        if MIN_INTERVAL <= step * factor <= MAX_INTERVAL:
             return factor
     return 1.0
 
 
-def _named(factor: float) -> str:
+def _unit_name(factor: float) -> str:
     return {1e-3: 'milliseconds', 1e-6: 'microseconds', 1e-9: 'nanoseconds'}[factor]
 
 

@@ -30,7 +30,7 @@ class Detector(Protocol):
         """External torques (nv) of the environment on the robot; None if unknown."""
 
     @property
-    def blindness(self) -> str:
+    def detection_problem(self) -> str:
         """Reason why the detector cannot detect now; '' if it can."""
 
     def acknowledge(self) -> None:
@@ -106,6 +106,6 @@ class Collisions:
         """
         if self.strategy:
             return '; '.join(filter(None, (f'{REACTING}: {self.strategy}', doing)))
-        if watching and self.detector is not None and self.detector.blindness:
-            return f'{doing}; collisions are not detected: {self.detector.blindness}'
+        if watching and self.detector is not None and self.detector.detection_problem:
+            return f'{doing}; collisions are not detected: {self.detector.detection_problem}'
         return doing

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.names import COMMANDED, check_known, check_once
+from dynamics_ros.parameters.names import COMMANDED, check_known, check_unique
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -69,7 +69,7 @@ def check_effort_joints(joints: Sequence[str]) -> None:
     expected = 'the joints of the effort controller in its order'
     if not joints:
         raise InvalidArgumentError(COMMANDED, 'empty', expected)
-    check_once(joints, expected)
+    check_unique(joints, expected)
 
 
 def effort_places(robot: Robot, frame: str, joints: Sequence[str]) -> NDArray[np.intp]:

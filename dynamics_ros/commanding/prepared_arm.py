@@ -55,6 +55,7 @@ class PreparedArm:
         controller.kernel.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
         check = MotionCheck(robot)
+        check.wait()
         check.judge(q, v, dt)
         arm.start(q, v)
         arm.approach(q, v, dt, arm.pose)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings
-from dynamics_ros.parameters.names import check_once, known_frames
+from dynamics_ros.parameters.names import check_unique, known_frames
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
 
@@ -75,7 +75,7 @@ def check_servo(values: ServoParameters) -> None:
             f'{values.singularity.stop_condition:g}',
             f'above slow_condition, {values.singularity.slow_condition:g}',
         )
-    check_once(values.command_joints)
+    check_unique(values.command_joints)
 
 
 def _settings(values: ServoParameters) -> ServoSettings:

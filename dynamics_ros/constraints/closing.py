@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closed loops that stay closed while equations of motion are integrated.
+"""Closed loops that stay closed during integration of the equations of motion.
 
-A constraint of accelerations alone lets rounding and the error of each step add up ([RD] eq. 3.61
-holds J a + J-dot v = 0, not the gap). Either the state is put back between steps, or the constraint
-pulls its gap together as a spring with a damper would.
+If only accelerations are constrained (J a + J-dot v = 0 in [RD] eq. 3.61), rounding and integration
+errors of the gap accumulate. Either the state is corrected between steps (`closed_state`), or the
+constraint reduces its gap like a spring and a damper (`Stabilized`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .solve import whitened
 
 
 class Closable(Constraint, Protocol):
-    """A constraint that tells how far it is from being met: a loop, or one of a function of q."""
+    """A constraint with a residual: a closed loop, or a constraint of a function of q."""
 
     def residual(self, robot: RigidBodySystem, q: Array) -> Array:
-        """f (..., rows), whose rate is J v, and ``drift`` where it depends on time."""
+        """Residual f (..., rows); its rate is J v, plus ``drift`` if it depends on time."""
 
 
 @dataclass(frozen=True)
 class Stabilized:
-    """A constraint that pulls its gap together: J a + J-dot v = -2 k (J v + drift) - k^2 f.
+    """Constraint with Baumgarte stabilization: J a + J-dot v = -2 k (J v + drift) - k^2 f.
 
-    This is Baumgarte's stabilization, critically damped: an error dies away as exp(-k t). A rate
-    much above that of the steps makes these unstable: k times the step should be below 0.5.
+    The stabilization is critically damped: an error of the residual f decays as exp(-k t). The
+    integration is unstable if the rate is too high: k times the step size should be below 0.5.
 
     Attributes:
         constraint: ``ClosedLoop`` or ``ConfigurationConstraint``.
@@ -59,15 +59,15 @@ class Stabilized:
 
     @property
     def rows(self) -> int:
-        """Those of the constraint."""
+        """Number of rows of the constraint."""
         return self.constraint.rows
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """J (..., rows, nv)."""
+        """Jacobian J (..., rows, nv) of the constraint."""
         return self.constraint.jacobian(robot, q)
 
     def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """J-dot v + 2 k (J v + drift) + k^2 f (..., rows)."""
+        """Stabilized bias J-dot v + 2 k (J v + drift) + k^2 f (..., rows)."""
         constraint, k = self.constraint, self.rate
         rate = apply(constraint.jacobian(robot, q), v) + _drift(constraint, robot, q)
         own = constraint.bias(robot, q, v)
@@ -82,22 +82,23 @@ def closed_state(
     tolerance: float = 1e-10,
     max_iterations: int = 20,
 ) -> tuple[Array, Array]:
-    """The configuration near q that closes all gaps, and the velocity near v that keeps them so.
+    """Project a state to the constraints: close gaps near q, and find the velocity nearest to v.
 
-    Near means least kinetic energy: each Newton step is the smallest one in the metric of M.
+    Distances are measured by kinetic energy: each Newton step has the smallest norm in the metric
+    of M.
 
     Args:
-        robot: what is constrained.
-        q, v: (..., nq), (..., nv), of a state that is nearly closed.
+        robot: the constrained robot.
+        q, v: (..., nq), (..., nv) a state with small gaps.
         constraints: loops, or constraints of functions of q.
-        tolerance: gap that counts as none [m or rad].
-        max_iterations: Newton steps.
+        tolerance: largest gap that counts as closed [m or rad].
+        max_iterations: largest number of Newton steps.
 
     Returns:
         q (..., nq) and v (..., nv).
 
     Raises:
-        InfeasibleError: gaps are left after so many steps.
+        InfeasibleError: gaps remain after the last step.
         SingularError: a joint moves nothing that has mass or inertia.
     """
     several = list(constraints) if isinstance(constraints, Sequence) else [constraints]
@@ -126,9 +127,9 @@ def closed_state(
 def _nearest(
     robot: RigidBodySystem, q: Array, constraints: Sequence[Closable], v: Array, target: Array
 ) -> Array:
-    """The velocity (..., nv) nearest to v, in kinetic energy, with J v = target.
+    """Velocity (..., nv) nearest to v, in the metric of M, with J v = target.
 
-    What no velocity changes, as a gap across a plane mechanism, is left.
+    Components that no velocity can change, such as a gap normal to a planar mechanism, are ignored.
     """
     M = robot.mass_matrix(q)
     J = constraint_jacobian(robot, q, list(constraints))
@@ -146,7 +147,7 @@ def _stacked(parts: Sequence[Array]) -> Array:
 
 
 def _drift(constraint: Closable, robot: RigidBodySystem, q: Array) -> Array:
-    """The rate of the residual at rest, of a constraint that depends on time; else zeros."""
+    """Rate of the residual at rest, for a constraint that depends on time; else zeros."""
     drift = getattr(constraint, 'drift', None)
     return np.zeros(constraint.rows) if drift is None else np.asarray(drift(robot, q))
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints that a function of the configuration makes, by its automatic derivatives."""
+"""Constraints given by a function of the configuration, with automatic derivatives."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationConstraint:
-    """f(q) = 0 or f(q, t) = 0 with an f of your own; derivatives are automatic ([RD] eq. 3.37).
+    """Constraint f(q) = 0 or f(q, t) = 0 of a user's function f ([RD] eq. 3.37).
 
-    f is traced once for each robot: it takes an array (nq), computes as docs/kernels.md says, may
-    call methods of the robot, and returns an array (rows). With a time it is rheonomic ([RD] eq.
-    3.35): J v + df/dt = 0 of the velocity, and ``bias`` has what time adds to J-dot v.
+    f is traced once for each robot, and differentiated automatically. It takes an array (nq), uses
+    the operations that docs/kernels.md lists, may call methods of the robot, and returns an array
+    (rows). A constraint with a time is rheonomic ([RD] eq. 3.35): the velocity satisfies J v +
+    df/dt = 0, and ``bias`` includes the derivatives by time.
 
     Attributes:
         rows: number of rows.
-        function: q (nq) to f (rows); where there is a time, q and t.
-        time: t at which the constraint is asked [s]; None where f does not depend on it.
+        function: function of q (nq), and of t for a constraint with a time, that returns f (rows).
+        time: time t at which the constraint is evaluated [s]; None if f does not depend on time.
     """
 
     rows: int
@@ -54,19 +55,19 @@ class ConfigurationConstraint:
         return replace(self, time=time)
 
     def residual(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
-        """f (..., rows): zero where the constraint is met."""
+        """f (..., rows), which is zero if the constraint is satisfied."""
         return np.asarray(self._made(robot)[0](q, self._t))
 
     def jacobian(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
-        """J (..., rows, nv) with J v = df/dq q-dot, along velocities."""
+        """Jacobian J (..., rows, nv) along velocities: J v = df/dq q-dot."""
         return np.asarray(self._made(robot)[1](q, self._t))
 
     def drift(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
-        """df/dt (..., rows) of a robot at rest; zero without a time."""
+        """Partial derivative df/dt (..., rows), the rate of f at rest; zero without a time."""
         return np.asarray(self._made(robot)[2](q, self._t))
 
     def bias(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike) -> Array:
-        """The second time derivative of f (..., rows) while v does not change, such as J-dot v."""
+        """Second time derivative of f (..., rows) at constant v; J-dot v if f has no time."""
         return np.asarray(self._made(robot)[3](q, v, self._t))
 
     @property

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of forward dynamics in contact ([Lie] 4, with [RD] 3.7)."""
+"""Derivatives of constrained forward dynamics ([Lie] 4, with [RD] 3.7)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .prepared import prepared
 
 
 class ConstrainedDerivatives(NamedTuple):
-    """Derivatives of accelerations (..., nv, nv) and of forces (..., rows, nv).
+    """Derivatives of accelerations (..., nv, nv) and of forces (..., rows, nv) by q, v and tau.
 
-    By q they are along velocities, so a floating base has six.
+    Derivatives by q are along velocities, so a floating base has six columns.
     """
 
     a_dq: Array
@@ -44,16 +44,17 @@ def constrained_forward_dynamics_derivatives(
 ) -> ConstrainedDerivatives:
     """Derivatives of ``constrained_forward_dynamics`` by q, v and tau.
 
-    Contacts stay where they are held in their frames, normals where they are in root axes. Off
-    the constraints, where v breaks them, the derivatives are those of the same equations.
+    Points of contacts are constant in their frames; normals are constant in axes of the root frame.
+    If v violates the constraints, the derivatives are those of the same equations.
 
     Args:
-        robot, q, v, tau, contacts: as for ``constrained_forward_dynamics``; contacts and loops.
+        robot, q, v, tau, contacts: as for ``constrained_forward_dynamics``; contacts and loops
+            only.
         external_wrenches: as for ``RigidBodySystem.inverse_dynamics_derivatives``.
 
     Raises:
-        InvalidArgumentError: a constraint that is neither ``Contact`` nor ``ClosedLoop``.
-        RankDeficientError: rows that depend on each other, whose forces are not unique.
+        InvalidArgumentError: a constraint is neither ``Contact`` nor ``ClosedLoop``.
+        RankDeficientError: rows depend on each other, so the forces are not unique.
     """
     known = prepared(contacts)
     if known is None:
@@ -69,7 +70,7 @@ def constrained_forward_dynamics_derivatives(
     found = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:
         return found
-    # Wrenches push as torques would that turn with the robot.
+    # External wrenches act like torques that depend on q.
     turned = robot.wrench_torques_derivative(q, external_wrenches)
     return found._replace(
         a_dq=found.a_dq + found.a_dtau @ turned,

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and hybrid dynamics of a robot in contact ([RD] 3.7, [Lie] 3)."""
+"""Constrained forward and hybrid dynamics ([RD] 3.7, [Lie] 3)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CONTRADICTION = (
 )
 
 INDEPENDENT = 1e-6
-"""Length of an orthogonalized row, relative to the longest, above which rows are independent for
-sure; below it ranks are decided by singular values."""
+"""Length of an orthogonalized row, relative to the longest, above which rows are certainly
+independent. Otherwise the rank is determined by singular values."""
 
 
 def constrained_forward_dynamics(
@@ -37,24 +37,24 @@ def constrained_forward_dynamics(
     contacts: Constraints,
     external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array]:
-    """Accelerations and constraint forces under given torques ([RD] eq. 3.61, 3.62).
+    """Accelerations and constraint forces for given torques ([RD] eq. 3.61, 3.62).
 
-    M a + C v + g = tau + J^T f with J a + J-dot v = 0. The constraints hold as if glued: a force
-    may pull. Where constraints repeat each other the forces are not unique; those of least norm
-    are returned, and ``constraint_ranks`` tells. The accelerations are unique always.
+    Solves M a + C v + g = tau + J^T f with J a + J-dot v = 0. Constraints are bilateral: a contact
+    force may pull. For redundant constraints the forces are not unique, and those of least norm are
+    returned (see ``constraint_ranks``). The accelerations are always unique.
 
     Args:
-        robot: what is constrained.
+        robot: the constrained robot.
         q, v, tau: (..., nq), (..., nv), (..., nv).
-        contacts: one constraint or several; a name is a point contact at that frame's origin.
-        external_wrenches: as for ``RigidBodySystem.inverse_dynamics``, beside what is constrained.
+        contacts: one constraint or several; a name is a point contact at the origin of that frame.
+        external_wrenches: additional wrenches, as for ``RigidBodySystem.inverse_dynamics``.
 
     Returns:
-        a (..., nv), and the forces (..., rows) stacked as in ``constraint_jacobian``: of the
-        environment on the robot, the opposite of F_c in [RD].
+        Accelerations (..., nv), and forces (..., rows) of the environment on the robot, stacked as
+        in ``constraint_jacobian``, with the opposite sign of F_c in [RD].
 
     Raises:
-        InfeasibleError: constraints that contradict each other.
+        InfeasibleError: the constraints contradict each other.
         SingularError: a joint moves nothing that has mass or inertia.
     """
     known = prepared(contacts)
@@ -77,7 +77,10 @@ def constrained_forward_dynamics(
 
 
 def independent(pivots: Array) -> bool:
-    """Whether rows are, by the lengths (..., rows) of what is left of each after those before."""
+    """Whether rows are certainly independent, from pivots (..., rows) of their orthogonalization.
+
+    A pivot is the length of a row after orthogonalization with respect to the rows before it.
+    """
     if pivots.ndim == 1:  # a single state, in a loop of a controller
         lengths = pivots.tolist()
         return not lengths or min(lengths) > INDEPENDENT * max(lengths)
@@ -93,9 +96,10 @@ def contact_forces(
     contacts: Constraints,
     external_wrenches: Wrenches | None = None,
 ) -> Array:
-    """Forces (..., rows) of the environment on the robot, minus [RD] eq. 3.62.
+    """Forces (..., rows) of the environment on the robot, with the opposite sign of [RD] eq. 3.62.
 
-    Arguments, redundancy and errors are those of ``constrained_forward_dynamics``.
+    Arguments, forces of redundant constraints and errors are those of
+    ``constrained_forward_dynamics``.
     """
     return constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)[1]
 
@@ -110,16 +114,16 @@ def constrained_hybrid_dynamics(
     contacts: Constraints,
     external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array, Array]:
-    """All accelerations, torques and constraint forces from one of the first two per joint.
+    """Accelerations, torques and constraint forces, given the acceleration or torque of each joint.
 
-    The free joints move as in forward dynamics, with the constraints in force, beside the
-    prescribed ones ([Lie] 3, eq. 54 and 55 split into rows). The forces are those of least norm:
-    what the prescribed joints could press against each other beyond that is left out.
+    Free joints move as in constrained forward dynamics; prescribed joints have given accelerations
+    ([Lie] 3, eq. 54 and 55 split into rows). The forces are those of least norm; internal forces
+    between prescribed joints beyond that are not determined, and are zero.
 
     Args:
         robot, q, v, contacts: as for ``constrained_forward_dynamics``.
-        a: (..., nv), read where prescribed.
-        tau: (..., nv), read where not.
+        a: (..., nv), read for prescribed velocities.
+        tau: (..., nv), read for the other velocities.
         prescribed: (nv) booleans.
         external_wrenches: as for ``constrained_forward_dynamics``.
 
@@ -127,8 +131,8 @@ def constrained_hybrid_dynamics(
         a (..., nv), tau (..., nv), forces (..., rows).
 
     Raises:
-        InfeasibleError: the prescribed accelerations break the constraints whatever the free
-            joints do.
+        InfeasibleError: the prescribed accelerations violate the constraints for all motions of the
+            free joints.
         SingularError: a free joint moves nothing that has mass or inertia.
     """
     given = boolean_mask('prescribed', prescribed, robot.nv)
@@ -136,7 +140,7 @@ def constrained_hybrid_dynamics(
     n = robot.nv
     q, v, a, tau = finite_together(q=(q, robot.nq), v=(v, n), a=(a, n), tau=(tau, n))
     known_a, known_tau = np.where(given, a, 0.0), np.where(free, tau, 0.0)
-    # Torques of the known part alone: the rest is what the free accelerations and forces add.
+    # Torques of the known accelerations; free accelerations and forces are added below.
     with_known = robot.inverse_dynamics(q, v, known_a, external_wrenches)
     M = robot.mass_matrix(q)
     J = constraint_jacobian(robot, q, contacts)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Impacts: velocities that jump when constraints come to hold ([RD] 3.7.3)."""
+"""Impacts: jumps of the velocity when constraints become active ([RD] 3.7.3)."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ def impact(
 ) -> tuple[Array, Array]:
     """Velocities after an impact, and its impulses ([RD] eq. 3.66 to 3.70, Newton's law).
 
-    J v_after = -restitution J v. All rows take part, whichever way they move before.
+    J v_after = -restitution J v. The law applies to all rows, independent of the sign of J v.
 
     Args:
         robot, q, contacts: as for ``constrained_forward_dynamics``.
-        v: (..., nv) before the impact.
-        restitution: 0 comes to rest, 1 bounces without loss; one number, or one a row (rows).
-            Different numbers can add energy when the rows are coupled, as is known of Newton's law.
+        v: (..., nv) velocity before the impact.
+        restitution: coefficient of restitution, 0 for a perfectly inelastic and 1 for an elastic
+            impact; one number, or one per row (rows). With Newton's law, different coefficients of
+            coupled rows can increase the energy.
 
     Returns:
-        v after (..., nv), impulses (..., rows) [Ns, Nms] of the environment on the robot, the
-        opposite of [RD]; of least norm where constraints repeat each other.
+        Velocity after the impact (..., nv), and impulses (..., rows) [Ns, Nms] of the environment
+        on the robot, with the opposite sign of [RD]; of least norm for redundant constraints.
 
     Raises:
-        InvalidArgumentError: a restitution outside [0, 1].
-        InfeasibleError: rows that depend on each other with different restitution.
+        InvalidArgumentError: a coefficient of restitution is outside [0, 1].
+        InfeasibleError: dependent rows have different coefficients of restitution.
     """
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
@@ -64,23 +65,24 @@ def impact_energy_loss(
     contacts: Constraints,
     restitution: float = 0.0,
 ) -> Array:
-    """Kinetic energy (...) that an impact takes [J]: (1 - e^2)/2 r-dot^T Lambda_c r-dot.
+    """Kinetic energy (...) lost in an impact [J]: (1 - e^2)/2 r-dot^T Lambda_c r-dot.
 
-    [RD] eq. 3.72 with its sign turned, so that a loss is positive, and with Newton's restitution.
+    This is [RD] eq. 3.72 with the opposite sign, so that a loss is positive, extended by Newton's
+    law of restitution.
 
     Args:
         robot, q, v, contacts: as for ``impact``.
-        restitution: one number for all rows.
+        restitution: coefficient of restitution e of all rows.
 
     Raises:
-        InvalidArgumentError: a restitution outside [0, 1].
+        InvalidArgumentError: the coefficient of restitution is outside [0, 1].
     """
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
     velocity = apply(J, v)
     factor = _checked_restitution(restitution)
     _, W = whitened(robot.mass_matrix(q), J)
-    # r-dot^T Lambda r-dot = |W^+T r-dot|^2, and holds for rows that depend on each other too.
+    # r-dot^T Lambda r-dot = |W^+T r-dot|^2, also for dependent rows.
     push = apply(transposed(pseudo_inverse(W)), velocity)
     lost = np.asarray(0.5 * (1.0 - factor**2) * np.square(push).sum(axis=-1))
     refuse_overflow(lost, q=q, v=v)
@@ -88,7 +90,7 @@ def impact_energy_loss(
 
 
 def _checked_restitution(restitution: ArrayLike, rows: int | None = None) -> Array:
-    """One number, or one a row where there may be more."""
+    """Check coefficients of restitution: one number, or (rows) numbers if ``rows`` is given."""
     expected = 'a number in [0, 1]' + ('' if rows is None else f', or {rows} of them')
     factor = real_array('restitution', restitution, expected)
     if factor.shape not in ((), (rows,)) or not ((factor >= 0.0) & (factor <= 1.0)).all():

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Forces between links: springs, dampers and actuators, as the torques that they make."""
+"""Generalized torques of springs, dampers and actuators between links."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .points import ORIGIN, checked_point, point_jacobian
 
 @dataclass(frozen=True, eq=False)
 class ElasticElement:
-    """A spring, such as one along a tendon or between two links ([RD] eq. 3.34).
+    """A spring with an optional damper, for example along a tendon or between two links.
 
-    Its energy is stiffness / 2 (d(q) - rest)^2; its damper, if any, resists the rate of d.
+    The energy is stiffness / 2 (d(q) - rest)^2 ([RD] eq. 3.34). The damper opposes the rate of d.
 
     Attributes:
-        deflection: q (nq) to d, traced as the function of a ``ConfigurationConstraint``: a length
-            [m] or an angle [rad].
+        deflection: function of q (nq) that returns d, a length [m] or an angle [rad]; it is traced
+            like the function of a ``ConfigurationConstraint``.
         stiffness: [N/m or N m/rad].
-        rest: d at which it exerts no force.
+        rest: value of d without a force [m or rad].
         damping: [N s/m or N m s/rad].
     """
 
@@ -45,17 +45,17 @@ class ElasticElement:
         object.__setattr__(self, '_of', ConfigurationConstraint(1, self.deflection))
 
     def energy(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
-        """U (...) [J]."""
+        """Elastic energy (...) [J]."""
         stretch = self._of.residual(robot, q)[..., 0] - self.rest
         return np.asarray(0.5 * self.stiffness * stretch**2)
 
     def force(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike | None = None) -> Array:
-        """Force or torque (...) that pulls d towards its rest [N or N m].
+        """Force or torque (...) on d, towards its rest value [N or N m].
 
         Args:
-            robot: that it belongs to.
+            robot: the robot with the element.
             q: (..., nq).
-            v: (..., nv) for the damper; None is rest.
+            v: (..., nv) for the damper; None for zero.
         """
         pull = self.stiffness * (self.rest - self._of.residual(robot, q)[..., 0])
         if v is not None:
@@ -64,10 +64,10 @@ class ElasticElement:
         return np.asarray(pull)
 
     def torques(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike | None = None) -> Array:
-        """tau (..., nv) that acts like the element: -dU/dq along velocities, and its damper.
+        """Generalized torques (..., nv) of the element: -dU/dq along velocities, and its damper.
 
-        Arguments are those of ``force``. Add it to the torques of forward dynamics, or give it as
-        ``passive_torques`` to ``constrained_inverse_dynamics``.
+        Arguments are those of ``force``. Add the torques to those of forward dynamics, or pass them
+        as ``passive_torques`` to ``constrained_inverse_dynamics``.
         """
         J = self._of.jacobian(robot, q)[..., 0, :]
         return np.asarray(self.force(robot, q, v)[..., None] * J)
@@ -82,18 +82,19 @@ def actuator_torques(
     point: tuple[float, ...] = ORIGIN,
     other_point: tuple[float, ...] = ORIGIN,
 ) -> Array:
-    """tau (..., nv) of an actuator between two links, e.g. a cylinder ([RD] eq. 3.52).
+    """Generalized torques (..., nv) of an actuator between two links, e.g. a cylinder.
 
-    The actuator pushes one link with a wrench and the other with its opposite:
-    tau = (J - J_other)^T w, with the Jacobians of the two points in root axes.
+    The actuator exerts a wrench on one link and the opposite wrench on the other ([RD] eq. 3.52):
+    tau = (J - J_other)^T w, with the Jacobians of the two points in axes of the root frame.
 
     Args:
-        robot: that it belongs to.
+        robot: the robot with the actuator.
         q: (..., nq).
-        wrench: (..., 6) on ``frame`` at its point, in root axes: force [N], torque [N m].
-        frame, other: the two links.
-        point, other_point: where it is fixed to them, in their frames [m]. Of a force that acts
-            along another line than the one between them, the two ends turn the robot.
+        wrench: (..., 6) on ``frame`` about its point, in axes of the root frame: force [N], torque
+            [N m].
+        frame, other: frames of the two links.
+        point, other_point: attachment points in these frames [m]. A force that does not act along
+            the line between both points also exerts a net moment on the robot.
     """
     q, wrench = finite_together(q=(q, robot.nq), wrench=(wrench, 6))
     J = point_jacobian(robot, q, frame, checked_point('point', point))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torques that move a robot in contact as prescribed ([Lie] 3.1, [RD] 3.10)."""
+"""Constrained inverse dynamics: torques for a motion in contact ([Lie] 3.1, [RD] 3.10)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CRITERIA = get_args(Criterion)
 
 
 class InverseDynamicsOptions(TypedDict, total=False):
-    """Options of ``constrained_inverse_dynamics``, as it explains them."""
+    """Options of ``constrained_inverse_dynamics``; see there."""
 
     actuated: Sequence[bool] | NDArray[np.bool_] | None
     criterion: Criterion
@@ -55,32 +55,32 @@ def constrained_inverse_dynamics(
     passive_torques: ArrayLike | None = None,
     external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array]:
-    """Torques of the actuated joints, and constraint forces, for a motion that keeps contact.
+    """Torques of actuated joints, and constraint forces, for a motion that satisfies constraints.
 
-    M a + C v + g = tau + J^T f, with known tau where nothing is actuated ([Lie] eq. 56). With more
-    actuators than the motion has freedom ([Lie] 3.1, redundant actuation) torques and forces can be
-    traded:
+    Solves M a + C v + g = tau + J^T f, with known tau of passive joints ([Lie] eq. 56). If there
+    are more actuators than degrees of freedom of the motion (redundant actuation, [Lie] 3.1), the
+    solution is not unique, and a criterion selects one:
 
-    - 'minimum_torque': least |tau| ([Lie] eq. 62 to 64, the same as [RD] eq. 3.100), and of those
-      least |f|.
-    - 'minimum_constraint_force': least |f| ([Lie] eq. 59). With every joint actuated that is f = 0.
+    - 'minimum_torque': least |tau| ([Lie] eq. 62 to 64, equal to [RD] eq. 3.100), and among these
+      solutions least |f|.
+    - 'minimum_constraint_force': least |f| ([Lie] eq. 59). If all joints are actuated, f = 0.
 
     Args:
         robot, q, v, contacts: as for ``constrained_forward_dynamics``.
-        a: (..., nv), an acceleration that keeps the constraints; ``consistent_acceleration``
-            makes one.
-        actuated: (nv) booleans; None is every joint but the root joint of a moving base.
-        criterion: what is least.
-        passive_torques: (..., nv) of springs or friction in joints without actuator, read there
-            ([Lie] eq. 57); None is zero.
+        a: (..., nv) acceleration that satisfies the constraints; ``consistent_acceleration``
+            computes one.
+        actuated: (nv) booleans; None for all joints except the root joint of a moving base.
+        criterion: the minimized quantity.
+        passive_torques: (..., nv) torques of springs or friction, read only for passive joints
+            ([Lie] eq. 57); None for zero.
         external_wrenches: as for ``constrained_forward_dynamics``.
 
     Returns:
-        tau (..., nv), the passive torques among them, and forces (..., rows) of the environment on
+        Torques (..., nv) including the passive ones, and forces (..., rows) of the environment on
         the robot.
 
     Raises:
-        InfeasibleError: a breaks the constraints, or the actuated joints and the constraints
+        InfeasibleError: a violates the constraints, or the actuated joints and the constraints
             together cannot produce a.
     """
     if criterion not in CRITERIA:
@@ -103,7 +103,7 @@ def constrained_inverse_dynamics(
             active, 0.0, finite_vectors('passive_torques', passive_torques, robot.nv)
         )
     needed = needed - passive
-    # The constraints alone carry the rows without an actuator: J_p^T f = needed_p ([Lie] eq. 57).
+    # Only the constraints act on the rows of passive joints: J_p^T f = needed_p ([Lie] eq. 57).
     A, B = transposed(J[..., ~active]), transposed(J[..., active])
     inverse = pseudo_inverse(A, size)
     forces = apply(inverse, needed[..., ~active])
@@ -113,7 +113,7 @@ def constrained_inverse_dynamics(
         'constraints and actuated joints together cannot produce this acceleration',
     )
     if criterion == 'minimum_torque':
-        # What is left of f is N s; the actuators give needed_a - B f - B N s ([Lie] eq. 62).
+        # The free part of f is N s; the actuators exert needed_a - B f - B N s ([Lie] eq. 62).
         N = np.eye(J.shape[-2]) - inverse @ A
         rest = needed[..., active] - apply(B, forces)
         forces = forces + apply(pseudo_inverse(B @ N, size), rest)
@@ -126,17 +126,18 @@ def constrained_inverse_dynamics(
 def consistent_acceleration(
     robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Constraints
 ) -> Array:
-    """The acceleration (..., nv) nearest to ``a`` that keeps the constraints.
+    """Acceleration (..., nv) nearest to ``a`` that satisfies the constraints.
 
-    Nearest in the metric of the mass matrix: what the constraints would make of ``a`` (Gauss's
-    principle).
+    The distance is measured in the metric of the mass matrix. By Gauss's principle, the result is
+    the acceleration of a robot under constraints that would have the acceleration ``a`` without
+    them.
 
     Args:
         robot, q, v, contacts: as for ``constrained_forward_dynamics``.
         a: (..., nv).
 
     Raises:
-        InfeasibleError: constraints that contradict each other.
+        InfeasibleError: the constraints contradict each other.
     """
     q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     M = robot.mass_matrix(q)
@@ -152,7 +153,7 @@ def consistent_acceleration(
 def actuated_mask(
     robot: RigidBodySystem, actuated: Sequence[bool] | NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """The mask (nv) of actuated velocities; None is every joint but the root joint."""
+    """Mask (nv) of actuated velocities; None stands for all joints except the root joint."""
     if actuated is None:
         return np.arange(robot.nv) >= robot.model.root_joint_nv
     return boolean_mask('actuated', actuated, robot.nv)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""All constraints stacked: Jacobian, its derivative term, and the ranks that say what is held."""
+"""Stacked Jacobian and bias of constraints, ranks, and the null-space projector."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .solve import whitened
 
 
 def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:
-    """J_c (..., rows, nv), the constraints stacked in their order ([RD] eq. 2.271).
+    """Jacobian J_c (..., rows, nv), with the constraints stacked in their order ([RD] eq. 2.271).
 
     Args:
-        robot: what is constrained.
+        robot: the constrained robot.
         q: (..., nq).
-        contacts: one constraint or several; a name is a point contact at that frame's origin.
+        contacts: one constraint or several; a name is a point contact at the origin of that frame.
     """
     q = finite_vectors('q', q, robot.nq)
     parts = [constraint.jacobian(robot, q) for constraint in constraint_list(contacts)]
@@ -43,7 +43,7 @@ def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constrai
 def constraint_bias(
     robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, contacts: Constraints
 ) -> Array:
-    """J_c-dot v (..., rows): the accelerations of the rows while v does not change.
+    """Bias J_c-dot v (..., rows): accelerations of the rows at constant v.
 
     Args:
         robot, q, contacts: as for ``constraint_jacobian``.
@@ -60,7 +60,7 @@ def constraint_bias(
 
 
 def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:
-    """The forces (..., rows) of each constraint out of the stacked ones."""
+    """Split stacked forces (..., rows) into the forces of each constraint."""
     ends = np.cumsum([constraint.rows for constraint in constraint_list(contacts)])
     rows = int(ends[-1]) if len(ends) else 0
     return np.split(finite_vectors('forces', forces, rows), ends[:-1], axis=-1)
@@ -68,13 +68,13 @@ def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:
 
 @dataclass(frozen=True)
 class ConstraintRanks:
-    """What the constraints hold ([RD] 2.10.4); each number has the leading axes of q.
+    """Ranks of the constraints ([RD] 2.10.4); arrays have the leading axes of q.
 
     Attributes:
-        total: independent constraints, rank(J_c).
-        base: constraints on the base, rank(J_c,b); 0 of a fixed robot.
-        base_velocities: velocities of the base: 6 floating, 3 planar, 0 fixed.
-        rows: of J_c.
+        total: number of independent constraints, rank(J_c).
+        base: number of constraints on the base, rank(J_c,b); 0 for a fixed base.
+        base_velocities: number of velocities of the base: 6 floating, 3 planar, 0 fixed.
+        rows: number of rows of J_c.
     """
 
     total: NDArray[np.intp]
@@ -84,24 +84,24 @@ class ConstraintRanks:
 
     @property
     def internal(self) -> NDArray[np.intp]:
-        """Internal constraints: what the joints may not do among themselves."""
+        """Number of internal constraints, which restrict joint motions at a fixed base."""
         return np.asarray(self.total - self.base)
 
     @property
     def base_is_controllable(self) -> NDArray[np.bool_]:
-        """Whether the joints decide the motion of the base."""
+        """Whether the joints determine the motion of the base."""
         return np.asarray(self.base == self.base_velocities)
 
     @property
     def redundant(self) -> NDArray[np.intp]:
-        """Rows that repeat others: as many contact forces do nothing."""
+        """Number of dependent rows, the dimension of forces that have no effect."""
         return np.asarray(self.rows - self.total)
 
 
 def constraint_ranks(
     robot: RigidBodySystem, q: ArrayLike, contacts: Constraints
 ) -> ConstraintRanks:
-    """Count what the constraints hold ([RD] 2.10.4).
+    """Ranks of constraints at configurations ([RD] 2.10.4).
 
     Args:
         robot, q, contacts: as for ``constraint_jacobian``.
@@ -113,10 +113,10 @@ def constraint_ranks(
 
 
 def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:
-    """N_c (..., nv, nv), the dynamically consistent null-space matrix ([RD] eq. 3.63).
+    """Dynamically consistent null-space projector N_c (..., nv, nv) ([RD] eq. 3.63).
 
-    N_c v keeps the constraints and is of all such velocities the nearest to v in kinetic energy;
-    N_c^T takes from a torque what only presses on the contacts.
+    N_c v satisfies the constraints and is the nearest such velocity to v, in the metric of M. N_c^T
+    removes the part of a torque that only causes constraint forces.
 
     Args:
         robot, q, contacts: as for ``constraint_jacobian``.

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What can constrain a robot: contacts, closed loops, and linear constraints on v.
+"""Kinds of constraints: contacts, closed loops, and linear constraints on v.
 
-A constraint is anything with ``rows``, ``jacobian`` and ``bias``: it demands J(q) v = 0 of the
-velocity and J a + J-dot v = 0 of the acceleration ([RD] eq. 2.270). Its force pushes the robot with
-J^T f: positive is the environment on the robot, the opposite of F_c in [RD] eq. 3.57.
+A constraint is an object with ``rows``, ``jacobian`` and ``bias``: it requires J(q) v = 0 and J a +
+J-dot v = 0 ([RD] eq. 2.270). Its force f causes the torques J^T f. The force of the environment on
+the robot is positive, with the opposite sign of F_c in [RD] eq. 3.57.
 """
 
 from __future__ import annotations
@@ -38,39 +38,41 @@ CONTACT_KINDS = tuple(kind for kind in HELD_ROWS if kind not in HELD_TOGETHER)
 UP = (0.0, 0.0, 1.0)
 
 NO_DIRECTIONS = (ORIGIN, ORIGIN)
-"""Of a kind that reads none."""
+"""Directions of a kind that does not use them."""
 
 
 class Constraint(Protocol):
-    """Anything that demands J(q) v = 0 of the velocity of a robot."""
+    """Interface of constraints J(q) v = 0 on the velocity of a robot."""
 
     @property
     def rows(self) -> int:
         """Number of rows."""
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """J (..., rows, nv)."""
+        """Jacobian J (..., rows, nv)."""
 
     def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """J-dot v (..., rows)."""
+        """Bias J-dot v (..., rows)."""
 
 
 Constraints = str | Constraint | Sequence[str | Constraint]
-"""One constraint or several; a plain name is a point contact at the origin of that frame."""
+"""One constraint or several; the name of a frame is a point contact at its origin."""
 
 
 @dataclass(frozen=True)
 class Contact:
-    """A place of the robot that rests in the root frame ([RD] 2.10.4).
+    """A contact of a frame with the environment, at rest in the root frame ([RD] 2.10.4).
 
     Attributes:
-        frame: what touches the environment.
-        kind: 'point' holds a point, three rows; its force [N] is in root axes. 'surface' holds the
-            rotation too, six rows; its force is a wrench in root axes, the torque [Nm] about the
-            point. 'normal' holds the point along the normal alone, one row, as ground without
-            friction does; its force [N] is along the normal.
+        frame: name of the frame in contact.
+        kind: 'point' constrains the position of a point, three rows; its force [N] is in axes of
+            the root frame. 'surface' constrains position and rotation, six rows; its force is a
+            wrench in axes of the root frame, with the torque [Nm] about the point. 'normal'
+            constrains the position along the normal, one row, like ground without friction; its
+            force [N] is along the normal.
         point: the point in the frame [m].
-        normal: of the ground, away from it, in root axes; read by the kind 'normal'.
+        normal: normal of the ground, away from it, in axes of the root frame; used by the kind
+            'normal'.
     """
 
     frame: str
@@ -85,60 +87,60 @@ class Contact:
 
     @property
     def rows(self) -> int:
-        """3 of a point, 6 of a surface, 1 of a normal."""
+        """Number of rows: 3 for a point, 6 for a surface, 1 for a normal."""
         return HELD_ROWS[self.kind]
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Kind and frame, as options of a kernel."""
+        """Kind and frame, which are options of kernels."""
         return self.kind, self.frame
 
     @property
     def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The point in its frame, and one that nothing reads."""
+        """The point in its frame, and a placeholder for the other point of a loop."""
         return self.point, ORIGIN
 
     @property
     def directions(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The normal, and one that nothing reads."""
+        """The normal, and a placeholder for the second direction of a loop."""
         return self.normal, ORIGIN
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Contact Jacobian (..., rows, nv), in root axes."""
+        """Contact Jacobian (..., rows, nv), in axes of the root frame."""
         return self._rows(point_jacobian(robot, q, self.frame, self.point))
 
     def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """J-dot v (..., rows)."""
+        """Bias J-dot v (..., rows)."""
         return self._rows(point_bias(robot, q, v, self.frame, self.point)[..., None])[..., 0]
 
     def _rows(self, columns: Array) -> Array:
-        """Those that are held of columns (..., 6, n) of twists."""
+        """Constrained rows (..., rows, n) of columns (..., 6, n) of twists."""
         if self.kind == 'normal':
             return np.asarray(np.array(self.normal) @ columns[..., :3, :])[..., None, :]
         return columns[..., : self.rows, :]
 
     def position(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Where the point is (..., 3) in the root frame [m]."""
+        """Position (..., 3) of the point in the root frame [m]."""
         return point_position(robot, q, self.frame, self.point)
 
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """Two frames of the robot that stay together: the joint at which a loop was cut ([Lie] 3).
+    """Closure of a kinematic loop: a joint between two frames of the robot ([Lie] 3).
 
-    The loop has to be closed in the configurations it is asked at, as ``gap`` tells: points that
-    are apart would keep their distance in root axes, which no joint does. ``closed_state`` closes
-    it, ``Stabilized`` keeps it closed.
+    The loop has to be closed (``gap`` is zero) at the configurations at which the constraint is
+    used. Otherwise the points would keep their difference in axes of the root frame, which is not
+    the motion of a joint. ``closed_state`` closes the loop; ``Stabilized`` keeps it closed.
 
     Attributes:
-        frame, other: the two frames.
-        kind: 'position' keeps two points together, three rows; 'pose' welds the frames, six;
-            'revolute' is a joint about an axis through the points, five.
+        frame, other: names of the two frames.
+        kind: 'position' keeps two points together, three rows; 'pose' welds the frames, six rows;
+            'revolute' is a revolute joint with an axis through the points, five rows.
         point, other_point: the points in their frames [m].
-        axis, other_axis: direction of that axis in the two frames; read by the kind 'revolute',
-            whose last two rows are along ``directions`` of the other frame.
-        rotation: (3, 3) of the frame in the other one where they are welded; None where ``gap``
-            need not tell of it.
+        axis, other_axis: direction of the axis in both frames; used by the kind 'revolute', whose
+            last two rows are along ``directions`` of the other frame.
+        rotation: (3, 3) rotation of the frame in the other frame if they are welded; None to
+            exclude the rotation from ``gap``.
     """
 
     frame: str
@@ -172,12 +174,13 @@ class ClosedLoop:
         point: tuple[float, ...] = ORIGIN,
         axis: tuple[float, ...] = UP,
     ) -> ClosedLoop:
-        """The loop that is closed at a configuration.
+        """Loop that is closed at a given configuration.
 
         Args:
-            robot: whose frames.
-            q: (nq).
-            frame, other, kind, point, axis: as above; what they are in the other frame follows.
+            robot: the robot with the frames.
+            q: (nq) configuration.
+            frame, other, kind, point, axis: as the attributes; ``other_point``, ``other_axis`` and
+                ``rotation`` are computed.
         """
         at = finite_vector('q', q, robot.nq)
         X = np.linalg.solve(
@@ -191,12 +194,12 @@ class ClosedLoop:
 
     @property
     def rows(self) -> int:
-        """3 of a position, 6 of a pose, 5 of a revolute joint."""
+        """Number of rows: 3 for a position, 6 for a pose, 5 for a revolute joint."""
         return HELD_ROWS[self.kind]
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Kind and frames, as options of a kernel."""
+        """Kind and frames, which are options of kernels."""
         return self.kind, self.frame, self.other
 
     @property
@@ -206,12 +209,12 @@ class ClosedLoop:
 
     @property
     def directions(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Two unit directions of the other frame, perpendicular to the axis and to each other."""
+        """Two unit vectors in the other frame, perpendicular to the axis and to each other."""
         first, second = plane_axes(Vector3.of(self.other_axis))
         return tuple(map(float, first)), tuple(map(float, second))
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Difference of the Jacobians ([RD] eq. 2.154) (..., rows, nv), in root axes."""
+        """Difference (..., rows, nv) of both Jacobians, in root frame axes ([RD] eq. 2.154)."""
         J = point_jacobian(robot, q, self.frame, self.point)
         J = J - point_jacobian(robot, q, self.other, self.other_point)
         if self.kind != 'revolute':
@@ -219,24 +222,26 @@ class ClosedLoop:
         return np.concatenate([J[..., :3, :], self._across(robot, q) @ J[..., 3:, :]], axis=-2)
 
     def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """J-dot v (..., rows)."""
+        """Bias J-dot v (..., rows)."""
         bias = point_bias(robot, q, v, self.frame, self.point)
         bias = bias - point_bias(robot, q, v, self.other, self.other_point)
         if self.kind != 'revolute':
             return np.asarray(bias[..., : self.rows])
         B = self._across(robot, q)
         spins = [robot.frame_velocity(q, v, name)[..., 3:] for name in (self.frame, self.other)]
-        # The directions turn with the other frame.
+        # The directions are fixed to the other frame, so J-dot has a term of its rotation.
         turning = np.cross(spins[1][..., None, :], B)
         turned = apply(B, bias[..., 3:]) + apply(turning, spins[0] - spins[1])
         return np.concatenate([bias[..., :3], turned], axis=-1)
 
     def gap(self, robot: RigidBodySystem, q: Array) -> Array:
-        """How far the loop is from being closed; J v is its rate where it is closed.
+        """Gap of the loop; for a closed loop its rate is J v.
 
-        From the other point to the point (..., 3) in root axes [m]. Of a revolute joint two more:
-        by how much the axis leans along ``directions``, turned by a quarter [rad]. Of a weld with a
-        ``rotation`` three more: the rotation vector of what is too much, in root axes [rad].
+        The first rows are the vector (..., 3) from the other point to the point, in axes of the
+        root frame [m]. A revolute joint has two more rows: the components of its axis along
+        ``directions``, rotated by a quarter turn [rad]. A weld with a ``rotation`` has three more
+        rows: the rotation vector from the desired to the actual rotation, in axes of the root frame
+        [rad].
         """
         position = point_position(robot, q, self.frame, self.point)
         position = position - point_position(robot, q, self.other, self.other_point)
@@ -252,10 +257,10 @@ class ClosedLoop:
         return np.concatenate([position, pose_error(poses[0], turned)[..., 3:]], axis=-1)
 
     def residual(self, robot: RigidBodySystem, q: Array) -> Array:
-        """The ``gap`` (..., rows), all rows of it.
+        """The ``gap`` (..., rows) with as many rows as the constraint.
 
         Raises:
-            InvalidArgumentError: a weld without ``rotation``, which does not know when it is met.
+            InvalidArgumentError: a weld has no ``rotation``, so its residual is not defined.
         """
         if self.kind == 'pose' and self.rotation is None:
             expected = 'the rotation of a weld, as ClosedLoop.closed_at gives it'
@@ -263,19 +268,19 @@ class ClosedLoop:
         return self.gap(robot, q)
 
     def _across(self, robot: RigidBodySystem, q: Array) -> Array:
-        """``directions`` (..., 2, 3) in root axes."""
+        """``directions`` (..., 2, 3) in axes of the root frame."""
         R = robot.forward_kinematics(q, self.other)[..., :3, :3]
         return np.asarray(np.array(self.directions) @ transposed(R))
 
 
 @dataclass(frozen=True)
 class LinearConstraint:
-    """A(q) v = 0 with an A of your own, e.g. a gear or a wheel that rolls ([RD] eq. 3.35).
+    """Constraint A(q) v = 0 with a user's matrix A, e.g. a gear or a rolling wheel ([RD] eq. 3.35).
 
     Attributes:
         rows: number of rows of A.
-        matrix: q (..., nq) to A (..., rows, nv).
-        rate: q, v to A-dot v (..., rows); None for a constant A.
+        matrix: function of q (..., nq) that returns A (..., rows, nv).
+        rate: function of q and v that returns A-dot v (..., rows); None for a constant A.
     """
 
     rows: int
@@ -287,28 +292,28 @@ class LinearConstraint:
 
     @classmethod
     def constant(cls, matrix: ArrayLike) -> LinearConstraint:
-        """The constraint of a constant matrix A (rows, nv)."""
+        """Constraint with a constant matrix A (rows, nv)."""
         A = np.array(matrix, dtype=float)
         if A.ndim != 2:
             raise InvalidArgumentError('matrix', f'shape {A.shape}', 'shape (rows, nv)')
         return cls(A.shape[0], lambda q: A)
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """A (..., rows, nv)."""
+        """Matrix A (..., rows, nv)."""
         return finite_arrays('matrix', self.matrix(q), (self.rows, robot.nv))
 
     def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """A-dot v (..., rows)."""
+        """Bias A-dot v (..., rows)."""
         if self.rate is None:
             return np.zeros(self.rows)
         return finite_arrays('rate', self.rate(q, v), (self.rows,))
 
 
 def constraint_list(contacts: Constraints) -> list[Constraint]:
-    """The constraints of an argument that may be one, several, or names of frames.
+    """List of the constraints of an argument: one or several constraints or names of frames.
 
     Raises:
-        InvalidArgumentError: something that is no constraint.
+        InvalidArgumentError: an entry is not a constraint.
     """
     several = (
         list(contacts)
@@ -326,10 +331,10 @@ def constraint_list(contacts: Constraints) -> list[Constraint]:
 
 
 def contact_list(contacts: str | Contact | Sequence[str | Contact]) -> list[Contact]:
-    """As ``constraint_list``, where only contacts make sense.
+    """Like `constraint_list`, for arguments that must be contacts.
 
     Raises:
-        InvalidArgumentError: something that is no contact.
+        InvalidArgumentError: an entry is not a contact.
     """
     constraints = constraint_list(contacts)
     found = [constraint for constraint in constraints if isinstance(constraint, Contact)]

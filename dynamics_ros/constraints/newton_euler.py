@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion summed over bodies ([RD] 3.5): an independent check of the recursions."""
+"""Projected Newton-Euler equations ([RD] 3.5), an independent check of the recursive algorithms."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .points import point_bias, point_jacobian
 def projected_newton_euler(
     robot: RigidBodySystem, q: ArrayLike, v: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    """M, b and g of M a + b + g = tau, from Jacobians of the centres of mass.
+    """M, b and g of M a + b + g = tau, from Jacobians of centres of mass ([RD] eq. 3.43 to 3.45).
 
-    [RD] eq. 3.43 to 3.45. Slower than the recursions by far; it shares only Jacobians with them.
+    This is much slower than the recursive algorithms, with which it shares only Jacobians.
 
     Args:
-        robot: whose equations.
+        robot: the robot.
         q, v: (..., nq), (..., nv).
 
     Returns:

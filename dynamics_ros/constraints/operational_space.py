@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics as an end effector feels it ([RD] 3.9.2)."""
+"""Operational-space dynamics of an end effector ([RD] 3.9.2)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ def operational_space(
     """Lambda, mu and p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
 
     Args:
-        robot: whose dynamics.
+        robot: the robot.
         q, v: (..., nq), (..., nv).
-        frame: the end effector; its twist is taken at its origin in root axes.
-        rows: which of x y z, rx ry rz count: fewer than six for a robot that cannot move in all.
+        frame: the end effector; its twist is at its origin, in axes of the root frame.
+        rows: m of the six components x y z, rx ry rz; fewer than six if the robot cannot move in
+            all directions.
 
     Returns:
-        Lambda (..., m, m): inertia of the frame; mu (..., m): Coriolis and centrifugal force;
-        p (..., m): force of gravity.
+        Task inertia Lambda (..., m, m), Coriolis and centrifugal force mu (..., m), gravity force p
+        (..., m).
 
     Raises:
-        RankDeficientError: the joints cannot move the frame in all rows; there is no Lambda.
+        RankDeficientError: the joints cannot move the frame in all rows, so Lambda does not exist.
         SingularError: a joint moves nothing that has mass or inertia.
     """
     kernel = robot.kernel('operational_space', frame, row_digits(rows))
@@ -47,10 +48,10 @@ def operational_space(
 
 
 def row_digits(rows: Sequence[int]) -> str:
-    """Rows of a Jacobian as an option of a kernel.
+    """Rows of a Jacobian as a string of digits, the option of a kernel.
 
     Raises:
-        InvalidArgumentError: none, one that there is not, or one twice.
+        InvalidArgumentError: there is no row, a row does not exist, or a row is repeated.
     """
     chosen = list(rows) if isinstance(rows, Iterable) else []
     if not all(isinstance(row, Integral) for row in chosen):
@@ -63,15 +64,15 @@ def row_digits(rows: Sequence[int]) -> str:
 
 
 def check_rank(frame: str, pivots: Array) -> None:
-    """Refuse a Jacobian whose rows depend on each other.
+    """Check that the rows of a Jacobian are independent.
 
     Args:
-        frame: whose Jacobian.
-        pivots: (..., m) lengths of its orthogonalized rows in the metric of M^-1.
+        frame: name of the frame, for the error.
+        pivots: (..., m) lengths of the orthogonalized rows in the metric of M^-1.
 
     Raises:
-        RankDeficientError: a row depends on those before it.
-        SingularError: the lengths are no numbers.
+        RankDeficientError: a row depends on the rows before it.
+        SingularError: a length is not finite.
     """
     if pivots.ndim == 1:  # a single state, in a loop of a controller
         lengths = pivots.tolist()

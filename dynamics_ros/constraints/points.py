@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a point fixed in a frame of the robot, in root axes."""
+"""Position, Jacobian and bias of a point fixed to a frame, in axes of the root frame."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 
 def point_position(robot: RigidBodySystem, q: Array, frame: str, point: tuple[float, ...]) -> Array:
-    """Position (..., 3) of a point of a frame in the root frame [m]."""
+    """Position (..., 3) in the root frame of a point that is given in a frame [m]."""
     pose = robot.forward_kinematics(q, frame)
     return np.asarray(pose[..., :3, :3] @ np.array(point) + pose[..., :3, 3])
 
 
 def point_jacobian(robot: RigidBodySystem, q: Array, frame: str, point: tuple[float, ...]) -> Array:
-    """Jacobian (..., 6, nv): velocity of the point, then angular velocity, both in root axes."""
+    """Jacobian (..., 6, nv) of a point: linear and angular velocity, in axes of the root frame."""
     J = robot.jacobian(q, frame)
     if point == ORIGIN:
         return J
@@ -34,7 +34,7 @@ def point_jacobian(robot: RigidBodySystem, q: Array, frame: str, point: tuple[fl
 def point_bias(
     robot: RigidBodySystem, q: Array, v: Array, frame: str, point: tuple[float, ...]
 ) -> Array:
-    """J-dot v (..., 6): acceleration of the point and of the rotation while v does not change."""
+    """Bias J-dot v (..., 6) of a point: its linear and angular acceleration at constant v."""
     bias = robot.frame_acceleration(q, v, np.zeros(robot.nv), frame)
     if point == ORIGIN:
         return bias
@@ -46,9 +46,9 @@ def point_bias(
 
 
 def checked_point(argument: str, point: tuple[float, ...]) -> tuple[float, ...]:
-    """Three finite numbers as a tuple.
+    """Check a point (3), and return it as a tuple.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: the point is not three finite numbers; the error names the argument.
     """
     return tuple(finite_vector(argument, point, 3).tolist())

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernels of contacts and loops are told of them, gathered once for each set of them."""
+"""Options and inputs of kernels for contacts and loops, stored for each set of constraints."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dynamics_ros.multibody.linear_systems import Array
 from .kinds import ClosedLoop, Constraints, Contact, constraint_list
 
 MOST_KEPT = 256
-"""Sets of constraints that are remembered; a program that makes them anew has no end of them."""
+"""Largest number of stored sets of constraints; a program may create new ones in each call."""
 
 
 class Prepared(NamedTuple):
-    """Contacts and loops as kernels take them.
+    """Contacts and loops as options and inputs of kernels.
 
     Attributes:
         names: kinds and frames, the options of the kernels.
-        places: the last inputs of the kernels: points (m, 2, 3), and directions likewise where a
-            kind needs them.
-        given: the constraints, as they came.
+        places: the last inputs of the kernels: points (m, 2, 3), and directions (m, 2, 3) if a kind
+            needs them.
+        given: the constraints as passed by the user; the reference keeps their identities valid.
     """
 
     names: tuple[str, ...]
@@ -34,14 +34,14 @@ class Prepared(NamedTuple):
 
 
 _prepared: dict[tuple[int, ...], Prepared] = {}
-"""By the identities of the constraints, which never change and live as long as they are here."""
+"""By identities of the constraints, which are immutable and are kept alive by ``given``."""
 
 
 def prepared(contacts: Constraints) -> Prepared | None:
-    """Options and inputs of the kernels of constraints; None where there is one of another kind.
+    """Options and inputs of kernels for constraints; None if one is not a contact or a loop.
 
     Raises:
-        InvalidArgumentError: something that is no constraint.
+        InvalidArgumentError: an entry is not a constraint.
     """
     is_one = isinstance(contacts, str) or not isinstance(contacts, Sequence)
     given = (contacts,) if is_one else tuple(contacts)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def _prepare(
     contacts: Constraints, key: tuple[int, ...], given: tuple[Any, ...]
 ) -> Prepared | None:
     constraints = constraint_list(contacts)
-    # A class derived from one of these may have a Jacobian of its own.
+    # A subclass may override the Jacobian, so it has no kernel.
     known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
     if len(known) < len(constraints):
         return None

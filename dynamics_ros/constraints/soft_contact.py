@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with a soft environment: a spring and a damper at each point ([RD] eq. 3.58)."""
+"""Soft contact: a spring and a damper at each contact point ([RD] eq. 3.58)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Contacts = str | Contact | Sequence[str | Contact]
 
 
 def contact_positions(robot: RigidBodySystem, q: ArrayLike, contacts: Contacts) -> Array:
-    """Where the points of contacts are (..., n, 3) in the root frame [m].
+    """Positions (..., n, 3) of contact points in the root frame [m].
 
     Args:
-        robot: whose contacts.
+        robot: the robot in contact.
         q: (..., nq).
-        contacts: names or Contacts.
+        contacts: n names of frames or Contacts.
     """
     q = finite_vectors('q', q, robot.nq)
     points = [contact.position(robot, q) for contact in contact_list(contacts)]
@@ -42,24 +42,25 @@ def soft_contact_forces(
     stiffness: float,
     damping: float,
 ) -> Array:
-    """Forces of springs and dampers on points ([RD] eq. 3.58 with the sign turned).
+    """Forces of springs and dampers at contact points ([RD] eq. 3.58 with the opposite sign).
 
-    f = -stiffness (r - r_0) - damping r-dot, linear in all directions: it pulls as well.
+    f = -stiffness (r - r_0) - damping r-dot. The law is linear in all directions, so forces may
+    pull.
 
     Args:
-        robot: whose contacts.
+        robot: the robot in contact.
         q, v: (..., nq), (..., nv).
-        contacts: names or Contacts of the kind 'point'.
-        anchors: (..., n, 3) where each point first touched, in the root frame [m].
+        contacts: n names of frames, or Contacts of the kind 'point'.
+        anchors: (..., n, 3) positions r_0 at first contact, in the root frame [m].
         stiffness: [N/m].
         damping: [Ns/m].
 
     Returns:
-        (..., 3 n) forces of the environment on the robot in root axes [N], stacked as in
-        ``constraint_jacobian``.
+        Forces (..., 3 n) of the environment on the robot, in axes of the root frame [N], stacked as
+        in ``constraint_jacobian``.
 
     Raises:
-        InvalidArgumentError: a contact of another kind, or a negative number.
+        InvalidArgumentError: a contact is of another kind, or stiffness or damping is negative.
     """
     points = contact_list(contacts)
     if any(contact.kind != 'point' for contact in points):

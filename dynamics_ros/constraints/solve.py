@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The one linear system of constrained motion: M x = f + J^T lambda with J x = target.
+"""Linear system of constrained motion: M x = f + J^T lambda with J x = target.
 
-Accelerations of forward dynamics and velocities after an impact are both its solution; by Gauss's
-principle x is, of all that meet the target, the nearest to the free M^-1 f in the metric of M.
+Accelerations of forward dynamics and velocities after an impact both solve this system. By Gauss's
+principle, x is the solution of J x = target that is nearest to the unconstrained M^-1 f, in the
+metric of M.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from dynamics_ros.multibody.linear_systems import (
 )
 
 FEASIBILITY_TOLERANCE = 1e-6
-"""Violation that counts as none: relative to the terms of which it is the difference where these
-are above one SI unit (m/s^2, m/s, N), absolute below. Rounding stays a thousand times under it."""
+"""Largest violation of a feasible system. It is relative to the size of the terms if that is above
+one SI unit (m/s^2, m/s, N), else absolute. Rounding errors are a thousand times smaller."""
 
 
 def whitened(M: Array, J: Array) -> tuple[Array, Array]:
-    """L with M = L L^T, and W = L^-1 J^T, so that J M^-1 J^T = W^T W.
+    """L with M = L L^T, and the whitened Jacobian W = L^-1 J^T, with J M^-1 J^T = W^T W.
 
     Raises:
         SingularError: M is not positive definite.
@@ -41,20 +42,23 @@ def whitened(M: Array, J: Array) -> tuple[Array, Array]:
 def solve_constrained(
     M: Array, J: Array, force: Array, target: Array, contradiction: str
 ) -> tuple[Array, Array]:
-    """x and lambda of M x = force + J^T lambda, J x = target.
+    """Solve M x = force + J^T lambda, J x = target for x and lambda.
 
-    Where rows of J depend on each other lambda is not unique: the one of least norm is returned; x
-    is unique always.
+    If rows of J are dependent, lambda is not unique, and the one of least norm is returned. x is
+    always unique.
 
     Args:
         M: (..., n, n).
         J: (..., m, n).
         force: (..., n).
         target: (..., m).
-        contradiction: what to say when no x meets the target.
+        contradiction: message of the error if no x satisfies J x = target.
+
+    Returns:
+        x (..., n) and lambda (..., m).
 
     Raises:
-        InfeasibleError: rows that depend on each other demand different things.
+        InfeasibleError: no x satisfies J x = target, because dependent rows contradict each other.
         SingularError: M is not positive definite.
     """
     L, W = whitened(M, J)
@@ -72,10 +76,10 @@ def solve_constrained(
 
 
 def check_feasible(residual: Array, scale: Array, contradiction: str) -> None:
-    """Refuse a residual (..., m) that is small neither beside the scale (...) nor beside 1.
+    """Check that residuals (..., m) are small relative to the scale (...), or to 1 if larger.
 
     Raises:
-        InfeasibleError: with the contradiction as its problem.
+        InfeasibleError: a residual is too large; ``contradiction`` is the message.
     """
     violation = np.linalg.norm(residual, axis=-1)
     if (violation > FEASIBILITY_TOLERANCE * np.maximum(scale, 1.0)).any():

@@ -32,6 +32,9 @@ LOOK_PERIOD = 0.25
 DEPTH = 1000
 """Queue depth for messages during discovery checks."""
 
+NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
+"""Name of the node of an endpoint that is discovered before its node."""
+
 MOST_AGES = 1000
 """Largest number of stamps kept per topic."""
 
@@ -97,6 +100,9 @@ class _Observer:
 
     def _is_of_interest(self, topic: Topic) -> bool:
         if not topic.publishers or len(topic.types) > 1 or topic.name == CLOCK:
+            return False
+        # Without the name of its node, an output looks like an input.
+        if any(one.node.endswith(NOT_DISCOVERED) for one in topic.publishers):
             return False
         if JOINT_STATE in topic.types and not topic.is_private:
             return True

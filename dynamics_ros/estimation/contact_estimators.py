@@ -172,8 +172,8 @@ def adaptation(
         bound = per_velocity(robot, given.bound, 'adaptation.bound', base=0.0)
 
     def apply(coulomb: Array) -> None:
-        told = observer()
-        told.change_effort_model(told.effort_model.with_values(coulomb=coulomb))
+        adapted = observer()
+        adapted.change_effort_model(adapted.effort_model.with_values(coulomb=coulomb))
 
     return FrictionAdaptation(
         *(model.coulomb, model.stribeck, model.friction_velocity, bound),

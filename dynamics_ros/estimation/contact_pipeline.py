@@ -15,17 +15,17 @@ from .contact.detector import ContactReport
 from .contact_settings import ContactSettings
 from .effort_check import EffortCheck
 from .effort_watch import EffortWatch
-from .external_torques import Estimates, ExternalTorques, Felt, index_of
+from .external_torques import Compared, Estimates, ExternalTorques, index_of
 from .legged import FootContacts
 from .observer_events import IGNORED, RESTARTS, UPDATED
 from .observers import TorqueObserver
 from .samples.cadence import MeasuredInterval
-from .samples.lateness import Lateness
+from .samples.overdue_joints import OverdueJoints
 from .samples.robot_state import RobotState, RobotStates
 from .samples.sparse import wanted
 from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
-from .uncertainty.residual_watch import JUDGED_EVERY, ResidualWatch
+from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
 from .wrench import WrenchEstimate, moving
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-WAITING = 'the first joint state waits for the next one'
-NO_KERNEL = '{} follow as soon as their kernel is compiled'
+WAITING = 'the first joint state is held until the next one arrives'
+NO_KERNEL = '{} are published once their kernel is compiled'
 
 
 class ContactPipeline:
@@ -97,7 +97,7 @@ class ContactPipeline:
             max_velocity=tare.max_velocity,
             max_deviation=tare.max_deviation,
         )
-        self._lateness = Lateness(robot.nv, robot.joint_v_indices)
+        self._overdue_joints = OverdueJoints(robot.nv, robot.joint_v_indices)
         self._thresholds: estimators.Thresholds | None = None
         self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
         self._external: ExternalTorques | None = None
@@ -129,7 +129,7 @@ class ContactPipeline:
         if ours.tare == theirs.tare:
             self.tare = other.tare
             self.tare.restart()
-        self._reckon_with_noise()
+        self._update_noise()
 
     def update(self, state: RobotState) -> ExternalTorques | None:
         """Processes a state; returns None if no estimate is possible, with ``silence`` set.
@@ -137,7 +137,7 @@ class ContactPipeline:
         While a state is held as doubtful, the previous estimate remains valid.
         """
         self.caution = ''
-        before, self.silence = self.silence, self._lateness.unusable(state)
+        before, self.silence = self.silence, self._overdue_joints.problem(state)
         if self.silence:
             return None
         taken = self.samples.take(state, merged=state.ages is not None)
@@ -147,7 +147,7 @@ class ContactPipeline:
             self.silence, self._external = self.samples.problem, None
         elif not taken and self._external is None:
             self.silence = before or WAITING
-        self._say_what_to_know(state.time)
+        self._update_caution(state.time)
         return self._external
 
     def update_all(self, states: RobotStates) -> Iterator[tuple[int, Estimates | None]]:
@@ -161,15 +161,15 @@ class ContactPipeline:
         while begin < states.size:
             if states.ages is None and not states.effort_missing and states.time[begin:].all():
                 for i in range(max(begin, states.size - 2), states.size):
-                    self._lateness.late(states.row(i), int(states.time[i]))
-                for runs in self.samples.passing(states.part(begin, states.size)):
+                    self._overdue_joints.overdue(states.row(i), int(states.time[i]))
+                for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
                         self.caution = ''
                         self.detector.unlatch()
                         found = self._estimate_all(states.part(begin, end), runs[begin - end :])
                         begin += found[0]
-                        self._say_what_to_know(int(states.time[begin - 1]))
+                        self._update_caution(int(states.time[begin - 1]))
                         yield found
             if begin < states.size:
                 begin += 1
@@ -196,18 +196,18 @@ class ContactPipeline:
         if self.effort_check.wants(state.time):
             self.effort_check.add(state.time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
-            self._disbelieve()
+            self._reject_efforts()
             return None
         raw = observer.update(state.time, state.q, v, state.effort)
-        felt = self._felt(observer, raw, state, v)
-        if felt is None:
+        compared = self._compare(observer, raw, state, v)
+        if compared is None:
             return None
-        values, deviation, exceeded = felt
-        if exceeded.excess > 0.0 and self._stands_still(v, felt, runs):
-            self._disbelieve()
+        values, deviation, exceeded = compared
+        if exceeded.excess > 0.0 and self._stands_still(v, compared, runs):
+            self._reject_efforts()
             return None
         report = self.detector.take(state.time, exceeded)
-        self._learn(observer, state, v, felt, [report])
+        self._learn(observer, state, v, compared, [report])
         return ExternalTorques(values, report, deviation)
 
     def _estimate_all(self, states: RobotStates, runs: Array) -> tuple[int, Estimates | None]:
@@ -220,7 +220,7 @@ class ContactPipeline:
         Returns:
             The number of states used and their estimates; None if no estimate is possible.
         """
-        count = self._alike(states)
+        count = self._batch_size(states)
         if count == 1:
             self.judged = states.row(0)
             self._external = self._estimate(self.judged, runs[0])
@@ -229,14 +229,14 @@ class ContactPipeline:
         states, observer = states.part(0, count), self.observer
         raw = observer.update(states.time, states.q, states.v, states.effort)
         states, count = states.part(0, len(raw)), len(raw)
-        felt = self._felt(observer, raw, states, states.v)
+        compared = self._compare(observer, raw, states, states.v)
         reports: list[ContactReport] = []
-        if felt is not None:
-            v, whole = states.v, felt
+        if compared is not None:
+            v, batch = states.v, compared
             # A rejected state is processed again, as the first of the next batch.
             reports = self.detector.take_all(
-                *(states.time, felt.exceeded),
-                lambda i: self._stands_still(v[i], whole.part(i), runs[i]),
+                *(states.time, compared.exceeded),
+                lambda i: self._stands_still(v[i], batch.part(i), runs[i]),
             )
             if len(reports) < count:
                 count = max(len(reports), 1)
@@ -245,22 +245,22 @@ class ContactPipeline:
                 observer.keep(count)
                 if self.unexplained is not None:
                     self.unexplained.keep(count)
-                states, felt = states.part(0, count), felt.part(slice(count))
+                states, compared = states.part(0, count), compared.part(slice(count))
             if reports:
-                self._learn(observer, states, states.v, felt, reports)
+                self._learn(observer, states, states.v, compared, reports)
         self.effort_check.add_all(states.time, states.q, states.v, states.effort)
         found = None
-        if felt is not None and reports:
-            thresholds = self.detector.constants[0] + felt.exceeded.added
-            found = Estimates(states, felt.values, reports, felt.deviation, thresholds)
-        elif felt is not None:
-            self._disbelieve()
+        if compared is not None and reports:
+            thresholds = self.detector.constants[0] + compared.exceeded.added
+            found = Estimates(states, compared.values, reports, compared.deviation, thresholds)
+        elif compared is not None:
+            self._reject_efforts()
         self.judged, self._external = states.row(count - 1), found and found.row(count - 1)
         return count, found
 
-    def _felt(
+    def _compare(
         self, observer: TorqueObserver, raw: Array, states: RobotState | RobotStates, v: Array
-    ) -> Felt | None:
+    ) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds, for one or more states."""
         times, event = states.time, observer.event
         if event in RESTARTS and isinstance(states, RobotState):
@@ -274,35 +274,35 @@ class ContactPipeline:
         if event is UPDATED or event not in IGNORED:
             first = times if isinstance(times, int) else int(times[0])
             if self._interval.count and self._interval.end(first):
-                self._reckon_with_noise()
+                self._update_noise()
             self.tare.add_finite(times, raw, v)
         values = raw - self.tare.offset
-        more = deviation = None
+        added = deviation = None
         if self.unexplained is not None:
             model = observer.effort_model
             # Torque carried by the model: an external push is not part of the load.
             load = model.scale * states.effort + model.offset + raw
-            deviation, more = self.unexplained.update(times, v, load)
+            deviation, added = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
-        return Felt(values, deviation, self.detector.compare(times, values, ignored, v, more))
+        return Compared(values, deviation, self.detector.compare(times, values, ignored, v, added))
 
-    def _stands_still(self, v: Array, felt: Felt, runs: Array) -> bool:
+    def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
-        thresholds = self.detector.constants[0] + felt.exceeded.added
-        return self.effort_watch.stands_still(v, felt.values, thresholds, runs)
+        thresholds = self.detector.constants[0] + compared.exceeded.added
+        return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
-    def _alike(self, states: RobotStates) -> int:
+    def _batch_size(self, states: RobotStates) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
         if self._interval.count and self.observer.settles(int(states.time[0])):
-            return 1  # noise is reckoned with as it is then
-        count = self.detector.alike(self.observer.alike(states.time))
+            return 1  # settling updates the measured interval and the thresholds
+        count = self.detector.batch_size(self.observer.batch_size(states.time))
         if self.unexplained is not None:
-            count = self.unexplained.alike(states.time[:count])
-        count = self.residuals.alike(states.time[:count])
+            count = self.unexplained.batch_size(states.time[:count])
+        count = self.residuals.batch_size(states.time[:count])
         if self.adaptation is not None:
-            count = self.adaptation.alike(states.time[:count])
+            count = self.adaptation.batch_size(states.time[:count])
         return max(1, self.effort_watch.unsuspicious(states.effort[:count]))
 
     def _learn(
@@ -310,7 +310,7 @@ class ContactPipeline:
         observer: TorqueObserver,
         states: RobotState | RobotStates,
         v: Array,
-        felt: Felt,
+        compared: Compared,
         reports: Sequence[ContactReport],
     ) -> None:
         """Compares torques with their stated deviation at rest and adapts the friction."""
@@ -319,19 +319,19 @@ class ContactPipeline:
             return
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
-            raw = felt.values + self.tare.offset
-            self.adaptation.add(times, v, raw, felt.suspected(reports), usable)
+            raw = compared.values + self.tare.offset
+            self.adaptation.add(times, v, raw, compared.suspected(reports), usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
         if isinstance(states, RobotStates):
             for i in wanted(states.time, residuals):
-                raw = felt.part(i).as_at_rest(self._stated) + self.tare.offset
+                raw = compared.part(i).as_at_rest(self._stated) + self.tare.offset
                 residuals.add(int(states.time[i]), raw, v[i])
         elif residuals.wants(states.time):
-            raw = felt.as_at_rest(self._stated) + self.tare.offset
+            raw = compared.as_at_rest(self._stated) + self.tare.offset
             residuals.add(states.time, raw, v)
 
-    def _disbelieve(self) -> None:
+    def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
         self.silence = self.effort_watch.reason
         self.observer.reset()
@@ -351,7 +351,7 @@ class ContactPipeline:
         """
         if not self.wrenches_ready():
             return ()
-        return self.estimator.estimate(state.q, external, *self._counted(state, deviation))
+        return self.estimator.estimate(state.q, external, *self._noise_at(state, deviation))
 
     def wrenches_ready(self) -> bool:
         """Whether the wrench kernel is compiled; otherwise ``caution`` says so."""
@@ -359,11 +359,11 @@ class ContactPipeline:
             self.caution = self.caution or NO_KERNEL.format('wrenches')
         return self.estimator.ready
 
-    def reckon_with(self, state: RobotState) -> None:
+    def prepare_wrenches(self, state: RobotState) -> None:
         """Updates the wrench estimator with the ignored joints and added noise of a state."""
-        self.estimator.reckon_with(*self._counted(state, None))
+        self.estimator.prepare_step(*self._noise_at(state, None))
 
-    def _counted(
+    def _noise_at(
         self, state: RobotState, deviation: Array | None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
         """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
@@ -371,8 +371,8 @@ class ContactPipeline:
         if self.unexplained is not None:
             excess = self.unexplained.excess(deviation)
         if self.adaptation is not None:
-            more = self.adaptation.uncertainty(state.v)
-            excess = more if excess is None else np.hypot(excess, more)
+            added = self.adaptation.uncertainty(state.v)
+            excess = added if excess is None else np.hypot(excess, added)
         return state.stale_mask if state.stale else None, excess
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
@@ -403,7 +403,7 @@ class ContactPipeline:
         if self.feet is not None:
             self.feet.compile(wait=wait)
             robot.kernel('torque_on_bodies')
-        self._reckon_with_noise()
+        self._update_noise()
 
     @property
     def torque_deviations(self) -> Array:
@@ -412,12 +412,12 @@ class ContactPipeline:
         found: Array = self.detector.constants[0] / sigmas
         return found
 
-    def _reckon_with_noise(self) -> None:
+    def _update_noise(self) -> None:
         if self._thresholds is None:
             self._thresholds = estimators.thresholds(self.robot, self.values)
-        told = self.observer, self.estimator, self.detector, self.feet
+        targets = self.observer, self.estimator, self.detector, self.feet
         excess = self.residuals.excess
-        self._stated = self._thresholds.apply(self._interval.seconds, *told, excess)
+        self._stated = self._thresholds.apply(self._interval.seconds, *targets, excess)
         if self.unexplained is not None:
             self.unexplained.change(
                 self._stated, estimators.contact_sigmas(self.robot, self.values)
@@ -426,23 +426,23 @@ class ContactPipeline:
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
 
-    def _say_what_to_know(self, stamp: int) -> None:
+    def _update_caution(self, stamp: int) -> None:
         residuals = self.residuals
-        judged = residuals.fresh >= JUDGED_EVERY and residuals.judge(self.tare.offset, self._stated)
+        judged = residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated)
         if judged or self.observer.noise_has_changed:
-            self._reckon_with_noise()
-        self._say_what_is_odd(stamp)
+            self._update_noise()
+        self._find_caution(stamp)
         if residuals.advice:
             self.caution = '; '.join(filter(None, (self.caution, residuals.advice)))
 
-    def _say_what_is_odd(self, stamp: int) -> None:
+    def _find_caution(self, stamp: int) -> None:
         if self.caution:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
             self.caution = report.advice
         elif self.observer.kind == StaticObserver.kind:
-            self.caution = 'by gravity alone, in motion not to be believed'
+            self.caution = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
             self.caution = f'refused: {refused}'
         elif self._postures and self.judged and (far := self._postures.beyond(self.judged.q)):

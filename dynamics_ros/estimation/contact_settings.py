@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dynamics_ros.algorithms.contact.torque_observer import KINDS
 from dynamics_ros.settings import parameter
 
-from .effort_model import MOST_LOAD_FRICTION
+from .effort_model import MAX_LOAD_FRICTION
 from .observers import GAIN
 from .samples.sample_filter import FACTOR, SIGMAS
 
@@ -19,27 +19,28 @@ class EffortSettings:
     """Interpretation of joint state efforts. One value for all joints, or one per joint."""
 
     scale: tuple[float, ...] = parameter(
-        (1.0,), 'Joint torque per unit of effort: gear ratio times torque constant for a current'
+        (1.0,),
+        'Joint torque per unit of effort; for currents the gear ratio times the torque constant',
     )
-    offset: tuple[float, ...] = parameter((0.0,), 'Added after scaling', unit='Nm or N')
+    offset: tuple[float, ...] = parameter((0.0,), 'Torque added after scaling', unit='Nm or N')
     includes_gravity: bool = parameter(
-        True, 'False for a robot that reports effort without what it adds to carry its weight'
+        True, 'False if the robot reports efforts without its gravity compensation'
     )
     sampling: str = parameter(
         'instant',
-        'instant: effort is the torque at the stamp, as a sensor sees it; interval: the torque '
-        'that was held since the message before, as a simulator applies it',
+        'instant: effort is the torque at the stamp, as measured by a sensor; interval: the '
+        'torque held since the previous message, as applied by a simulator',
         choices=('instant', 'interval'),
     )
     rotor_inertia: tuple[float, ...] = parameter(
         (0.0,),
-        'Of the motor times the gear ratio squared, where effort is measured before the gear',
+        'Rotor inertia times the gear ratio squared, if effort is measured before the gear',
         unit='kg m^2 or kg',
         minimum=0.0,
     )
     noise: tuple[float, ...] = parameter(
         (0.05,),
-        'Standard deviation of one reported effort, as a torque; inf: do not use the joint',
+        'Standard deviation of one reported effort, as a torque; inf excludes the joint',
         unit='Nm or N',
         minimum=1e-9,
         may_be_infinite=True,
@@ -58,16 +59,16 @@ class ContactEffortSettings(EffortSettings):
     )
     velocity_differenced: tuple[float, ...] = parameter(
         (0.0,),
-        'Share of the variance of velocity_noise that differences of positions make, in which what '
-        'one velocity has too much the next one has too little: 1 where velocities are differences '
-        'of encoder steps',
+        'Share of the variance of velocity_noise that is due to differenced positions, whose '
+        'errors cancel between consecutive velocities; 1 for velocities that are differences of '
+        'encoder positions',
         minimum=0.0,
         maximum=1.0,
     )
     model_error: tuple[float, ...] = parameter(
         (),
-        'Standard deviation of what model, friction and calibration leave unexplained at rest. '
-        'Empty: 0.1 % of the effort limit of each joint, 0.1 where it has none',
+        'Standard deviation of the errors of model, friction and calibration at rest. Empty: 0.1 '
+        '% of the effort limit of each joint, 0.1 where it has none',
         unit='Nm or N',
         minimum=1e-6,
     )
@@ -79,24 +80,28 @@ class FrictionSettings:
 
     viscous: tuple[float, ...] = parameter(
         (),
-        'Empty: damping of the URDF <dynamics>',
+        'Viscous friction. Empty: damping of the URDF <dynamics>',
         unit='Nms/rad or Ns/m',
         minimum=0.0,
         maximum=1e6,
     )
     coulomb: tuple[float, ...] = parameter(
-        (), 'Empty: friction of the URDF <dynamics>', unit='Nm or N', minimum=0.0, maximum=1e6
+        (),
+        'Coulomb friction. Empty: friction of the URDF <dynamics>',
+        unit='Nm or N',
+        minimum=0.0,
+        maximum=1e6,
     )
     velocity: float = parameter(
         0.01,
-        'Speed at which dry friction has almost its full size',
+        'Speed at which dry friction has almost its full magnitude',
         unit='rad/s or m/s',
         minimum=1e-6,
         maximum=1000.0,
     )
     stribeck: tuple[float, ...] = parameter(
         (0.0,),
-        'What dry friction is larger by at low speed; negative, down to minus coulomb, where it '
+        'Additional dry friction at low speed; negative, down to minus coulomb, if dry friction '
         'grows with the speed',
         unit='Nm or N',
         minimum=-1e6,
@@ -104,7 +109,7 @@ class FrictionSettings:
     )
     stribeck_velocity: float = parameter(
         0.1,
-        'Speed at which that has almost faded',
+        'Speed at which the Stribeck friction has almost faded',
         unit='rad/s or m/s',
         minimum=1e-6,
         maximum=1000.0,
@@ -117,9 +122,9 @@ class LoadedFrictionSettings(FrictionSettings):
 
     load: tuple[float, ...] = parameter(
         (0.0,),
-        'What dry friction grows by per torque that the joint transmits: a share',
+        'Additional dry friction as a share of the torque that the joint transmits',
         minimum=0.0,
-        maximum=MOST_LOAD_FRICTION,
+        maximum=MAX_LOAD_FRICTION,
     )
 
 
@@ -133,41 +138,41 @@ class UnexplainedSettings:
 
     speed: tuple[float, ...] = parameter(
         (),
-        'Deviation of the external torque per speed. Empty, as the others: not known, and '
+        'Deviation of the external torque per speed. Empty, as for the others: unknown, and '
         'thresholds.velocity has its default',
         unit='Nms/rad or Ns/m',
         minimum=0.0,
     )
     load: tuple[float, ...] = parameter(
-        (), 'Deviation per torque that the joint carries', minimum=0.0, maximum=10.0
+        (), 'Deviation per torque that the joint transmits', minimum=0.0, maximum=10.0
     )
     reversal: tuple[float, ...] = parameter(
         (),
-        'Deviation where the joint turns round, and for a moment after',
+        'Deviation at a reversal of the joint, and for a moment after',
         unit='Nm or N',
         minimum=0.0,
     )
     standing: tuple[float, ...] = parameter(
         (),
-        'Largest friction that may hold the joint while it stands still: thresholds rise by it',
+        'Largest friction that may hold the joint at standstill; it raises the thresholds',
         unit='Nm or N',
         minimum=0.0,
     )
     tail: tuple[float, ...] = parameter(
         (),
-        'Factor on the deviations that are a contact, for what is off farther and more often than '
-        'noise of a normal distribution. Empty: 1',
+        'Factor on the deviations that are a contact, for large errors that are more frequent '
+        'than those of a normal distribution. Empty: 1',
         minimum=1.0,
         maximum=100.0,
     )
     lowest: tuple[float, ...] = parameter(
         (),
-        'Lowest position of each joint in which all this is known; where the robot is beyond, '
-        'diagnostics says so. Empty: anywhere',
+        'Lowest calibrated position of each joint; diagnostics says if the robot is beyond. '
+        'Empty: any',
         unit='rad or m',
     )
     highest: tuple[float, ...] = parameter(
-        (), 'Highest position of each joint in which all this is known', unit='rad or m'
+        (), 'Highest calibrated position of each joint', unit='rad or m'
     )
 
 
@@ -177,22 +182,22 @@ class PlausibilitySettings:
 
     sigmas: float = parameter(
         SIGMAS,
-        'A single position, velocity or effort that departs from both its neighbours by so many '
-        'usual changes of its joint, or so many deviations of effort.noise, effort.velocity_noise, '
-        'is refused; one that lasts is taken, one message late',
+        'A single position, velocity or effort is refused if it departs from both neighbours by '
+        'this many usual changes of its joint and deviations of effort.noise, '
+        'effort.velocity_noise; a lasting change is accepted, one message late',
         minimum=1.0,
         maximum=1e6,
     )
     velocity: float = parameter(
         FACTOR,
-        'A velocity is refused beyond so many times the velocity limit of its joint, '
-        '1000 rad/s or m/s where it has none',
+        'A velocity above this multiple of the velocity limit of its joint is refused, 1000 rad/s '
+        'or m/s where it has none',
         minimum=1.0,
         maximum=1e6,
     )
     effort: float = parameter(
         FACTOR,
-        'An effort is refused beyond so many times the effort limit of its joint, 1e5 Nm or N '
+        'An effort above this multiple of the effort limit of its joint is refused, 1e5 Nm or N '
         'where it has none',
         minimum=1.0,
         maximum=1e6,
@@ -205,23 +210,23 @@ class ObserverSettings:
 
     kind: str = parameter(
         'momentum',
-        'momentum; momentum_second_order: as late, with less noise; kalman: a Kalman filter that '
-        'adapts to the noise of velocities; inverse_dynamics: from '
-        'differences of velocities; static: gravity alone, which also runs while joints report no '
-        'velocity',
+        'momentum; momentum_second_order: same delay, less noise; kalman: a Kalman filter that '
+        'adapts to the noise of velocities; inverse_dynamics: from differentiated velocities; '
+        'static: gravity alone, also used while joints report no velocity',
         choices=KINDS,
     )
     gain: tuple[float, ...] = parameter(
         (GAIN,),
-        'An external torque shows after 1 / gain; noise grows with it. One value, or one per joint',
+        'Bandwidth: the time constant is 1 / gain, and noise grows with the gain. One value, or '
+        'one per joint',
         unit='1/s',
         minimum=0.01,
     )
     max_gap: float = parameter(
-        0.1, 'The observer starts anew after a longer gap between stamps', unit='s', minimum=1e-4
+        0.1, 'The observer restarts after a longer gap between stamps', unit='s', minimum=1e-4
     )
     transition_time: float = parameter(
-        0.5, 'Time that estimates take to another payload or gravity', unit='s', minimum=0.0
+        0.5, 'Duration of the transition to another payload or gravity', unit='s', minimum=0.0
     )
 
 
@@ -231,20 +236,21 @@ class WrenchSettings:
 
     expressed_in: str = parameter(
         '',
-        'Frame whose axes the wrenches are expressed in, which is the frame_id then, whatever they '
-        "act at; of a moving base 'world' is the frame of odom. Empty: each contact frame",
+        'Frame whose axes the wrenches are expressed in, which is then their frame_id, wherever '
+        "they act; with a moving base 'world' is the frame of odom. Empty: each contact frame",
     )
     reference_points: tuple[float, ...] = parameter(
         (),
-        'Points that the torques are about, x y z in each contact frame. Empty: their origins',
+        'Reference points of the torques, x y z in each contact frame. Empty: the origins of the '
+        'frames',
         unit='m',
     )
     force_only: bool = parameter(False, 'A point contact: no torque at the contact frame')
     length_scale: float = parameter(
-        0.3, 'Lever arm that makes a torque as large as a force', unit='m', minimum=1e-3
+        0.3, 'Lever arm that gives torques the same weight as forces', unit='m', minimum=1e-3
     )
     singular_threshold: float = parameter(
-        0.02, 'Singular values below this are damped', unit='Nm per N', minimum=1e-6
+        0.02, 'Singular values below this one are damped', unit='Nm per N', minimum=1e-6
     )
 
 
@@ -254,8 +260,8 @@ class ThresholdSettings:
 
     contact: tuple[float, ...] = parameter(
         (),
-        'A larger external torque is a contact; inf: joint not watched. Empty: sigmas times the '
-        'standard deviation that follows from effort.noise, effort.velocity_noise, '
+        'Contact threshold of the external torque; inf: joint not monitored. Empty: sigmas times '
+        'the standard deviation that follows from effort.noise, effort.velocity_noise, '
         'effort.model_error and unexplained.*',
         unit='Nm or N',
         minimum=0.0,
@@ -263,46 +269,47 @@ class ThresholdSettings:
     )
     collision: tuple[float, ...] = parameter(
         (),
-        'A larger external torque is a collision; inf: joint not watched. Empty: 20 % of the '
-        'effort limit of each joint, 30 where it has none, and at least twice that of a contact',
+        'Collision threshold of the external torque; inf: joint not monitored. Empty: 20 % of the '
+        'effort limit of each joint, 30 where it has none, and at least twice the contact '
+        'threshold',
         unit='Nm or N',
         minimum=0.0,
         may_be_infinite=True,
     )
     sigmas: float = parameter(
         5.0,
-        'Standard deviations that are a contact, where false_alarms_per_hour is 0',
+        'Contact threshold in standard deviations, used if false_alarms_per_hour is 0',
         minimum=0.1,
     )
     false_alarms_per_hour: float = parameter(
         0.0,
-        'How often free motion may be taken for a contact: sigmas follow from it. As true as '
-        'deviations are: calibrate first. 0: sigmas counts',
+        'Rate at which free motion may be taken for a contact, which determines sigmas. Only as '
+        'accurate as the deviations: calibrate first. 0: sigmas is used',
         minimum=0.0,
         maximum=1e5,
     )
     velocity: tuple[float, ...] = parameter(
         (),
-        'Added to both thresholds per speed of the joint, for what friction and model leave '
-        'unexplained in motion. Empty: 0 where unexplained.* is given, else 1 % of the effort '
-        'limit of each joint, 0.5 where it has none',
+        'Increase of both thresholds per speed of the joint, for errors of friction and model in '
+        'motion. Empty: 0 where unexplained.* is given, else 1 % of the effort limit of each '
+        'joint, 0.5 where it has none',
         unit='Nms/rad or Ns/m',
         minimum=0.0,
     )
     acceleration: tuple[float, ...] = parameter(
         (0.0,),
-        'Added to both thresholds per acceleration of the joint',
+        'Increase of both thresholds per acceleration of the joint',
         unit='Nms^2/rad or Ns^2/m',
         minimum=0.0,
     )
     debounce: float = parameter(
         0.001,
-        'A threshold has to be exceeded this long, in any case by two messages; 0: by one',
+        'Time that a threshold must be exceeded, and at least two messages; 0: one message',
         unit='s',
         minimum=0.0,
     )
     release: float = parameter(
-        0.05, 'A contact ends when no threshold is exceeded this long', unit='s', minimum=0.0
+        0.05, 'Time without an exceeded threshold after which a contact ends', unit='s', minimum=0.0
     )
 
 
@@ -313,11 +320,11 @@ class FeetSettings:
     frames: tuple[str, ...] = parameter((), 'Frames of the feet. Empty: the topic is not published')
     friction: float = parameter(0.6, 'Coefficient of the friction cone', minimum=0.0)
     normal: tuple[float, ...] = parameter(
-        (0.0, 0.0, 1.0), 'Of the ground, in the frame of odom, upward', sizes=(3,)
+        (0.0, 0.0, 1.0), 'Upward normal of the ground, in the frame of odom', sizes=(3,)
     )
     force_threshold: float = parameter(
         0.0,
-        'Normal force that is a contact; 0: 3 % of an even share of the weight',
+        'Normal force that indicates contact; 0: 3 % of the weight divided by the number of feet',
         unit='N',
         minimum=0.0,
     )
@@ -327,13 +334,13 @@ class FeetSettings:
 class TareSettings:
     """Settings of taring, which sets the present external torques to zero."""
 
-    window: float = parameter(1.0, 'Time that is averaged', unit='s', minimum=0.01)
+    window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01)
     max_velocity: float = parameter(
-        0.02, 'Refused when a joint is faster', unit='rad/s or m/s', minimum=0.0
+        0.02, 'Speed of a joint above which a tare is refused', unit='rad/s or m/s', minimum=0.0
     )
     max_deviation: float = parameter(
         0.5,
-        'Refused when the external torque of a joint varies more (standard deviation)',
+        'Standard deviation of an external torque above which a tare is refused',
         unit='Nm or N',
         minimum=0.0,
     )
@@ -344,31 +351,32 @@ class AdaptationSettings:
     """Adaptation of dry friction to a slow drift, e.g. of temperature, in free motion."""
 
     enabled: bool = parameter(
-        False, 'Change friction.coulomb of each joint slowly, within bounds; false undoes it'
+        False, 'Adapt friction.coulomb of each joint slowly, within bounds; false restores it'
     )
     time_constant: float = parameter(
         60.0,
-        'Motion of a joint, both ways, after which 59 % of a step of its friction are taken up',
+        'Time of motion of a joint, in both directions, after which 59 % of a step of its '
+        'friction are adapted',
         unit='s',
         minimum=5.0,
     )
     bound: tuple[float, ...] = parameter(
         (),
-        'Largest change, and so the largest push that may be taken for friction. One value, or one '
-        'per joint. Empty: half of friction.coulomb of each joint',
+        'Largest change, and so the largest push that may be mistaken for friction. One value, or '
+        'one per joint. Empty: half of friction.coulomb of each joint',
         unit='Nm or N',
         minimum=0.0,
     )
     speed: float = parameter(
         0.05,
-        'A slower joint tells nothing; at least three times friction.velocity counts',
+        'Slower joints are not used; the value is at least three times friction.velocity',
         unit='rad/s or m/s',
         minimum=0.0,
     )
     margin: float = parameter(
         1.0,
-        'Nothing is learned so long after the last state in which a threshold was exceeded or a '
-        'contact or latched collision was told',
+        'Time without adaptation after the last state with an exceeded threshold, a contact or a '
+        'latched collision',
         unit='s',
         minimum=0.1,
     )
@@ -380,7 +388,7 @@ class ContactSettings:
 
     frames: tuple[str, ...] = parameter(
         (),
-        'Contact frames; several are contacts at one time. Empty: the end of the longest chain',
+        'Contact frames; several are simultaneous contacts. Empty: the end of the longest chain',
     )
     effort: ContactEffortSettings = field(default_factory=ContactEffortSettings)
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)

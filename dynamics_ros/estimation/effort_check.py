@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-LEAST_SAMPLES = 10
+MIN_SAMPLES = 10
 """Minimum number of samples for a mean."""
 
 SPACING = 30
@@ -40,13 +40,13 @@ AGAIN = 5 * 10**9
 LOADED = 0.1
 """Minimum share of the largest gravity torque for a joint to be checked."""
 
-LEAST_LOAD = 0.2
+MIN_LOAD = 0.2
 """Largest gravity torque below which no check is possible [Nm or N]."""
 
 SMALL = 0.15
 """Share of the gravity torque below which efforts do not carry the weight."""
 
-LEAST_CURRENT = 0.01
+MIN_CURRENT = 0.01
 """Minimum effort per gravity torque of a motor current: 100 Nm/A is a large gear."""
 
 UNLIKE = 0.25
@@ -159,7 +159,7 @@ class EffortCheck:
             samples.clear()
             return
         samples.append((stamp, effort))
-        if stamp - samples[0][0] >= self._window and len(samples) >= LEAST_SAMPLES:
+        if stamp - samples[0][0] >= self._window and len(samples) >= MIN_SAMPLES:
             mean = np.mean([x for _, x in samples], axis=0)
             samples.clear()
             self.next = stamp + AGAIN
@@ -174,7 +174,7 @@ class EffortCheck:
         torque = (self._model.scale * effort + self._model.offset)[base:]
         load = np.abs(gravity).max(initial=0.0)
         loaded = np.abs(gravity) > LOADED * load
-        if load < LEAST_LOAD:
+        if load < MIN_LOAD:
             return EffortReport(EffortVerdict.UNLOADED, '')
         ratios = torque[loaded] / gravity[loaded]
         ratio = float(np.median(ratios))
@@ -188,7 +188,7 @@ class EffortCheck:
         alike = ALIKE[0] <= ratio <= ALIKE[1]
         small = np.median(np.abs(ratios)) < SMALL
         # Motor currents carry the weight with one sign, at ratios that depend on the gears.
-        currents = bool(ratios.min() > max(LEAST_CURRENT, UNLIKE * ratios.max()))
+        currents = bool(ratios.min() > max(MIN_CURRENT, UNLIKE * ratios.max()))
         if not self._model.includes_gravity:
             if alike:
                 return EffortVerdict.NOT_COMPENSATED

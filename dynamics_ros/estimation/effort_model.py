@@ -29,7 +29,7 @@ STRIBECK_VELOCITY = 0.1
 """Default velocity scale of the Stribeck friction decay [rad/s or m/s]."""
 
 
-MOST_LOAD_FRICTION = 0.9
+MAX_LOAD_FRICTION = 0.9
 """Upper bound of load friction per carried torque; gears of robots have up to about 0.2."""
 
 
@@ -130,7 +130,7 @@ class EffortModel:
             viscous: number or (nv), not negative [Nms/rad or Ns/m].
             coulomb: number or (nv), not negative [Nm or N].
             stribeck: number or (nv), at least minus ``coulomb`` [Nm or N].
-            load_friction: number or (nv), from 0 to ``MOST_LOAD_FRICTION``.
+            load_friction: number or (nv), from 0 to ``MAX_LOAD_FRICTION``.
             rotor_inertia: number or (nv), not negative [kg m^2 or kg].
             friction_velocity, stribeck_velocity: rad/s or m/s.
             includes_gravity: see the class.
@@ -164,11 +164,11 @@ class EffortModel:
         if (at_rest < -1e-9 * (1.0 + changed.coulomb)).any():
             problem = f'{changed.stribeck.tolist()} with a coulomb of {changed.coulomb.tolist()}'
             raise InvalidArgumentError('stribeck', problem, 'at least minus coulomb')
-        if (changed.load_friction > MOST_LOAD_FRICTION).any():
+        if (changed.load_friction > MAX_LOAD_FRICTION).any():
             raise InvalidArgumentError(
                 'load_friction',
                 str(changed.load_friction.tolist()),
-                f'at most {MOST_LOAD_FRICTION}: friction takes less than the motor gives',
+                f'at most {MAX_LOAD_FRICTION}: friction takes less than the motor gives',
             )
         return changed
 

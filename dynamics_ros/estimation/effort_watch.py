@@ -26,7 +26,7 @@ AT_REST = 0.02
 LOAD = 0.5
 """Gravity torque that zero efforts cannot carry [Nm or N]."""
 
-LEAST_RUN, TIMES_USUAL, LONGEST_USUAL = 5, 2.0, 100.0
+MIN_RUN, USUAL_FACTOR, MAX_USUAL_RUN = 5, 2.0, 100.0
 """An effort counts as frozen after this many unchanged samples, and after this multiple of its
 usual run of unchanged samples (a driver may report efforts less often than positions)."""
 
@@ -72,7 +72,7 @@ class EffortWatch:
         if self.reason and self._still.any():
             self.reason = ''
             self._still &= self._stand_still(runs)
-            self._tell_what_stands_still()
+            self._report_standstill()
             return bool(self.reason)
         self.reason = ''
         # Usually the last effort alone rules out that all are zero.
@@ -95,17 +95,17 @@ class EffortWatch:
             external, thresholds: (nv) external torques and their contact thresholds.
             runs: see ``contradicts``.
         """
-        felt = np.abs(external) > thresholds
-        if self._measured and felt.any() and np.abs(v).max(initial=0.0) > AT_REST:
-            self._still = felt & self._stand_still(runs)
-            self._tell_what_stands_still()
+        exceeding = np.abs(external) > thresholds
+        if self._measured and exceeding.any() and np.abs(v).max(initial=0.0) > AT_REST:
+            self._still = exceeding & self._stand_still(runs)
+            self._report_standstill()
         return bool(self.reason)
 
     def _stand_still(self, runs: Vector) -> NDArray[np.bool_]:
         run, usual = runs
-        return run >= LEAST_RUN + TIMES_USUAL * np.minimum(usual, LONGEST_USUAL)
+        return run >= MIN_RUN + USUAL_FACTOR * np.minimum(usual, MAX_USUAL_RUN)
 
-    def _tell_what_stands_still(self) -> None:
+    def _report_standstill(self) -> None:
         names = [self._names.get(int(i), 'the base') for i in np.flatnonzero(self._still)]
         if names:
             self.reason = f'efforts do not change although the robot moves: {", ".join(names)}'

@@ -30,7 +30,7 @@ class ExternalTorques(NamedTuple):
     deviation: Array | None = None
 
 
-class Felt(NamedTuple):
+class Compared(NamedTuple):
     """External torques of one state or, with a leading axis, of consecutive ones.
 
     Attributes:
@@ -43,10 +43,10 @@ class Felt(NamedTuple):
     deviation: Array | None
     exceeded: Exceeded
 
-    def part(self, which: int | slice) -> Felt:
+    def part(self, which: int | slice) -> Compared:
         """Selects one state or a slice of several."""
         deviation = None if self.deviation is None else self.deviation[which]
-        return Felt(self.values[which], deviation, self.exceeded.part(which))
+        return Compared(self.values[which], deviation, self.exceeded.part(which))
 
     def suspected(self, reports: Sequence[ContactReport]) -> NDArray[np.bool_]:
         """Returns a mask (n) of states above a threshold or reported as contact.

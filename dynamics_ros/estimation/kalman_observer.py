@@ -36,10 +36,10 @@ Vector = NDArray[np.float64]
 UNUSED = 1e3
 """Effort noise that effectively excludes a joint [Nm or N]."""
 
-LEAST_NOISE = 1e-6
+MIN_NOISE = 1e-6
 """Minimum velocity noise [rad/s or m/s]."""
 
-SAME = 0.2
+IGNORED_CHANGE = 0.2
 """Relative change of the noise below which it counts as unchanged."""
 
 FACTOR, STATED = (MEMORY + ROWS.index(name) for name in ('factor', 'stated'))
@@ -93,8 +93,8 @@ class KalmanObserver(TorqueObserver):
         noise = per_entry('effort_noise', effort_noise, robot.nv, least=0.0, infinite=True)
         self._effort_variance = np.square(np.minimum(noise, UNUSED))
         velocity = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
-        self._velocity_variance = np.square(np.maximum(velocity, LEAST_NOISE))
-        self._reckoned = self._share = np.ones(robot.nv)
+        self._velocity_variance = np.square(np.maximum(velocity, MIN_NOISE))
+        self._applied_factor = self._share = np.ones(robot.nv)
         """Noise factor at the last ``noise_gains`` call, and share of momenta in that variance."""
         super().__init__(robot, gain, **options)
 
@@ -112,8 +112,8 @@ class KalmanObserver(TorqueObserver):
         Args:
             factors: (..., nv) ``noise_factor``.
         """
-        ratio = np.sqrt(1.0 + self._share * (np.square(factors / self._reckoned) - 1.0))
-        other = (ratio > 1.0 + SAME) | (ratio < 1.0 - SAME)
+        ratio = np.sqrt(1.0 + self._share * (np.square(factors / self._applied_factor) - 1.0))
+        other = (ratio > 1.0 + IGNORED_CHANGE) | (ratio < 1.0 - IGNORED_CHANGE)
         return np.asarray(other.any(axis=-1))
 
     @property
@@ -123,7 +123,7 @@ class KalmanObserver(TorqueObserver):
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the noise gains; that of momenta in units of the stated noise."""
-        self._reckoned = self.noise_factor
+        self._applied_factor = self.noise_factor
         memory = self._models[-1].memory
         if memory is None:
             M = self.robot.mass_matrix(self.robot.neutral())
@@ -132,7 +132,7 @@ class KalmanObserver(TorqueObserver):
             stated = memory[STATED]
         found = [self._gains(j, stated[j], interval) for j in range(len(self.gain))]
         effort, momentum = np.array(found).reshape(-1, 2).T
-        momentum = momentum * self._reckoned
+        momentum = momentum * self._applied_factor
         # Evaluate at the largest inertia, as the thresholds do.
         largest = largest_momentum_noise(self.robot, np.sqrt(self._velocity_variance))
         of_momenta = np.square(momentum * largest)
@@ -143,14 +143,14 @@ class KalmanObserver(TorqueObserver):
     def _gains(self, j: int, stated: float, interval: float) -> tuple[float, float]:
         """Computes the noise gains of a joint from the impulse response of the settled filter."""
         share = float(self._differenced[j])
-        told = self.gain[j], self._effort_variance[j], stated, share
-        rows, factor = first_rows(0.0, stated), self._reckoned[j] ** 2
+        given = self.gain[j], self._effort_variance[j], stated, share
+        rows, factor = first_rows(0.0, stated), self._applied_factor[j] ** 2
 
         def stepped(e: float, rows: list[Any]) -> list[Any]:
             # The noise is given here, so disable its adaptation.
             known = len(ROWS) - 3
             rows = [*rows[:known], factor, stated, e]
-            return [*disturbance_step(e, rows, interval, *told, 0.0)[:known], factor, stated, e]
+            return [*disturbance_step(e, rows, interval, *given, 0.0)[:known], factor, stated, e]
 
         count = round(SETTLING / (float(self.gain[j]) * interval)) + 10
         for _ in range(count):
@@ -163,7 +163,7 @@ class KalmanObserver(TorqueObserver):
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         estimates = super()._update_all(stamps, q, v, effort)
-        _, memories, _ = self._taken
+        _, memories, _ = self._last_batch
         # The thresholds follow the adapted noise from the next sample on.
         changed = self._changed(np.sqrt(memories[:, FACTOR]))
         if not changed.any():

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the samples that an observer is given."""
+"""Outcomes of the samples that an observer receives."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from enum import Enum
 
 
 class ObserverEvent(Enum):
-    """What became of a sample."""
+    """Outcome of a sample."""
 
     STARTED = 'started'
-    """The first sample; the estimate is zero."""
+    """First sample; the estimate is zero."""
 
     UPDATED = 'updated'
-    """An ordinary step."""
+    """Ordinary step."""
 
     DUPLICATE = 'duplicate'
-    """The stamp of the sample before; ignored."""
+    """Same stamp as the previous sample; ignored."""
 
     LATE = 'older than the sample before'
-    """A stamp of up to ``clock_jumps.JUMP`` ago; ignored."""
+    """Stamp older than the previous one by at most ``clock_jumps.JUMP``; ignored."""
 
     CLOCK_JUMP = 'clock jumped backwards'
-    """A stamp further in the past; started anew from this sample."""
+    """Stamp further in the past; the observer restarts with this sample."""
 
     UNEVEN = 'samples missing or delayed'
-    """Another interval than usual (``samples/cadence.py``): what efforts were in between is not
-    known. The estimate stays, and the next one is of the time from this sample on."""
+    """Unusual interval (``samples/cadence.py``): the efforts in between are unknown. The estimate
+    does not change, and the next step begins at this sample."""
 
     GAP = 'gap longer than max_gap'
-    """Too long since the sample before; started anew from this sample."""
+    """Interval longer than ``max_gap``; the observer restarts with this sample."""
 
 
 IGNORED = (ObserverEvent.DUPLICATE, ObserverEvent.LATE, ObserverEvent.UNEVEN)
-"""Samples that leave the estimate as it is."""
+"""Events of samples that do not change the estimate."""
 
 RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
-"""Samples that the estimate begins anew with."""
+"""Events of samples that restart the estimate."""
 
 UPDATED = ObserverEvent.UPDATED
-"""Looked up once: members of an Enum cost a call, a thousand times a second."""
+"""Cached, since Enum member access costs a call and happens a thousand times a second."""

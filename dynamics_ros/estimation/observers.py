@@ -107,7 +107,7 @@ class TorqueObserver:
             raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
         self.max_gap = float(max_gap)
         self.transition_time = float(transition_time)
-        self._longest, self._sampling = round(max_gap * 1e9), effort_sampling
+        self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
         self._differenced = share_of_differences(velocity_differenced, robot.nv)
         self._settings = self._rows_of_settings(robot.model.root_joint_nv)
@@ -203,7 +203,7 @@ class TorqueObserver:
         return noise_gains(self.kind, self._sampling, self.gain, interval, self._differenced)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes a sample, or with a leading axis at most as many as ``alike`` returns.
+        """Processes a sample, or with a leading axis at most as many as ``batch_size`` returns.
 
         Args:
             stamp: ns, on any clock that does not jump.
@@ -224,10 +224,10 @@ class TorqueObserver:
         except TypeError:
             raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
         before = self._stamp
-        if before is None or not 0 < (interval := time - before) <= self._longest:
+        if before is None or not 0 < (interval := time - before) <= self._max_gap_ns:
             return self._out_of_order(time, q, v, effort)
         if self._cadence.uneven(time):
-            return self._pass_over(time, q, v, effort)
+            return self._skip_interval(time, q, v, effort)
         if len(self._models) > 1:
             estimate = self._transition(time, q, v, effort, interval * 1e-9)
         else:
@@ -252,7 +252,7 @@ class TorqueObserver:
         reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
         return self._start(reason, time, q, v, effort)
 
-    def alike(self, stamps: Stamps) -> int:
+    def batch_size(self, stamps: Stamps) -> int:
         """Returns how many consecutive samples ``update`` can process in one call, at least one.
 
         These are ordinary steps, either all before or all after the observer settles.
@@ -264,15 +264,15 @@ class TorqueObserver:
         if len(stamps) == 1 or before is None or len(self._models) > 1:
             return 1
         steps = np.diff(stamps, prepend=before)
-        other = (steps <= 0) | (steps > self._longest)
+        other = (steps <= 0) | (steps > self._max_gap_ns)
         count = int(other.argmax()) if other.any() else len(stamps)
         count = self._cadence.even(stamps[:count])
         unsettled = int(np.searchsorted(stamps[:count], self._started + self._settling))
         return max(1, unsettled or count)
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes as many samples as ``alike`` returns."""
-        assert self._stamp is not None, 'samples are alike after a first one'
+        """Processes as many samples as ``batch_size`` returns."""
+        assert self._stamp is not None, 'a batch needs a first sample'
         (model,) = self._models
         intervals = np.diff(stamps, prepend=self._stamp) * 1e-9
         estimates, memories = InTurn(model.kernel)(
@@ -280,14 +280,14 @@ class TorqueObserver:
         )
         self._event = UPDATED
         self._updated += len(stamps)
-        self._taken = stamps, memories, self._cadence.stamps
+        self._last_batch = stamps, memories, self._cadence.stamps
         self.keep(len(stamps))
         return estimates
 
     def keep(self, count: int) -> None:
         """Restores the state after the first ``count`` samples of the last batch, at least one."""
-        stamps, memories, before = self._taken
-        self._taken = stamps[:count], memories[:count], before
+        stamps, memories, before = self._last_batch
+        self._last_batch = stamps[:count], memories[:count], before
         (model,) = self._models
         self._cadence.stamps = *before, *stamps[:count].tolist()
         model.memory = memories[count - 1].copy()
@@ -329,7 +329,7 @@ class TorqueObserver:
         self._note(event)
         return self._zero.copy()
 
-    def _pass_over(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+    def _skip_interval(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Uses a sample only as the start of the next interval."""
         for model in self._models:
             if model.memory is not None and model.beginning is None:
@@ -347,7 +347,7 @@ class TorqueObserver:
         """Computes a step of the old and new robots, blending each into the next."""
         steps = []
         for model in self._models:
-            if model.beginning is not None:  # its first sample: only a balance begins
+            if model.beginning is not None:  # first sample of this model: no estimate yet
                 steps.append(model.beginning)
                 model.begin(q, v, effort, self._settings, model.beginning, self._beginning)
                 continue

@@ -1,19 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot holds, from its joint torques over a motion or some still postures ([Atkeson1986]).
+"""Identification of a payload from joint torques in motion or in static postures ([Atkeson1986]).
 
 Torques are linear in the ten inertial parameters pi of the payload,
 
     tau - tau_robot(q, v, a) = Y(q, v, a) pi,
 
-and so are their means over short windows of time. Means are taken because the acceleration is a
-difference quotient of noisy velocities: over a window its noise telescopes to that of two samples,
-as in the momentum form. Weighted least squares over the windows gives pi and its covariance; the
-weights are the scatter of the torques that are left over, joint by joint.
+and so are their means over short time windows. Means are used because the acceleration is a
+difference quotient of noisy velocities: over a window its noise reduces to that of two samples, as
+in the momentum form. Weighted least squares over the windows gives pi and its covariance; the
+weights are the inverse standard deviations of the residual torques of each joint.
 
-A pi that no body can have (a negative mass, an inertia that breaks the triangle inequality) is
-replaced by the nearest one in the metric of its covariance whose pseudo-inertia is L L^T, positive
-semidefinite ([Rucker2022]).
+A pi that is physically impossible (a negative mass, an inertia that violates the triangle
+inequality) is replaced by the nearest possible one in the metric of its covariance. Its
+pseudo-inertia is L L^T, positive semidefinite ([Rucker2022]).
 """
 
 from __future__ import annotations
@@ -37,50 +37,51 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 LENGTH = 0.1
-"""m; a parameter with a length in it is counted in kg by this."""
+"""Length that scales parameters with a length to kg [m]."""
 
 PRIOR = 30.0
-"""kg: standard deviation of each parameter, so counted, before anything is known."""
+"""Prior standard deviation of each scaled parameter [kg]."""
 
-TOLD_MASS, LEAST_MASS = 0.1, 0.1
-"""A mass is told when its deviation is below this part of it, or of the least mass [kg]."""
+OBSERVABLE_MASS, MIN_MASS = 0.1, 0.1
+"""A mass is observable if its deviation is below this share of it, or of the least mass [kg]."""
 
-TOLD_LENGTH = 0.03
-"""m: a centre of mass is told when its deviation is below; an inertia below mass times length^2."""
+OBSERVABLE_LENGTH = 0.03
+"""A centre of mass is observable if its deviation is below this length [m], an inertia if its
+deviation is below mass times length^2."""
 
-STILL = 0.01
-"""rad/s or m/s: no joint of a still posture is faster."""
+MAX_STATIC_SPEED = 0.01
+"""Maximum speed of a joint in a static posture [rad/s or m/s]."""
 
-APART = 0.1
-"""rad or m: still postures are distinct when some joint is so far apart."""
+MIN_DISTANCE = 0.1
+"""Minimum difference of a joint between distinct static postures [rad or m]."""
 
-LARGEST = 1e9
-"""Nm or N: no robot has such torques, and squares of larger ones overflow."""
+MAX_TORQUE = 1e9
+"""Bound of plausible torques; squares of much larger ones overflow [Nm or N]."""
 
 _TRIANGLE = np.tril_indices(4)
 
 
 class NotIdentifiableError(DynamicsRosError):
-    """What was watched says nothing about the payload."""
+    """Raised if the samples do not determine the payload."""
 
 
 @dataclass(frozen=True, eq=False)
 class PayloadEstimate:
-    """What the robot holds.
+    """Estimated payload.
 
     Attributes:
-        frame: the frame that it is given in.
+        frame: frame of the result.
         mass: kg.
         center_of_mass: (3) in the frame [m].
-        inertia: (3, 3) about the centre of mass, in the frame's axes [kg m^2]; zero where no entry
-            of it is observable.
-        mass_deviation, center_of_mass_deviation, inertia_deviation: standard deviations; of the
-            inertia (3, 3).
+        inertia: (3, 3) about the centre of mass, in the frame's axes [kg m^2]; zero if no entry is
+            observable.
+        mass_deviation, center_of_mass_deviation, inertia_deviation: standard deviations; (3, 3) for
+            the inertia.
         mass_observable, center_of_mass_observable, inertia_observable: whether the deviation is
-            small enough to say something: a tenth of the mass; 3 cm; mass times (3 cm)^2.
-        residual: root mean square of the window means that the payload leaves over [Nm or N].
-        samples: how many were used.
-        windows: in how many windows.
+            below a tenth of the mass; 3 cm; mass times (3 cm)^2.
+        residual: root mean square of the residuals of the window means [Nm or N].
+        samples: number of samples used.
+        windows: number of windows.
     """
 
     frame: str
@@ -99,7 +100,7 @@ class PayloadEstimate:
 
 
 class PayloadIdentifier:
-    """Collects what a robot reports and finds the payload that explains it."""
+    """Collects joint states and estimates the payload that explains them."""
 
     def __init__(
         self,
@@ -112,22 +113,22 @@ class PayloadIdentifier:
         window: float = 0.1,
         max_gap: float = 0.05,
     ) -> None:
-        """Begin without samples.
+        """Creates an identifier without samples.
 
         Args:
-            robot: the robot without a payload.
-            frame: what the payload is fixed to.
-            effort_model: what reported efforts mean; None takes them for the torques on the rigid
+            robot: the robot without the payload.
+            frame: frame that the payload is fixed to.
+            effort_model: meaning of the reported efforts; None means the torques on the rigid
                 bodies.
-            effort_noise: standard deviation of the torques left over that a first fit begins with,
-                number or (nv) [Nm or N]; inf for a joint that is not used.
+            effort_noise: initial standard deviation of the residual torques, number or (nv) [Nm or
+                N]; inf for an unused joint.
             effort_sampling: 'instant' for torques at their stamps, 'interval' for torques held
-                since the sample before.
-            window: time over which means are taken [s].
-            max_gap: a window never spans a longer time without samples [s].
+                since the previous sample.
+            window: averaging time [s].
+            max_gap: longest time without samples within a window [s].
 
         Raises:
-            UnknownFrameError: no such frame.
+            UnknownFrameError: the frame does not exist.
             InvalidArgumentError: a frame that no joint moves, or a value out of range.
         """
         check_positive('window', window)
@@ -151,28 +152,28 @@ class PayloadIdentifier:
         self._window, self._max_gap = round(window * 1e9), round(max_gap * 1e9)
         self._stamps: list[int] = []
         self._samples: list[Array] = []
-        self._still: list[Array] = []
+        self._static_postures: list[Array] = []
 
     @property
     def samples(self) -> int:
-        """How many have been taken in."""
+        """Number of samples."""
         return len(self._stamps)
 
     @property
     def postures(self) -> int:
-        """How many distinct postures the robot has stood still in."""
-        return len(self._still)
+        """Number of distinct static postures."""
+        return len(self._static_postures)
 
     def add(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> bool:
-        """Take a sample in.
+        """Adds a sample.
 
         Args:
-            stamp: ns; a sample that is not later than the one before is left out.
+            stamp: ns; a sample that is not later than the previous one is ignored.
             q, v: configuration (nq) and velocity (nv).
-            effort: (nv) as reported [Nm or N, by default].
+            effort: (nv) reported effort [Nm or N, by default].
 
         Returns:
-            Whether it was taken.
+            Whether it was added.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -183,44 +184,46 @@ class PayloadIdentifier:
         tau = efforts.joint_torque(effort, v, gravity)
         if self._stamps and stamp <= self._stamps[-1]:
             return False
-        # The stamp last: an estimate in another thread counts by them.
+        # Append the stamp last: an estimate in another thread uses the number of stamps.
         self._samples.append(np.concatenate([q, v, tau]))
         self._stamps.append(stamp)
-        if np.abs(v).max() < STILL and all(np.abs(q - k).max() > APART for k in self._still):
-            self._still.append(q.copy())
+        if np.abs(v).max() < MAX_STATIC_SPEED and all(
+            np.abs(q - k).max() > MIN_DISTANCE for k in self._static_postures
+        ):
+            self._static_postures.append(q.copy())
         return True
 
     def estimate(self) -> PayloadEstimate:
-        """The payload that explains the samples best.
+        """Returns the payload that explains the samples best.
 
         Raises:
-            NotIdentifiableError: too few samples, or nothing that would tell a mass.
+            NotIdentifiableError: there are too few samples, or they do not determine the mass.
         """
-        Y, left, samples = self._means()
+        Y, residual_torques, samples = self._means()
         units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
         Y = Y / units
         weights = 1.0 / self._noise
-        if not np.abs(left).max() < LARGEST:
+        if not np.abs(residual_torques).max() < MAX_TORQUE:
             raise NotIdentifiableError(
-                f'torques of {np.abs(left).max():.3g} Nm or N are no torques of a robot'
+                f'torques of {np.abs(residual_torques).max():.3g} Nm or N are no torques of a robot'
             )
         for _ in range(3):
-            information, vector = _normal_equations(Y, left, weights)
-            # What is whitened is known to 1: of eigenvalues, since some directions are known better
-            # than others by more digits than numbers have.
+            information, vector = _normal_equations(Y, residual_torques, weights)
+            # Whitening by eigenvalues, since the variances of different directions differ by more
+            # than double precision.
             values, vectors = np.linalg.eigh(information)
             whitening = np.sqrt(np.maximum(values, 0.0) + PRIOR**-2)[:, np.newaxis] * vectors.T
             coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
             pi = coloring @ (coloring.T @ vector)
-            scatter = np.sqrt(np.mean((left - Y @ pi) ** 2, axis=0))
-            # What is fitted perfectly may not get all the weight.
+            scatter = np.sqrt(np.mean((residual_torques - Y @ pi) ** 2, axis=0))
+            # A joint with a perfect fit must not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
         residual = float(np.sqrt(np.mean(scatter**2)))
         coloring = coloring / units[:, np.newaxis]
         return self._result(pi / units, coloring, whitening * units, residual, samples, len(Y))
 
     def _means(self) -> tuple[Array, Array, int]:
-        """Of each window: Y (windows, rows, 10), torques without the robot's own, and samples."""
+        """Returns Y (windows, rows, 10), torques of the payload, and the number of samples."""
         robot = self.robot
         regressors, torques, samples = [], [], 0
         for first, last in self._windows():
@@ -243,7 +246,7 @@ class PayloadIdentifier:
         return np.array(regressors), np.array(torques), samples
 
     def _windows(self) -> list[tuple[int, int]]:
-        """First and last sample of each window; one ends where the next begins."""
+        """Returns first and last sample of each window; a window ends where the next one begins."""
         found, first = [], 0
         for i in range(1, self.samples):
             if self._stamps[i] - self._stamps[i - 1] > self._max_gap:
@@ -263,19 +266,19 @@ class PayloadIdentifier:
         samples: int,
         windows: int,
     ) -> PayloadEstimate:
-        """The estimate for parameters of covariance ``coloring @ coloring.T``.
+        """Returns the estimate for parameters with covariance ``coloring @ coloring.T``.
 
         Args:
-            pi: (10).
+            pi: (10) parameters.
             coloring: (10, 10).
-            whitening: (10, 10) its inverse.
-            residual, samples, windows: as in the estimate.
+            whitening: (10, 10) inverse of ``coloring``.
+            residual, samples, windows: see ``PayloadEstimate``.
         """
         deviation = float(np.linalg.norm(coloring[0]))
-        told = deviation < TOLD_MASS * max(pi[0], LEAST_MASS)
-        if not told and deviation > max(pi[0], LEAST_MASS):
+        is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
+        if not is_observable and deviation > max(pi[0], MIN_MASS):
             raise NotIdentifiableError(
-                f'the mass is not told by what was watched: {pi[0]:.2f} kg with a deviation of '
+                f'the samples do not determine the mass: {pi[0]:.2f} kg with a deviation of '
                 f'{deviation:.2f} kg; move the joints that carry the payload'
             )
         possible = _possible(pi, whitening)
@@ -283,7 +286,7 @@ class PayloadIdentifier:
         jacobian = _split_derivative(possible)
         spread = np.linalg.norm(jacobian @ coloring, axis=1)
         center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
-        observable = inertia_deviation < mass * TOLD_LENGTH**2
+        observable = inertia_deviation < mass * OBSERVABLE_LENGTH**2
         return PayloadEstimate(
             frame=self.frame,
             mass=mass,
@@ -292,9 +295,9 @@ class PayloadIdentifier:
             mass_deviation=deviation,
             center_of_mass_deviation=center_deviation,
             inertia_deviation=inertia_deviation,
-            mass_observable=bool(told),
-            # What weighs nothing has no centre.
-            center_of_mass_observable=(center_deviation < TOLD_LENGTH) & (mass > deviation),
+            mass_observable=bool(is_observable),
+            # A massless payload has no centre of mass.
+            center_of_mass_observable=(center_deviation < OBSERVABLE_LENGTH) & (mass > deviation),
             inertia_observable=observable,
             residual=residual,
             samples=samples,
@@ -302,14 +305,14 @@ class PayloadIdentifier:
         )
 
 
-def _normal_equations(Y: Array, left: Array, weights: Array) -> tuple[Array, Array]:
+def _normal_equations(Y: Array, residual_torques: Array, weights: Array) -> tuple[Array, Array]:
     weighted = Y * (weights**2)[:, np.newaxis]
     information = np.einsum('tij,tik->jk', weighted, Y)
-    return information, np.einsum('tij,ti->j', weighted, left)
+    return information, np.einsum('tij,ti->j', weighted, residual_torques)
 
 
 def _trapezoid(t: Array) -> Array:
-    """Weights of the samples in the mean over time."""
+    """Returns the sample weights of a mean over time."""
     steps = np.diff(t)
     weights = np.zeros(len(t))
     weights[:-1] += 0.5 * steps
@@ -318,26 +321,25 @@ def _trapezoid(t: Array) -> Array:
 
 
 def parameter_map(robot: Robot, frame: str) -> Array:
-    """(10, 10) from the parameters in a frame to those in the body that carries it."""
+    """Returns the map (10, 10) from parameters in a frame to those in the body that carries it."""
     placement = robot.model.frame(frame).placement
-    # Of a massless body the first moment is lost on the way through its centre: each parameter is
-    # added to a body that has a mass.
+    # ``Inertia`` loses the first moment of a massless body: add each parameter to a unit mass.
     base = np.eye(10)[0]
     moved = [placement.act(Inertia.from_array(base + unit)).array() for unit in np.eye(10)]
     return np.array(moved).T - placement.act(Inertia.from_array(base)).array()[:, np.newaxis]
 
 
 def _split(pi: Array) -> tuple[float, Array, Array]:
-    """Mass, centre of mass, and inertia about it."""
+    """Returns mass, centre of mass, and inertia about it."""
     body = Inertia.from_array(pi)
     return float(pi[0]), np.array([*body.center]), np.array([[*row] for row in body.rotational])
 
 
 def _split_derivative(pi: Array) -> Array:
-    """(12, 10) derivative of centre and inertia by the parameters, by central differences."""
+    """Returns the derivative (12, 10) of centre and inertia, by central differences."""
     columns = []
     for unit in np.eye(10):
-        step = 1e-6 * max(pi[0], LEAST_MASS) * unit
+        step = 1e-6 * max(pi[0], MIN_MASS) * unit
         ends = [
             np.concatenate([part.ravel() for part in _split(pi + s)[1:]]) for s in (step, -step)
         ]
@@ -346,7 +348,7 @@ def _split_derivative(pi: Array) -> Array:
 
 
 def _pseudo_inertia(pi: Array) -> Array:
-    """(4, 4) [[S, h], [h, m]] with S = tr(I) / 2 - I: the second moments of the mass."""
+    """Returns (4, 4) [[S, h], [h, m]] with S = tr(I) / 2 - I: the second moments of the mass."""
     m, hx, hy, hz, xx, xy, yy, xz, yz, zz = pi
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     result = np.empty((4, 4))
@@ -357,21 +359,21 @@ def _pseudo_inertia(pi: Array) -> Array:
 
 
 def _parameters(pseudo: Array) -> Array:
-    """The ten parameters of a pseudo-inertia."""
+    """Returns the ten parameters of a pseudo-inertia."""
     inertia = np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3]
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
     return np.array([pseudo[3, 3], *pseudo[:3, 3], xx, xy, yy, xz, yz, zz])
 
 
 def _possible(pi: Array, whitening: Array) -> Array:
-    """The parameters themselves, or the nearest ones that a body can have, once whitened."""
+    """Returns ``pi`` if possible, else the nearest possible parameters in whitened distance."""
     scale = np.diag([1.0 / LENGTH] * 3 + [1.0])
     values, vectors = np.linalg.eigh(scale @ _pseudo_inertia(pi) @ scale)
     if values[0] >= 0.0:
         return pi
     back = np.linalg.inv(scale)
-    # From the nearest in plain distance; of rank 4, so that each entry of L can still move.
-    start = (vectors * np.maximum(values, 1e-4 * max(values[-1], LEAST_MASS))) @ vectors.T
+    # Start from the nearest one in Euclidean distance, with rank 4 so that L stays variable.
+    start = (vectors * np.maximum(values, 1e-4 * max(values[-1], MIN_MASS))) @ vectors.T
 
     def parameters(entries: Array) -> Array:
         L = np.zeros((4, 4))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External torques by gravity alone, and when they stand in for others."""
+"""Observer of external torques without inertial effects, used while velocities are missing."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ Array = NDArray[np.float64]
 
 
 class StaticObserver(TorqueObserver):
-    """Gravity alone: for robots without velocities; in motion, inertia is felt as contact."""
+    """Observer that models gravity only, for robots without velocities.
+
+    In motion, inertial torques appear as external torques.
+    """
 
     kind = 'static'
 
 
 class StaticFallback:
-    """Which observer takes a state: the usual one, or gravity alone without velocities.
+    """Selects the observer for each state: the configured one, or gravity alone without velocities.
 
     Attributes:
-        caution: what to know about the last state; empty when all is well.
+        caution: warning about the last state; empty if there is none.
     """
 
     def __init__(self, make: Callable[[], TorqueObserver]) -> None:
-        """With a function that makes a static observer, once one is needed."""
+        """Stores a function that creates a static observer when one is needed."""
         self._make, self.caution = make, ''
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last state; the next one without velocities begins anew."""
+        """Clears the last state; the next one without velocities starts a new static observer."""
         self._static: TorqueObserver | None = None
         self._before: RobotState | None = None
 
     def take(self, observer: TorqueObserver, state: RobotState) -> tuple[TorqueObserver, Array]:
-        """Which observer is to take a state, and the velocities: reported, or of positions."""
+        """Returns the observer for a state, and its velocities, reported or differentiated."""
         self.caution = ''
         if not state.velocity_missing:
             if self._before is not None:
@@ -54,7 +57,7 @@ class StaticFallback:
         if self._static is None:
             self._static = self._make()
         self.caution = (
-            f'by gravity alone, in motion not to be believed: no velocity of '
+            f'by gravity alone, not valid in motion: no velocity of '
             f'{", ".join(state.velocity_missing)}'
         )
         return self._static, v

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Taring: what the observer feels in a moment without contact becomes the zero."""
+"""Taring of external torques: their mean without contact becomes the zero."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from dynamics_ros.multibody.arguments import check_count, check_positive, finite
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-FEWEST_SAMPLES = 10
-"""An average of fewer says too little about noise."""
+MIN_SAMPLES = 10
+"""Minimum number of samples of a mean."""
 
-STEADY = 100_000_000
-"""ns over which velocities are averaged: those of an encoder that dithers are no motion."""
+AVERAGING_TIME = 100_000_000
+"""Time over which velocities are averaged, so that encoder dither is not taken for motion [ns]."""
 
 FULL_WINDOW = 0.9
-"""Share of the window that samples have to span: a few late or dropped ones do not matter."""
+"""Share of the window that the samples must span; a few late or lost ones are tolerated."""
 
 
 @dataclass(frozen=True, eq=False)
 class TareResult:
-    """What became of a tare.
+    """Result of a tare.
 
     Attributes:
         success: whether the offset was replaced.
         reason: '', or 'too_few_samples', 'moving', 'noisy', 'touched'.
-        message: the reason with its numbers, for a person.
-        offset: (nv) in force afterwards [Nm or N].
-        samples: how many were averaged.
-        duration: s that they span.
-        joint: index in v of the joint that the reason is about; None where it is about none.
+        message: the reason with its numbers, as text.
+        offset: (nv) offset after the tare [Nm or N].
+        samples: number of averaged samples.
+        duration: time that they span [s].
+        joint: index in v of the joint that the reason applies to; None if it applies to none.
     """
 
     success: bool
@@ -50,9 +50,9 @@ class TareResult:
 
 
 class Tare:
-    """Offset of the external torque, averaged over the last moments when it is asked for.
+    """Offset of the external torque: its mean over the last time window, set on request.
 
-    The offset is right at the posture where it was taken; a wrong model moves it with the posture.
+    The offset is valid at the posture of the tare; errors of the model change it with the posture.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Tare:
         max_velocity: float = 0.02,
         max_deviation: float = 0.5,
     ) -> None:
-        """Make a tare with offset zero.
+        """Creates a tare with offset zero.
 
         Args:
             size: nv.
-            window: s to average over.
-            max_velocity: a joint faster than this was moving [rad/s or m/s].
-            max_deviation: a torque whose standard deviation is larger was noisy [Nm or N].
+            window: averaging time [s].
+            max_velocity: speed above which a joint counts as moving [rad/s or m/s].
+            max_deviation: standard deviation above which a torque is too noisy [Nm or N].
 
         Raises:
             InvalidArgumentError: a value is not positive.
@@ -80,25 +80,25 @@ class Tare:
         check_positive('max_deviation', max_deviation)
         self._size = size
         self._window = round(window * 1e9)
-        self._tidy_after = self._window // 8
+        self._prune_interval = self._window // 8
         self._max_velocity = max_velocity
         self._max_deviation = max_deviation
-        # The last stamp of what came together, all stamps of that, torques and velocities.
+        # Per call: last stamp, all stamps, torques, velocities.
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
-        self._last = self._tidied = 0
-        self._offset = _unchanging(np.zeros(size))
+        self._last = self._pruned = 0
+        self._offset = _read_only(np.zeros(size))
         self._history: list[Vector] = []
 
     @property
     def offset(self) -> Vector:
-        """(nv) to be subtracted from the external torque, read-only [Nm or N]."""
+        """(nv) offset to subtract from the external torque, read-only [Nm or N]."""
         return self._offset
 
     def add(self, stamp: int, external_torque: ArrayLike, v: ArrayLike) -> None:
-        """Remember a sample.
+        """Stores a sample.
 
         Args:
-            stamp: ns; a jump backwards forgets what was remembered.
+            stamp: ns; a backward jump clears the stored samples.
             external_torque: (nv) before taring [Nm or N].
             v: (nv) velocity.
 
@@ -110,9 +110,9 @@ class Tare:
         self.add_finite(stamp, torque, velocity)
 
     def add_finite(self, stamp: int | Stamps, torque: Vector, velocity: Vector) -> None:
-        """The same of vectors that are known to be finite, and that nobody writes into later.
+        """Stores one sample, or several with a leading axis, without checks and copies.
 
-        With a leading axis of several samples, or without one.
+        The vectors must be finite and must not be modified afterwards.
         """
         if isinstance(stamp, int):
             first = last = stamp
@@ -122,30 +122,29 @@ class Tare:
             self.restart()
         samples, self._last = self._samples, last
         samples.append((last, stamp, torque, velocity))
-        if last - self._tidied > self._tidy_after:
-            self._tidied = last
+        if last - self._pruned > self._prune_interval:
+            self._pruned = last
             while last - samples[0][0] > self._window:
                 samples.popleft()
 
     def take(self, explained: Vector | None = None) -> TareResult:
-        """Make the mean of the last window the offset, unless the robot moved or it was noisy.
+        """Sets the offset to the mean of the last window if the robot was still and unloaded.
 
         Args:
-            explained: (nv) largest torques at rest that the model leaves unexplained where nothing
-                touches the robot, as a calibration tells them; what is larger is a touch, and
-                refused. None: not known [Nm or N].
+            explained: (nv) largest torques at rest that a calibration attributes to errors of the
+                model [Nm or N]; a larger mean is a contact and refused. None if unknown.
         """
         stamps, torques, velocities = self._window_samples()
         count = len(stamps)
         duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
-        if count < FEWEST_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
+        if count < MIN_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
             return self._refused(
                 'too_few_samples',
                 f'{count} samples over {duration:.2f} s; '
-                f'at least {FEWEST_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
+                f'at least {MIN_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
                 duration,
             )
-        fastest = np.abs(_steady(stamps, velocities)).max(axis=0)
+        fastest = np.abs(_averaged(stamps, velocities)).max(axis=0)
         joint = int(fastest.argmax())
         if fastest[joint] > self._max_velocity:
             message = f'moved at {fastest[joint]:.3g} rad/s; at most {self._max_velocity:g}'
@@ -162,32 +161,32 @@ class Tare:
             joint = int(excess.argmax())
             if excess[joint] > 0.0:
                 message = (
-                    f'{mean[joint]:.3g} Nm or N are felt, where the calibrated model leaves '
+                    f'external torque of {mean[joint]:.3g} Nm or N; the calibrated model leaves '
                     f'at most {explained[joint]:.3g} unexplained: something touches the robot, or '
-                    'it carries what it is not told of'
+                    'it carries an unknown payload'
                 )
                 return self._refused('touched', message, duration, joint)
         self._history.append(self._offset)
-        self._offset = _unchanging(mean)
+        self._offset = _read_only(mean)
         message = f'averaged {count} samples over {duration:.2f} s'
         return TareResult(True, '', message, self.offset, count, duration)
 
     def undo(self) -> bool:
-        """Go back to the offset before the last tare; False when there is none."""
+        """Restores the offset before the last tare; returns False if there is none."""
         if not self._history:
             return False
         self._offset = self._history.pop()
         return True
 
     def clear(self) -> None:
-        """Offset zero and nothing to undo."""
-        self._offset = _unchanging(np.zeros(self._size))
+        """Sets the offset to zero and clears its history."""
+        self._offset = _read_only(np.zeros(self._size))
         self._history.clear()
 
     def restart(self) -> None:
-        """Forget the samples, e.g. after a start of the observer or another payload."""
+        """Clears the samples, as after a restart of the observer or a change of payload."""
         self._samples.clear()
-        self._last = self._tidied = 0
+        self._last = self._pruned = 0
 
     def _refused(
         self, reason: str, message: str, duration: float, joint: int | None = None
@@ -196,7 +195,7 @@ class Tare:
         return TareResult(False, reason, message, self.offset, count, duration, joint)
 
     def _window_samples(self) -> tuple[Stamps, Vector, Vector]:
-        """Stamps (n), torques and velocities (n, nv) of the last window."""
+        """Returns stamps (n), torques and velocities (n, nv) of the last window."""
         stamps, torques = np.zeros(0, dtype=np.int64), np.zeros((0, self._size))
         velocities = torques
         if self._samples:
@@ -207,15 +206,15 @@ class Tare:
         return stamps[inside], torques[inside], velocities[inside]
 
 
-def _steady(stamps: Stamps, velocities: Vector) -> Vector:
-    """(m, nv) means of velocities (n, nv) over each ``STEADY``; the last is never shorter."""
+def _averaged(stamps: Stamps, velocities: Vector) -> Vector:
+    """Averages velocities (n, nv) over ``AVERAGING_TIME``; the last interval is never shorter."""
     since = stamps - stamps[0]
-    part = np.minimum(since // STEADY, max(int(since[-1]) // STEADY - 1, 0))
+    part = np.minimum(since // AVERAGING_TIME, max(int(since[-1]) // AVERAGING_TIME - 1, 0))
     _, first, counts = np.unique(part, return_index=True, return_counts=True)
     found: Vector = np.add.reduceat(velocities, first, axis=0) / counts[:, np.newaxis]
     return found
 
 
-def _unchanging(vector: Vector) -> Vector:
+def _read_only(vector: Vector) -> Vector:
     vector.flags.writeable = False
     return vector

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches at frames; the equations are in ``algorithms/contact/wrench.py``."""
+"""Estimator of external wrenches at frames; equations in ``algorithms/contact/wrench.py``."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR = 0.3, 0.02, 100.0
-"""Defaults of the settings below [m], [Nm per N], [N]."""
+"""Defaults of the settings of ``WrenchEstimator``: [m], [Nm per N], [N]."""
 
 
 @dataclass(eq=False, slots=True)
 class WrenchEstimate:
-    """The wrench of the environment on the robot at one contact frame.
+    """Wrench of the environment on the robot at one contact frame.
 
     Attributes:
-        frame: the contact frame.
-        expressed_in: the frame whose axes are used.
+        frame: contact frame.
+        expressed_in: frame whose axes are used.
         wrench: (6) force [N], torque [Nm] about the reference point.
         reference_point: (3) coordinates in the frame ``expressed_in`` [m].
-        covariance: (6, 6); a direction that is not felt carries the prior.
-        flags: (7) 1 where fx fy fz tx ty tz are observable, then 1 when degraded.
+        covariance: (6, 6); an unobservable direction has the prior variance.
+        flags: (7) 1 where fx fy fz tx ty tz are observable, then 1 if degraded.
         singular_values: of all contacts together, descending [Nm per N].
     """
 
@@ -50,20 +50,20 @@ class WrenchEstimate:
 
     @property
     def observable(self) -> NDArray[np.bool_]:
-        """(6) fx fy fz tx ty tz; of a pure force the torque follows, it is not felt."""
+        """(6) mask of observable fx fy fz tx ty tz; torques of a pure force are not observable."""
         return self.flags[:6] > 0.5
 
     @property
     def degraded(self) -> bool:
-        """Whether a direction is damped or not felt."""
+        """Whether a direction is damped or unobservable."""
         return bool(self.flags[6] > 0.5)
 
 
-class FeltNoise:
-    """How noisy the external torques are of the joints that feel a contact.
+class JointNoise:
+    """Noise of the external torques of the joints that move a contact frame.
 
     Attributes:
-        all_joints: rows for a kernel, and how many joints there are to feel, where none is ignored.
+        all_joints: kernel rows (NOISE_ROWS, nv) and number of joints used, if no joint is ignored.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class FeltNoise:
         momentum_gain: ArrayLike,
         velocity_noise: ArrayLike,
     ) -> None:
-        """Begin with some noise.
+        """Creates the noise rows.
 
         Args:
             robot: the robot.
             frames: contact frames.
-            effort_noise, momentum_gain, velocity_noise: as of ``WrenchEstimator``.
+            effort_noise, momentum_gain, velocity_noise: see ``WrenchEstimator``.
 
         Raises:
             InvalidArgumentError: a frame that no joint moves, or a value out of range.
@@ -91,7 +91,7 @@ class FeltNoise:
     def change(
         self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
     ) -> None:
-        """Go on with other noise, as ``WrenchEstimator.change_noise`` does."""
+        """Changes the noise; arguments as of ``WrenchEstimator.change_noise``."""
         nv = len(self._support)
         self._excess = per_entry('excess', excess, nv, least=0.0)
         noise = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
@@ -104,11 +104,11 @@ class FeltNoise:
     def of(
         self, ignored: NDArray[np.bool_] | None, excess: Array | None = None
     ) -> tuple[Array, int]:
-        """Rows (NOISE_ROWS, nv) for a kernel, and how many joints there are to feel.
+        """Returns kernel rows (NOISE_ROWS, nv) and the number of joints used.
 
         Args:
-            ignored: (nv) joints that are not to be believed now.
-            excess: (nv) deviation beyond what is stated that the covariance counts now.
+            ignored: (nv) mask of joints to exclude at this state.
+            excess: (nv) deviation beyond the stated one, added to the covariance at this state.
         """
         found = self.all_joints
         if ignored is not None and ignored.any():
@@ -131,10 +131,10 @@ class FeltNoise:
 
 
 class WrenchEstimator:
-    """Wrenches at one or several contact frames.
+    """Estimates the wrenches at one or several contact frames from external joint torques.
 
-    Several frames are contacts at the same time and share the torques: each takes its part only as
-    far as the joints can tell them apart.
+    Several frames are simultaneous contacts that share the torques: their wrenches are separated as
+    far as the joints can distinguish them.
     """
 
     def __init__(
@@ -152,24 +152,24 @@ class WrenchEstimator:
         singular_threshold: float = SINGULAR_THRESHOLD,
         wrench_prior: float = WRENCH_PRIOR,
     ) -> None:
-        """Make an estimator.
+        """Creates an estimator.
 
         Args:
             robot: the robot.
-            frames: contact frames, each once.
-            effort_noise: standard deviation of an external torque, number or (nv), inf for a joint
-                that is not used [Nm or N].
-            momentum_gain: number or (nv): what an observer makes of noise of a momentum, its
-                ``noise_gains(...).momentum`` [1/s].
-            velocity_noise: standard deviation of the velocities that it is fed with, number or
-                (nv) [rad/s or m/s].
-            expressed_in: axes of the result, one frame or one per contact; None is the root frame.
-            reference_points: what torques are about, (3) or (m, 3) in the contact frames; None is
-                the origin of each [m].
-            force_only: the contacts are points at the frames' origins and carry no torque.
-            length_scale: so many m make a torque as weighty as a force.
-            singular_threshold: damping begins below this [Nm per N].
-            wrench_prior: standard deviation of a force that no joint feels [N].
+            frames: contact frames without repetition.
+            effort_noise: standard deviation of an external torque, number or (nv), inf for an
+                unused joint [Nm or N].
+            momentum_gain: gain from momentum noise to the observer's estimate, its
+                ``noise_gains(...).momentum``, number or (nv) [1/s].
+            velocity_noise: standard deviation of the velocities that the observer receives, number
+                or (nv) [rad/s or m/s].
+            expressed_in: axes of the results, one frame or one per contact; None is the root frame.
+            reference_points: reference points of the torques, (3) or (m, 3) in the contact frames
+                [m]; None is the origin of each frame.
+            force_only: the contacts are points at the frames' origins and transmit no torque.
+            length_scale: lever arm that gives torques the same weight as forces [m].
+            singular_threshold: singular value below which a direction is damped [Nm per N].
+            wrench_prior: standard deviation of a force in an unobservable direction [N].
 
         Raises:
             UnknownFrameError: a frame that the robot does not have.
@@ -194,22 +194,22 @@ class WrenchEstimator:
             raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
         frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
-        self._noise = FeltNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
+        self._noise = JointNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
         self._rows = 3 if force_only else 6
         self._settings = np.array([length_scale, singular_threshold, wrench_prior])
-        # The root frame has no name in a kernel: for a fixed robot it may be no frame.
+        # In kernels '' is the root frame: the root of a fixed robot need not be a frame.
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
         self._kernel: Kernel | None = None
-        self._rows_of_noise, self._felt = np.zeros((NOISE_ROWS, robot.nv)), 0
+        self._rows_of_noise, self._joint_count = np.zeros((NOISE_ROWS, robot.nv)), 0
         self._results: tuple[Array, ...] = ()
-        self._reckoned: Array | None = None
+        self._current_noise: Array | None = None
 
     def compile(self, *, wait: bool = False) -> None:
-        """Have the kernel made, which is done at the first estimate else.
+        """Compiles the kernel, which otherwise happens at the first estimate.
 
         Args:
-            wait: until it is ``ready``.
+            wait: return only once the kernel is ``ready``.
         """
         self._kernel = self._robot.kernel('contact_wrenches', str(self._rows), *self._options)
         if wait:
@@ -218,28 +218,28 @@ class WrenchEstimator:
     def change_noise(
         self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
     ) -> None:
-        """Go on with other noise, given as at the start.
+        """Changes the stated noise.
 
         Args:
-            effort_noise, momentum_gain: as at the start.
-            excess: number or (nv), deviation beyond ``effort_noise`` that the covariance counts;
-                joints keep the weight that they have without it.
+            effort_noise, momentum_gain: as at construction.
+            excess: number or (nv), deviation beyond ``effort_noise`` that is added to the
+                covariance; the weights of the joints do not change.
         """
         self._noise.change(effort_noise, momentum_gain, excess)
 
     @property
     def ready(self) -> bool:
-        """Whether the kernel is machine code, if it can be; before, an estimate takes longer."""
+        """Whether compilation of the kernel has finished; until then estimates are slower."""
         return self._kernel is not None and self._kernel.ready
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The contact frames."""
+        """Contact frames."""
         return tuple(self._frames)
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The frame that the wrench of each is expressed in."""
+        """Frame of the axes of each wrench."""
         return tuple(self._axes)
 
     def estimate(
@@ -249,55 +249,55 @@ class WrenchEstimator:
         ignored: NDArray[np.bool_] | None = None,
         excess: Array | None = None,
     ) -> tuple[WrenchEstimate, ...]:
-        """Wrenches in the order of the frames.
+        """Returns the wrenches in the order of the frames.
 
         Args:
             q: (nq) configuration.
-            external_torque: (nv), tared, as of an observer [Nm or N].
-            ignored: (nv) joints that are not to be believed now.
-            excess: (nv) deviation of the torques beyond what is stated that the covariance counts
-                at this state; joints keep their weights.
+            external_torque: (nv) tared torques of an observer [Nm or N].
+            ignored: (nv) mask of joints to exclude at this state.
+            excess: (nv) deviation of the torques beyond the stated one, added to the covariance at
+                this state; the weights of the joints do not change.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        noise, felt = self._noise.of(ignored, excess)
+        noise, joint_count = self._noise.of(ignored, excess)
         if self._kernel is None:
             self.compile()
         assert self._kernel is not None
         results = self._kernel.call(q, external_torque, self._points, noise, self._settings)
-        return self._told(results, felt)
+        return self._estimates(results, joint_count)
 
     def step(self, q: Array, external_torque: Array) -> Step:
-        """The same as part of a program, by ``reckon_with``; ``latest`` is what has come out.
+        """Returns the estimation as a step of a program; ``latest`` returns its results.
 
         Args:
-            q, external_torque: (nq), (nv) arrays that stay.
+            q, external_torque: (nq), (nv) arrays that the step reads in each run.
         """
         assert self._kernel is not None, 'it is ready'
         self._results = tuple(np.zeros(x.shape) for x in self._kernel.trace.outputs)
         inputs = q, external_torque, self._points, self._rows_of_noise, self._settings
         return Step(self._kernel, inputs, self._results)
 
-    def reckon_with(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
-        """What the next run of ``step`` reckons with; arguments as of ``estimate``."""
-        noise, self._felt = self._noise.of(ignored, excess)
-        if noise is not self._reckoned:
-            self._rows_of_noise[:] = self._reckoned = noise
+    def prepare_step(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
+        """Sets ignored joints and excess for ``step``; arguments as of ``estimate``."""
+        noise, self._joint_count = self._noise.of(ignored, excess)
+        if noise is not self._current_noise:
+            self._rows_of_noise[:] = self._current_noise = noise
 
     @property
     def latest(self) -> tuple[WrenchEstimate, ...]:
-        """What ``step`` has computed, in arrays that it will write to again."""
-        return self._told(self._results, self._felt)
+        """Results of the last run of ``step``, in arrays that the next run overwrites."""
+        return self._estimates(self._results, self._joint_count)
 
     @property
     def seen(self) -> tuple[bytes, int]:
-        """All flags that ``step`` has computed, and how many joints there were to feel."""
-        return self._results[3].tobytes(), self._felt
+        """Flags of all wrenches after the last ``step`` as bytes, and the number of joints used."""
+        return self._results[3].tobytes(), self._joint_count
 
-    def _told(self, results: Sequence[Array], felt: int) -> tuple[WrenchEstimate, ...]:
+    def _estimates(self, results: Sequence[Array], joint_count: int) -> tuple[WrenchEstimate, ...]:
         *each, singular = results
-        values = singular[:felt]
+        values = singular[:joint_count]
         return tuple(
             WrenchEstimate(frame, axes, wrench, point, covariance, flags, values)
             for frame, axes, wrench, point, covariance, flags in zip(
@@ -307,10 +307,10 @@ class WrenchEstimator:
 
 
 def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:
-    """Names of frames, in a list.
+    """Returns frame names as a list.
 
     Raises:
-        UnknownFrameError: one that the robot does not have.
+        UnknownFrameError: the robot has no frame of that name.
     """
     names = [frames] if isinstance(frames, str) else list(frames)
     for name in names:
@@ -331,7 +331,11 @@ def _points(reference_points: ArrayLike | None, count: int) -> Array:
 
 
 def moving(robot: Robot, frames: Sequence[str]) -> NDArray[np.bool_]:
-    """(nv) the velocities that move one of the frames."""
+    """(nv) mask of the velocities that move at least one of the frames.
+
+    Raises:
+        InvalidArgumentError: a frame that no joint moves.
+    """
     model = robot.model
     support = np.zeros(robot.nv, dtype=bool)
     for frame in frames:

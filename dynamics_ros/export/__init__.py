@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a robot as C, for controllers without Python, and packages for ros2_control."""
+"""Export of a robot's kernels as C for controllers without Python, and as ros2_control packages."""
 
 from .files import export_kernels
 from .packages import export_ros2_control

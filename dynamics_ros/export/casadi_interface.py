@@ -1,10 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exported kernels as external functions of CasADi, so that its solvers and acados call them.
+"""Exported kernels as external functions of CasADi, for its solvers and for acados.
 
-For each kernel f there are f_casadi, which ``casadi.external('f_casadi', library)`` finds with its
-sizes and names, and jac_f_casadi, its Jacobian. CasADi stores matrices by columns, passes no array
-for what is zero or not wanted, and lends memory; the functions here copy between the two.
+For each kernel f there is a function f_casadi, which ``casadi.external('f_casadi', library)`` loads
+with sizes and names, and its Jacobian jac_f_casadi. CasADi stores matrices by columns, passes null
+pointers for zero inputs and for results that are not needed, and provides work memory. The
+functions copy between the layouts of CasADi and of the kernels.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from dynamics_ros.multibody.definitions import Formula
 INTEGER = ['#ifndef casadi_int', '#define casadi_int long long int', '#endif', '']
 
 Sizes = dict[str, tuple[int, int]]
-"""Rows and columns by name."""
+"""Numbers of rows and columns by name."""
 
 
 def jacobian_of(traced: Trace, formula: Formula) -> Trace | None:
-    """The derivatives of all outputs by all inputs as one matrix; None of what has none.
+    """Trace of the Jacobian of all outputs by all inputs; None if it has no derivatives.
 
-    Rows and columns are the entries of outputs and inputs by columns, as CasADi has them.
+    Rows and columns are the entries of outputs and inputs in column-major order, as in CasADi.
 
     Args:
-        traced: the kernel.
-        formula: what it was traced from.
+        traced: trace of the kernel.
+        formula: the function that was traced.
     """
 
     def function(*inputs: Any) -> Any:
@@ -46,11 +47,11 @@ def jacobian_of(traced: Trace, formula: Formula) -> Trace | None:
     try:
         return trace(function, formula.inputs, f'{traced.name}_jacobian')
     except InvalidArgumentError:
-        return None  # a loop, or what jumps
+        return None  # a loop, or a function with jumps
 
 
 def interface(traced: Trace, derivatives: Trace | None) -> list[str]:
-    """The lines of the external function of a kernel, and of its Jacobian."""
+    """C code of the external function of a kernel, and of its Jacobian, as lines."""
     name = f'{traced.name}_casadi'
     inputs = {x.name: _rows_and_columns(x.shape) for x in traced.inputs}
     outputs = {x.name: _rows_and_columns(x.shape) for x in traced.outputs}
@@ -89,13 +90,13 @@ def interface(traced: Trace, derivatives: Trace | None) -> list[str]:
 
 
 def _static(derivatives: Trace) -> list[str]:
-    """The function that computes the Jacobian, for this file alone."""
+    """C function that computes the Jacobian, as a static function."""
     code = c_function(derivatives)
     return ['static ' + line if line == code.prototype else line for line in code.lines]
 
 
 def _described(name: str, inputs: Sizes, outputs: Sizes, memory: int) -> Iterator[str]:
-    """What CasADi asks a function: how many arguments, their names and sizes, memory."""
+    """C functions by which CasADi queries number, names and sizes of arguments, and work memory."""
     for what, sizes in (('in', inputs), ('out', outputs)):
         yield f'casadi_int {name}_n_{what}(void) {{ return {len(sizes)}; }}'
         names = ', '.join(f'"{x}"' for x in sizes)
@@ -126,7 +127,7 @@ def _head(name: str) -> list[str]:
 
 
 def _read(traced: Trace) -> Iterator[str]:
-    """Inputs into the lent memory, by rows; what is not passed is zero."""
+    """C code that copies inputs to the work memory in row-major order; null pointers are zero."""
     start = 0
     for i, x in enumerate(traced.inputs):
         rows, columns = _rows_and_columns(x.shape)
@@ -138,7 +139,7 @@ def _read(traced: Trace) -> Iterator[str]:
 
 
 def _passed(traced: Trace) -> Iterator[str]:
-    """The inputs of the kernel: a number by value, the others by where they are."""
+    """Inputs in a call of the kernel: scalars by value, arrays by pointer."""
     start = 0
     for x in traced.inputs:
         yield f'w + {start}' if x.shape else f'w[{start}]'
@@ -153,7 +154,7 @@ def _places(inputs: Sizes, outputs: Sizes) -> Iterator[str]:
 
 
 def _copied(target: str, place: str, columns: int, rows: int, step: int | None = None) -> list[str]:
-    """A matrix by rows, so far from one to the next, into one by columns."""
+    """C code that copies a row-major matrix with the row stride ``step`` to a column-major one."""
     entry = f'({place})[i * {columns if step is None else step} + j]'
     return [
         f'        for (int i = 0; i < {rows}; ++i)',
@@ -167,13 +168,13 @@ def _size(sizes: Sizes) -> int:
 
 
 def _rows_and_columns(shape: Sequence[int]) -> tuple[int, int]:
-    """A vector is a column; of more axes than two the last ones are columns together."""
+    """Rows and columns of an array: a vector is a column; axes after the first are joined."""
     if not shape:
         return 1, 1
     return shape[0], int(np.prod(shape[1:]))
 
 
 def _by_columns(values: Any) -> list[Any]:
-    """The entries of a number, a vector or a matrix, column after column."""
+    """Entries of a scalar, a vector or a matrix in column-major order."""
     array = np.array(values, dtype=object)
     return array.reshape(_rows_and_columns(array.shape)).T.ravel().tolist()

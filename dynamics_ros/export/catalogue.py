@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What can be exported, and how it is written: a name with its options, colons between them."""
+"""Kernels that can be exported, written as a name and options, separated by colons."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from dynamics_ros.multibody.definitions.definition import (
 )
 
 CATALOGUE = {name: x for name, x in DEFINITIONS.items() if not x.internal or x.inputs is not None}
-"""Definitions by name: methods of a robot and laws of control. The others serve solvers and
-observers, whose state is in Python."""
+"""Definitions by name: methods of a robot, and control laws. Other definitions are parts of solvers
+and observers, whose state is in Python."""
 
 
 def usages() -> dict[str, str]:
-    """What each kernel computes, by its name with its options."""
+    """Summary of each kernel, by its name with the syntax of its options."""
     return {name + x.options.value: x.summary for name, x in CATALOGUE.items()}
 
 
 def key_of(text: str, model: Model) -> Key:
-    """The key of a kernel that is written as its name and its options, with colons between.
+    """Key of a kernel that is written as its name and options, separated by colons.
 
     Raises:
-        InvalidArgumentError: no such kernel, or options that it does not have.
-        UnknownFrameError: no such frame.
+        InvalidArgumentError: the kernel does not exist, or its options are wrong.
+        UnknownFrameError: a frame does not exist.
     """
     name, *options = text.split(':')
     definition = CATALOGUE.get(name)

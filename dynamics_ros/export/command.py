@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.list:
-            # Whoever reads may have read enough.
+            # The reader of the pipe, such as head, may have closed it.
             with suppress(BrokenPipeError):
                 _list(_robot(options) if options.robot else None)
                 sys.stdout.flush()

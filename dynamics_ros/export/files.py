@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as one C99 file and its header, and how files are written."""
+"""Export of kernels as a C99 file and its header; writing of exported files."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def export_kernels(
     prefix: str | None = None,
     casadi: bool = False,
 ) -> tuple[Path, Path]:
-    """Write kernels of a robot as C99 that needs nothing but math.h, and compiles as C++ too.
+    """Write kernels of a robot as C99 code that needs only math.h and also compiles as C++.
 
-    The functions allocate nothing and keep no state; the header says what each takes and returns.
+    The functions allocate no memory and have no state; the header documents arguments and results.
 
     Args:
-        robot: whose kernels; its gravity, payload and locked joints become constants, of an
-            adjustable robot as well.
-        kernels: names with their options, such as ``'inverse_dynamics'``,
-            ``'forward_kinematics:tool0'`` or ``'jacobian:tool0:local'``.
-        folder: where the files go; made if it is not there.
-        prefix: of every name in the files and of the files themselves; the robot's name by default.
-        casadi: whether the C file also has external functions of CasADi, with Jacobians.
+        robot: the robot. Its gravity, payload and locked joints become constants, also those of an
+            adjustable robot.
+        kernels: names with options, such as ``'inverse_dynamics'``, ``'forward_kinematics:tool0'``
+            or ``'jacobian:tool0:local'``.
+        folder: folder of the files; it is created if it does not exist.
+        prefix: prefix of the files and of all names in them; the robot's name by default.
+        casadi: whether the C file also contains external functions of CasADi, with Jacobians.
 
     Returns:
         The paths of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h``.
 
     Raises:
-        InvalidArgumentError: no kernels, an unknown one, wrong options, a prefix that is no
-            identifier of C, or a folder that cannot be written.
-        UnknownFrameError: no such frame.
-        SingularError: a joint moves nothing with mass, in a kernel that divides by it.
+        InvalidArgumentError: there are no kernels, a kernel is unknown, options are wrong, the
+            prefix is not a C identifier, or the folder cannot be written.
+        UnknownFrameError: a frame does not exist.
+        SingularError: a kernel inverts the mass matrix, and a joint moves nothing that has mass.
     """
     if not isinstance(robot, Robot):
         raise InvalidArgumentError('robot', f'a {type(robot).__name__}', 'a Robot')
@@ -71,15 +71,15 @@ def export_kernels(
 def kernel_files(
     robot: Robot, keys: Iterable[Key], prefix: str, casadi: bool = False
 ) -> dict[str, str]:
-    """The texts of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h`` by their names.
+    """Texts of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h``, by file name.
 
     Args:
-        robot, prefix, casadi: as of ``export_kernels``.
-        keys: of the kernels, in the order of their functions.
+        robot, prefix, casadi: as for ``export_kernels``.
+        keys: keys of the kernels, in the order of their functions.
 
     Raises:
-        InvalidArgumentError: two kernels would have one name in C.
-        SingularError: a joint moves nothing with mass, in a kernel that divides by it.
+        InvalidArgumentError: two kernels would have the same name in C.
+        SingularError: a kernel inverts the mass matrix, and a joint moves nothing that has mass.
     """
     functions = _functions(robot.model, keys, prefix, casadi)
     return {
@@ -89,14 +89,14 @@ def kernel_files(
 
 
 def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> list[Path]:
-    """Write texts to a folder, each at once, and return their paths in the order of the texts.
+    """Write files to a folder, each atomically; return their paths in the order of ``texts``.
 
     Args:
-        folder: made if it is not there.
-        texts: by their paths below it.
+        folder: the folder; it is created if it does not exist.
+        texts: contents by path relative to the folder.
 
     Raises:
-        InvalidArgumentError: a folder that cannot be written.
+        InvalidArgumentError: the folder cannot be written.
     """
     paths = [Path(folder, name) for name in texts]
     try:
@@ -110,7 +110,7 @@ def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> lis
 
 
 def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> list[Function]:
-    """The kernels, each once, in the order in which they are named."""
+    """Traces and C code of the kernels, without duplicates, in the order of the keys."""
     functions: dict[str, Function] = {}
     for key in dict.fromkeys(keys):
         name = function_name(prefix, key)
@@ -129,7 +129,7 @@ def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> 
 
 
 def function_name(prefix: str, key: Key) -> str:
-    """What the function of a kernel is called in C."""
+    """Name of the C function of a kernel."""
     return '_'.join([prefix, *map(_part, key)])
 
 
@@ -139,12 +139,12 @@ def _identifier(name: str) -> str:
 
 
 def _part(text: str) -> str:
-    """A text as a part of an identifier."""
+    """A text with all characters that are not allowed in an identifier replaced by ``_``."""
     return re.sub('[^A-Za-z0-9_]', '_', text)
 
 
 def writer() -> str:
-    """What has written a file, with its version."""
+    """Name and version of this package, for the first line of written files."""
     try:
         return f'dynamics_ros {version("dynamics_ros")}'
     except PackageNotFoundError:
@@ -152,7 +152,7 @@ def writer() -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file at once: nobody sees half of it."""
+    """Write a file atomically: readers see the old or the new content."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with os.fdopen(handle, 'w', encoding='utf-8') as file:

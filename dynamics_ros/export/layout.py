@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The text of exported files: the C file, and the header that explains it."""
+"""Text of the exported C file and of its header, which documents the functions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dynamics_ros.robot import Robot
 from .casadi_interface import INTEGER
 
 RATES = {'m': '[m/s], [m/s^2], [N]', 'rad': '[rad/s], [rad/s^2], [N m]'}
-"""Units of velocity, acceleration and torque, by the unit of the position."""
+"""Units of velocity, acceleration and torque by the unit of the position."""
 
 
 class Function(NamedTuple):
-    """A kernel that is exported.
+    """An exported kernel.
 
     Attributes:
-        key: its name and options.
-        trace: under the name that it has in C.
-        code: of the trace.
-        external: lines of what else CasADi wants of it.
-        traces: of what these lines call beside it.
+        key: name and options of the kernel.
+        trace: trace with the name of the C function.
+        code: C code of the trace.
+        external: lines of the external functions for CasADi.
+        traces: additional traces that the external functions call.
     """
 
     key: Key
@@ -41,7 +41,7 @@ class Function(NamedTuple):
 
 
 def source(robot: Robot, functions: Sequence[Function], prefix: str, writer: str) -> str:
-    """The C file."""
+    """Text of the C file."""
     lines = comment([f'Kernels of the robot {robot.name}, written by {writer}.'])
     lines += [f'#include "{prefix}_kernels.h"', '', '#include <math.h>', '']
     lines += helpers(x for function in functions for x in (function.trace, *function.traces))
@@ -56,7 +56,7 @@ def source(robot: Robot, functions: Sequence[Function], prefix: str, writer: str
 
 
 def header(robot: Robot, functions: Sequence[Function], prefix: str, writer: str) -> str:
-    """The header file: what there is, with units, frames and the order of joints."""
+    """Text of the header file, which documents functions, units, frames and the order of joints."""
     upper = prefix.upper()
     guard = f'{upper}_KERNELS_H'
     lines = comment(
@@ -76,7 +76,7 @@ def header(robot: Robot, functions: Sequence[Function], prefix: str, writer: str
 
 
 def _about(robot: Robot) -> Iterator[str]:
-    """What holds for all functions."""
+    """Lines of documentation that apply to all functions."""
     x, y, z = robot.model.gravity
     yield 'SI units, right-handed frames. Matrices are row-major. Twists and wrenches are linear'
     yield 'first. The functions keep no state and allocate nothing: any thread may call any.'
@@ -119,7 +119,7 @@ def _velocities(joint: Joint, robot: Robot) -> Iterator[str]:
 def _described(
     name: str, indices: Sequence[int], parts: Sequence[Entries]
 ) -> Iterator[tuple[str, Entries]]:
-    """Where the entries of a joint stand, as q[0..2]."""
+    """Index ranges of the entries of a joint, such as q[0..2]."""
     first = indices[0]
     for entries in parts:
         last = first + entries.count - 1
@@ -136,7 +136,7 @@ def _told(entries: Entries, joint: Joint, robot: Robot) -> str:
 
 
 def _meaning(function: Function, robot: Robot) -> Iterator[str]:
-    """What a function computes, takes and returns."""
+    """Lines of documentation of a function: summary, options, inputs, outputs, operations."""
     name, *options = function.key
     traced, definition = function.trace, DEFINITIONS[name]
     yield f'{definition.summary[0].upper()}{definition.summary[1:]}.'
@@ -176,7 +176,7 @@ def _joint_names(robot: Robot, prefix: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string literal; what is not plain is written as octal numbers, which C ends by itself."""
+    """A C string literal; special characters are octal escapes, which have a fixed length."""
     plain = ''.join(
         chr(x) if 32 <= x < 127 and chr(x) not in '"\\?' else f'\\{x:03o}' for x in text.encode()
     )

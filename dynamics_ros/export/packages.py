@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a ros2_control package for one arm."""
+"""Export of a ros2_control package for one arm."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ def export_ros2_control(
 ) -> list[Path]:
     """Write an ament_cmake package with controllers and plugins of one arm for ros2_control.
 
-    These are an impedance controller, a force-torque broadcaster that needs no sensor, and plugins
-    of kinematics_interface and inverse_dynamics_solver. What they compute are functions in C, which
-    allocate nothing.
+    The package contains an impedance controller, a force-torque broadcaster that needs no sensor,
+    and plugins of kinematics_interface and inverse_dynamics_solver. They use C functions that
+    allocate no memory.
 
     Args:
         robot: an arm; its gravity, payload and locked joints become constants.
-        description: its URDF.
-        name: of the package.
-        folder: in which the folder of the package goes.
-        tool: frame that is led and felt at; None is the end of the longest chain.
+        description: URDF of the arm.
+        name: name of the package.
+        folder: parent folder of the package.
+        tool: controlled frame at which the wrench is estimated; None for the end of the longest
+            chain.
 
     Returns:
         The paths of the files.
 
     Raises:
-        InvalidArgumentError: no name of a ROS package, a robot that is no arm, a frame that does
-            not move, or a folder that cannot be written.
-        UnknownFrameError: no such frame.
+        InvalidArgumentError: the name is not a name of a ROS package, the robot is not an arm, no
+            joint moves the frame, or the folder cannot be written.
+        UnknownFrameError: the frame does not exist.
     """
     frame = tool_frame(parse_urdf(description)) if tool is None else tool
     package = ControlPackage(robot, description, name, frame)

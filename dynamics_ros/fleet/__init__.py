@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Many recordings of many robots: each analyzed separately, results as tables and a report.
+"""Analysis of many recordings of many robots, with results as tables and a report.
 
 ``analyze_recordings`` runs one task per recording on the cores of a machine or of a cluster
-(``engine``). A task reads a recording once, message by message, and keeps only figures
+(``engine``). A task reads a recording once, message by message, and stores statistics only
 (``analysis``). Independent of the nodes.
 """

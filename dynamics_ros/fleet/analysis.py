@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One bag, read once: what of it is remembered is figures, whatever its length."""
+"""Analysis of one bag in one pass, with bounded memory."""
 
 from __future__ import annotations
 
@@ -50,27 +50,28 @@ from .timing import ClockReport, ClockWatch
 OK, FAILED = 'ok', 'failed'
 
 UNEXPLAINED = 60.0
-"""% of the efforts left over from which on the model is another robot's, or efforts no torques."""
+"""Share of unexplained efforts above which the model is of another robot or the efforts are no
+torques [%]."""
 
-LONGEST = 160
-"""Characters of a problem with shapes."""
+MAX_PROBLEM_LENGTH = 160
+"""Maximum length of the message about unreadable shapes [characters]."""
 
-UNTOLD = 'no joint state told all joints of the robot'
+NO_COMPLETE_STATE = 'no joint state contains all joints of the robot'
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with each bag of a run.
+    """Settings of a run, the same for all bags.
 
     Attributes:
         output: folder of the results.
-        description: URDF of all robots; '' takes what each bag says.
-        settings: of the estimators.
-        topic: of the joint states, where it is not the busiest one.
-        free_motion: nothing has touched the robots, so that every contact is a false one.
-        signals: whether samples are written, a row each.
-        reduce: whether triangles for ``calibrate_robot`` are written.
-        bags: 'mcap' or 'sqlite3' writes bags of the inputs with the estimates; '' none.
+        description: URDF of all robots; '' uses the description in each bag.
+        settings: settings of the estimators.
+        topic: topic of the joint states; None selects the one with most messages.
+        free_motion: nothing has touched the robots, so that all detected contacts are false.
+        signals: whether to write one row per sample.
+        reduce: whether to write triangles for ``calibrate_robot``.
+        bags: storage of bags with inputs and estimates, 'mcap' or 'sqlite3'; '' writes none.
     """
 
     output: Path
@@ -84,18 +85,18 @@ class Task:
 
 
 def analyze(task: Task, bag: Bag) -> dict[str, Any]:
-    """Read a bag, write its rows; its summary.
+    """Analyzes a bag, writes its rows and returns its summary.
 
-    A bag that cannot be read to its end, or written, has the status 'failed' and a reason.
+    If reading or writing fails, the summary has the status 'failed' and a reason.
     """
     try:
         summary, events = _analyzed(task, bag)
         write_rows(task.output, EVENTS, bag, [_row_of(event) for event in events])
-    except Exception as error:  # one bag of thousands, whatever is in it
+    except Exception as error:  # one bad bag must not stop the run
         expected = isinstance(error, DynamicsRosError | OSError | ValueError | ArithmeticError)
         summary = failed(bag, (expected and str(error)) or repr(error))
         with suppress(OSError):
-            # Of an earlier run.
+            # Remove results of an earlier run.
             for table in (EVENTS, SIGNALS):
                 place(task.output, table, bag).unlink(missing_ok=True)
     try:
@@ -106,7 +107,7 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
 
 
 def failed(bag: Bag, reason: str) -> dict[str, Any]:
-    """The summary of a bag of which nothing is known but why."""
+    """Returns the summary of a bag that could not be analyzed."""
     return {'path': str(bag.path), 'status': FAILED, 'reason': reason}
 
 
@@ -129,20 +130,20 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
             topic_of(recording, ODOMETRY, None) if factory.base_moves else None,
             payloads[0] if len(payloads) == 1 else None,
         )
-        # A node waits for a person to say that all is well; a recording goes on.
+        # No user resets a collision in a recording.
         states = EstimatedStates(factory, first, topics, names, latches=False)
         clock = ClockWatch(joint_states)
         analysis = Analysis(states, task.settings.contact.thresholds.release, factory.base_moves)
         messages = recording.messages(topics.all())
-        # What is written beside the inputs is told by the estimators after each of them.
-        read = batches(messages, joint_states, most=1 if task.bags else BATCH)
+        # Writing bags needs the state of the estimators after each message.
+        read = batches(messages, joint_states, max_size=1 if task.bags else BATCH)
         writer = None
         if task.bags:
             path = task.output / WRITTEN / folder_name(bag.robot) / bag.name
             partial = stack.enter_context(completed(path, replace=True))
             writer = stack.enter_context(RecordingWriter(partial, task.bags))
             read = copied(read, topics, text, writer)
-        estimates = states.blocks(clock.passing(read))
+        estimates = states.blocks(clock.watched(read))
         if writer is not None:
             estimates = _written(estimates, EstimateWriter(first, factory.root_link, writer))
         signals = None
@@ -158,8 +159,8 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
             reduction.write(task.output, bag)
     summary, events = analysis.result(bag, factory.robot.name, clock.report, task.free_motion)
     if factory.geometry_problem and summary['contacts']:
-        first_problem = factory.geometry_problem.partition(': not found')[0][:LONGEST]
-        assumed.append(f'no place of contacts on links without their shapes: {first_problem}')
+        first_problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
+        assumed.append(f'contacts on links without shapes are not located: {first_problem}')
     summary['findings'] = assumed + summary['findings']
     return summary, events
 
@@ -167,7 +168,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
 def _matched(
     text: str, settings: EstimationSettings, recorded: Sequence[str]
 ) -> tuple[EstimatorFactory, dict[str, str], list[str]]:
-    """Estimators of the joints that were recorded, recorded names to its own, what was assumed.
+    """Returns estimators for the recorded joints, their names by recorded names, and assumptions.
 
     Raises:
         DynamicsRosError: the recording is of another robot.
@@ -193,7 +194,10 @@ def _matched(
 
 @lru_cache(maxsize=4)
 def _factory(text: str, robot: RobotParameters, contact: ContactParameters) -> EstimatorFactory:
-    """Robots of a fleet are alike, and compiling takes longer than a short bag."""
+    """Returns the estimator factory, cached because bags often share a robot.
+
+    Compiling takes longer than processing a short bag.
+    """
     return EstimatorFactory(text, robot, contact)
 
 
@@ -205,15 +209,15 @@ def _written(blocks: Iterator[EstimatedBlock], output: EstimateWriter) -> Iterat
 
 
 class Analysis:
-    """What is found in the estimates of a bag."""
+    """Collects contacts, residuals and payload changes from the estimates of a bag."""
 
     def __init__(self, states: EstimatedStates, release: float, base_moves: bool) -> None:
-        """Begin.
+        """Creates an analysis without samples.
 
         Args:
-            states: where estimates come from.
-            release: s without contact that end one.
-            base_moves: then weights and payloads are not judged.
+            states: source of the estimates.
+            release: time without contact that ends a contact [s].
+            base_moves: whether the base moves; payload changes are not detected then.
         """
         self._states, first = states, states.estimators
         pipeline = first.pipeline
@@ -229,32 +233,35 @@ class Analysis:
             self._payloads = PayloadWatch(pipeline.frames[0], gravity)
 
     def blocks(self, estimated: Iterable[EstimatedBlock]) -> Iterator[Block]:
-        """Estimates as blocks of a size; contacts, residuals and payloads in them are noted."""
+        """Yields the samples in blocks of fixed size and analyzes them.
+
+        Repeated estimates of a state, made while the next one is held as doubtful, are dropped.
+        """
         parts: list[Block] = []
         estimators, last, size = self._states.estimators, None, 0
         for one in estimated:
             self._contacts.add(one.estimates, one.estimators)
             self._note_advice(one.estimators)
             part = Block.of(one.estimates)
-            # While a state is in doubt, what was said of the one before is said again.
+            # While a state is held as doubtful, the previous estimate is repeated.
             again = np.diff(part.time, prepend=part.time[0] - 1 if last is None else last) == 0
             last = int(part.time[-1])
             if again.any():
                 part = part.rows(~again)
             if size and one.estimators is not estimators:
-                yield self._looked_at(Block.together(parts), estimators)
+                yield self._analyzed_block(Block.together(parts), estimators)
                 parts, size = [], 0
             estimators = one.estimators
             parts.append(part)
             size += len(part)
             while size >= BLOCK:
                 whole = Block.together(parts)
-                yield self._looked_at(whole.rows(slice(BLOCK)), estimators)
+                yield self._analyzed_block(whole.rows(slice(BLOCK)), estimators)
                 parts, size = [whole.rows(slice(BLOCK, None))], size - BLOCK
         if size:
-            yield self._looked_at(Block.together(parts), estimators)
+            yield self._analyzed_block(Block.together(parts), estimators)
 
-    def _looked_at(self, block: Block, estimators: Estimators) -> Block:
+    def _analyzed_block(self, block: Block, estimators: Estimators) -> Block:
         self._count += len(block)
         self._sums.add(block, estimators.pipeline)
         if self._payloads is not None:
@@ -269,16 +276,16 @@ class Analysis:
     def result(
         self, bag: Bag, model: str, clock: ClockReport, free_motion: bool
     ) -> tuple[dict[str, Any], list[Event]]:
-        """The row of the summary, and the events.
+        """Returns the row of the summary table, and the events.
 
         Raises:
-            RecordingError: nothing could be estimated.
+            RecordingError: no state could be estimated.
         """
         states = self._states
         if not self._count:
             missing = states.estimators.buffer.missing()
-            told = f'{UNTOLD}: {", ".join(missing)} missing' if missing else ''
-            why = '; '.join(filter(None, [told, *states.silent])) or 'too short'
+            missing_text = f'{NO_COMPLETE_STATE}: {", ".join(missing)} missing' if missing else ''
+            why = '; '.join(filter(None, [missing_text, *states.silent])) or 'too short'
             raise RecordingError(f'nothing can be estimated: {why}')
         residuals = self._sums.result()
         events = self._contacts.result(
@@ -336,13 +343,13 @@ class Analysis:
         return summary, sorted(events, key=lambda event: event.begin)
 
     def _findings(self, residuals: JointResiduals) -> list[str]:
-        """Sentences on what a person should know of a bag."""
+        """Returns sentences about the quality of the bag."""
         found = list(self._advice)
         for why, count in self._states.silent.items():
             if count > 0.01 * self._states.messages + 100:
                 found.append(f'{count} joint states without an estimate: {why}')
         if self._states.refused:
-            found.append(f'{self._states.refused} joint states were refused')
+            found.append(self._states.refusals_told())
         left = _unexplained(residuals)
         if left > UNEXPLAINED:
             found.append(
@@ -353,7 +360,7 @@ class Analysis:
 
 
 def _unexplained(residuals: JointResiduals) -> float:
-    """% of the efforts of all joints."""
+    """Returns the share of the efforts of all joints that the model does not explain [%]."""
     size = float(np.linalg.norm(residuals.effort_rms))
     return 100.0 * float(np.linalg.norm(residuals.residual_rms)) / max(size, 1e-9)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A bag as triangles that ``calibrate_robot`` identifies the robot from."""
+"""Reduction of bags to triangles from which ``calibrate_robot`` identifies the robot."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from .bags import Bag, folder_name
 from .samples import Block
 
 REDUCED = 'reduced'
-"""Folder of the output."""
+"""Name of the folder in the output."""
 
 PART = 60.0
-"""s that are filtered together; the filters lose a fraction of a second between two parts."""
+"""Duration of samples that are filtered together; the filters lose a fraction of a second at each
+end [s]."""
 
 
 class BagReduction:
-    """Collects samples of a bag and reduces them, some at a time."""
+    """Collects the samples of a bag and reduces them part by part."""
 
     def __init__(self, robot: Robot) -> None:
-        """Begin; the robot without what a bag says that it carries.
+        """Creates an empty reduction for the robot without recorded payloads.
 
         Raises:
-            InvalidArgumentError: its base moves, or a joint has several coordinates.
+            InvalidArgumentError: the base moves, or a joint has several coordinates.
         """
         if any(joint.kind.nq != 1 for joint in robot.model.joints):
             raise InvalidArgumentError(
@@ -44,13 +45,13 @@ class BagReduction:
         self._blocks: list[Block] = []
 
     def add(self, block: Block) -> None:
-        """Take samples in."""
+        """Adds samples."""
         self._blocks.append(block)
         if (block.time[-1] - self._blocks[0].time[0]) * 1e-9 >= PART:
             self._reduce()
 
     def write(self, output: Path, bag: Bag) -> None:
-        """Write the file of a bag.
+        """Writes the file of a bag.
 
         Raises:
             UnusableRecordingError: the bag is too short.

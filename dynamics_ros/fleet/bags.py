@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which bags are analyzed, and what they are called."""
+"""Search for bags, and their names."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Bag:
     """A recording of a fleet.
 
     Attributes:
-        robot: that it is of: the name of the folder that the bag lies in.
-        name: of the bag, one of a kind for each robot.
-        path: of the file, or of the folder of a rosbag2.
+        robot: name of the robot, by default that of the folder that contains the bag.
+        name: name of the bag, unique per robot.
+        path: the file, or the folder of a rosbag2.
     """
 
     robot: str
@@ -35,33 +35,33 @@ class Bag:
 
 
 WRITTEN = 'bags'
-"""Folder of the output with the bags that are written."""
+"""Folder of the output that contains written bags."""
 
 
 def folder_name(name: str) -> str:
-    """A name as that of a folder; what readers of partitions decode again, as in addresses."""
+    """Returns a name as folder name, percent-encoded so that readers of partitions decode it."""
     if not name.strip('.'):
         return quote(name).replace('.', '%2E')
     return re.sub(r'[^\w.+ -]', lambda found: quote(found[0], safe=''), name)
 
 
 def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None) -> list[Bag]:
-    """The bags in files, folders and globs, in the order of robots and names, each once.
+    """Finds the bags in files, folders and patterns, sorted by robot and name, without duplicates.
 
     Args:
-        inputs: paths of bags, folders that are searched, or patterns such as ``fleet/*/*.mcap``.
-        robot: name of the robot of all bags; '' takes that of the folder that a bag lies in.
-        output: folder of results, which is left out of folders that are searched.
+        inputs: paths of bags, folders to search, or patterns such as ``fleet/*/*.mcap``.
+        robot: name of the robot of all bags; '' uses the name of the folder that contains a bag.
+        output: folder of results, which is not searched.
 
     Raises:
-        InvalidArgumentError: an input that holds no bag, or bags where results are written.
+        InvalidArgumentError: an input without bags, or bags in the folder of written bags.
     """
     output = _real(output) if output is not None else None
     paths: dict[Path, Path] = {}
     for text in inputs:
         matching = [Path(text)] if Path(text).exists() else map(Path, sorted(glob.glob(text)))
-        passed: set[Path] = set()
-        found = [bag for path in matching for bag in _bags_in(path, passed, output)]
+        searched: set[Path] = set()
+        found = [bag for path in matching for bag in _bags_in(path, searched, output)]
         if not found:
             given = 'there is none'
             raise InvalidArgumentError(text, given, 'a bag, a folder of bags or a pattern')
@@ -69,7 +69,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
             real = _real(path)
             if output is not None and output / WRITTEN in real.parents:
                 raise InvalidArgumentError(
-                    '--output', f'{path} lies where bags are written', 'another folder'
+                    '--output', f'{path} is in the folder where bags are written', 'another folder'
                 )
             paths.setdefault(real, path)
     named = [
@@ -87,42 +87,42 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
     return bags
 
 
-def _bags_in(path: Path, passed: set[Path], output: Path | None) -> Iterator[Path]:
-    """The bags in a folder that is searched, or the one that a path is.
+def _bags_in(path: Path, searched: set[Path], output: Path | None) -> Iterator[Path]:
+    """Yields the bags in a folder, or the path itself if it is a bag.
 
     Args:
-        path: of a file or folder.
-        passed: real paths of folders that have been searched: links may go round in circles.
-        output: real path of a folder within, which is left out.
+        path: file or folder.
+        passed: real paths of folders already searched, to stop at cyclic links.
+        output: real path of a folder that is skipped.
     """
     try:
-        # A file that was named is looked at whatever it is called.
+        # An explicitly named file is accepted with any extension.
         is_bag = path.is_file() or (path / METADATA).is_file()
-        inside = [] if is_bag or _real(path) in passed else sorted(path.iterdir())
+        inside = [] if is_bag or _real(path) in searched else sorted(path.iterdir())
     except OSError:
-        # One that cannot be looked at is named with the reason when it is read.
+        # An inaccessible path is reported with its reason when it is read.
         is_bag, inside = True, []
     if is_bag:
         yield path
         return
-    passed.add(_real(path))
+    searched.add(_real(path))
     for inner in inside:
         if _real(inner) != output and (inner.is_dir() or inner.suffix in FILES):
-            yield from _bags_in(inner, passed, output)
+            yield from _bags_in(inner, searched, output)
 
 
 def _real(path: Path) -> Path:
-    """Where links lead; also of those that go round in circles."""
+    """Resolves links, including cyclic ones."""
     return Path(os.path.realpath(path))
 
 
 def _absolute(path: Path) -> Path:
-    """Without going along links: a person has named what lies there."""
+    """Returns the absolute path without resolving links, whose names the user has chosen."""
     return Path(os.path.abspath(path))
 
 
 def _name(path: Path) -> str:
-    """A name that may be that of a folder."""
+    """Returns the name of a bag, usable as a folder name."""
     path = _absolute(path)
     stem = path.stem if path.is_file() else path.name
     return re.sub(r'[^\w.+-]', '_', stem) or 'bag'

@@ -25,11 +25,11 @@ from .tables import EVENTS, read_rows, require_pyarrow
 
 NAME = 'analyze_recordings'
 INTERRUPTED = 130
-"""Exit code, as shells have it for SIGINT."""
+"""Exit code after SIGINT, as used by shells."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when all bags were analyzed, 1 when one was not."""
+    """Runs the command; returns 0 if all bags were analyzed, 1 if one failed."""
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f'{NAME}: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f'\n{NAME}: interrupted; bags that are done are in {options.output}', file=sys.stderr)
+        print(f'\n{NAME}: interrupted; finished bags are in {options.output}', file=sys.stderr)
         return INTERRUPTED
 
 
@@ -58,15 +58,15 @@ def _run(options: argparse.Namespace) -> int:
     )
     task.output.mkdir(parents=True, exist_ok=True)
     with workers(options.jobs, options.backend, options.scheduler):
-        found = list(_shown(analyze_all(task, bags), len(bags)))
-    # The order in which bags are done says nothing.
+        found = list(_with_progress(analyze_all(task, bags), len(bags)))
+    # The order in which bags are finished is arbitrary.
     summaries = sorted(found, key=lambda row: (row['robot'], row['bag']))
     bad = [row for row in summaries if row['status'] != OK]
     for row in bad:
         print(f'{NAME}: {row["path"]}: {row["reason"]}', file=sys.stderr)
     for one in findings(summaries):
         print(one)
-    print(_told(summaries, task.output))
+    print(_summary_text(summaries, task.output))
     (task.output / 'report.html').write_text(report(summaries, _events(task.output, bags, bad)))
     return 1 if bad else 0
 
@@ -76,8 +76,8 @@ def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) ->
     return read_rows(output, EVENTS, [b for b in bags if (b.robot, b.name) not in failed])
 
 
-def _shown(summaries: Any, total: int) -> Any:
-    """The summaries, with a bar on a terminal that tells rate and remaining time."""
+def _with_progress(summaries: Any, total: int) -> Any:
+    """Yields the summaries, with a progress bar on a terminal if tqdm is installed."""
     try:
         from tqdm import tqdm
     except ImportError:
@@ -85,7 +85,7 @@ def _shown(summaries: Any, total: int) -> Any:
     return tqdm(summaries, total=total, unit='bag', disable=None)
 
 
-def _told(summaries: Sequence[dict[str, Any]], output: Path) -> str:
+def _summary_text(summaries: Sequence[dict[str, Any]], output: Path) -> str:
     done = [row for row in summaries if row['status'] == OK]
     contacts = sum(row['contacts'] for row in done)
     false = sum(row['false_contacts'] for row in done)

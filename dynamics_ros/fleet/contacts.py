@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The contacts of a recording: when, how long, which link, how hard, and which of them are none."""
+"""Contacts of a recording with time, duration, link and force, and detection of false contacts."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ from .residuals import JointResiduals, ResidualSums
 
 Array = NDArray[np.float64]
 
-MOST_LOCATED = 100
-"""Contacts of a recording whose place is looked for; that takes tens of milliseconds each."""
+MAX_LOCATED = 100
+"""Maximum number of located contacts per recording; a location takes tens of milliseconds."""
 
 
-HALF = 0.5
-"""Share of a recording: what lasts longer cannot be told from friction and wrong masses."""
+MAX_SHARE = 0.5
+"""Share of a recording above which a contact cannot be distinguished from friction and wrong
+masses."""
 
 
 @dataclass
 class Event:
-    """Something that happened in a recording.
+    """Contact, collision or payload change in a recording.
 
     Attributes:
         kind: 'contact', 'collision' or 'payload'.
         begin: stamp [ns].
         duration: s.
-        link: touched, or carrying.
-        force: size [N]; NaN where it is not told.
-        vector: (3) the force in the axes of ``frame`` [N].
-        frame: of the vector.
-        torque: largest external torque over its threshold, of the joint ``joint`` [Nm or N].
-        joint: that feels the contact most.
-        false_contact: whether the friction and weight that the whole recording shows explain it,
-            or it lasts most of the recording.
-        mass: change of what is carried [kg]; NaN of a contact.
+        link: link that is touched or carries the payload.
+        force: magnitude of the force [N]; NaN if unknown.
+        vector: (3) force in the axes of ``frame`` [N].
+        frame: frame of the vector.
+        torque: external torque of the joint ``joint`` [Nm or N].
+        joint: joint with the largest ratio of external torque to threshold.
+        false_contact: whether friction and weight identified from the whole recording explain the
+            torques, or the contact lasts most of the recording.
+        mass: change of the payload [kg]; NaN for a contact.
     """
 
     kind: str
@@ -62,7 +63,7 @@ class Event:
 
 @dataclass
 class _Peak:
-    """The hardest moment of a contact."""
+    """State of a contact with the largest ratio of torque to threshold."""
 
     excess: float
     state: RobotState
@@ -73,7 +74,7 @@ class _Peak:
 
 @dataclass
 class _Open:
-    """A contact that goes on."""
+    """Contact that has not ended."""
 
     begin: int
     last: int
@@ -84,17 +85,17 @@ class _Open:
 
 
 class ContactEvents:
-    """Turns contact states into contacts."""
+    """Converts contact states to contact events."""
 
     def __init__(self, first: Estimators, release: float) -> None:
-        """Begin without a contact; a shorter break than ``release`` [s] ends none."""
+        """Creates it without contacts; breaks shorter than ``release`` [s] do not end a contact."""
         self._release = round(release * 1e9)
         self._names = {i: name for name, i in first.pipeline.robot.joint_v_indices.items()}
         self._open: _Open | None = None
         self._found: list[tuple[Event, _Peak]] = []
 
     def add(self, estimates: Estimates, estimators: Estimators) -> None:
-        """Take consecutive samples in."""
+        """Adds consecutive samples."""
         reports = estimates.reports
         touched = [i for i, report in enumerate(reports) if report.state is not NO_CONTACT]
         if not touched and self._open is None:
@@ -103,14 +104,14 @@ class ContactEvents:
         excess = (np.abs(estimates.values) / estimates.thresholds).max(axis=1).tolist()
         begin = 0
         for i in touched:
-            # Of those without a contact, the first that are late enough end one.
+            # Samples without contact between two in contact may end the first contact.
             self._pass(times[begin:i], estimators)
             self._touch(estimates, i, times[i], excess[i], estimators)
             begin = i + 1
         self._pass(times[begin:], estimators)
 
     def _pass(self, times: Sequence[int], estimators: Estimators) -> None:
-        """Samples without a contact."""
+        """Processes samples without contact."""
         now = self._open
         if now is not None and any(not 0 <= time - now.last <= self._release for time in times):
             self._close(estimators)
@@ -118,7 +119,7 @@ class ContactEvents:
     def _touch(
         self, estimates: Estimates, i: int, time: int, excess: float, estimators: Estimators
     ) -> None:
-        """A sample in contact."""
+        """Processes a sample with contact."""
         report = estimates.reports[i]
         if self._open is not None and time < self._open.last:
             self._close(estimators)
@@ -146,7 +147,7 @@ class ContactEvents:
         residuals: JointResiduals,
         duration: float,
     ) -> list[Event]:
-        """All contacts, judged by what the whole recording of that duration [s] shows."""
+        """Returns all contacts with ``false_contact`` set, for a recording of this duration [s]."""
         self._close(estimators)
         known = np.nan_to_num(residuals.unknowns)
         for event, peak in self._found:
@@ -154,7 +155,7 @@ class ContactEvents:
             columns = sums.columns(peak.state.v, gravity)
             left = peak.external + (columns * known).sum(axis=-1)
             explained = bool((np.abs(left) < peak.thresholds).all())
-            event.false_contact = explained or event.duration > HALF * duration
+            event.false_contact = explained or event.duration > MAX_SHARE * duration
         return [event for event, _ in self._found]
 
     def _close(self, estimators: Estimators) -> None:
@@ -177,7 +178,7 @@ class ContactEvents:
     def _locate(self, event: Event, peak: _Peak, estimators: Estimators) -> None:
         state, external = peak.state, peak.external
         locator = estimators.locator
-        if locator is not None and len(self._found) < MOST_LOCATED:
+        if locator is not None and len(self._found) < MAX_LOCATED:
             place = locator.locate(state.q, external, state.stale_mask, state.v, peak.deviation)
             if place is not None and place.probability > 0.0:
                 event.link = place.link

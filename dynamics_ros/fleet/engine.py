@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One task a bag on the cores of a machine or of a cluster, by joblib.
+"""Runs one task per bag on the cores of a machine or of a cluster with joblib.
 
-What comes out of a bag depends on nothing but the bag. A worker that dies takes others' work with
-it: the bags that were under way are tried once more, each alone, so that the one that kills its
-worker again is known.
+The result of a bag depends on that bag only. If a worker dies, the tasks of other workers are lost
+too. The bags in progress are then tried once more, each alone, to find the one that kills its
+worker.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ except ImportError as error:
 else:
     MISSING = ''
 
-UNDER_WAY = '.under_way'
-"""Folder of the output with a file for each bag that is being analyzed."""
+IN_PROGRESS = '.under_way'
+"""Folder of the output with one file for each bag in progress."""
 
 Analyze = Callable[[Task, Bag], dict[str, Any]]
 
 
 @contextmanager
 def workers(jobs: int, backend: str, scheduler: str) -> Iterator[None]:
-    """The workers of all that runs within.
+    """Context manager that provides the workers.
 
     Args:
-        jobs: how many on this machine; -1 for one a core.
+        jobs: number of processes on this machine; -1 for one per core.
         backend: 'loky' for processes of this machine, 'dask' for those of a cluster.
         scheduler: address of the cluster's scheduler.
 
     Raises:
-        DynamicsRosError: a package is missing, or nobody answers at the address.
+        DynamicsRosError: a package is missing, or the scheduler does not answer.
     """
     if MISSING:
         raise DynamicsRosError(MISSING)
@@ -66,33 +66,33 @@ def workers(jobs: int, backend: str, scheduler: str) -> Iterator[None]:
 def analyze_all(
     task: Task, bags: Sequence[Bag], analyze_one: Analyze = analyze
 ) -> Iterator[dict[str, Any]]:
-    """The summaries of bags as they come; a bag whose worker dies twice is a failed one."""
-    folder = task.output / UNDER_WAY
-    # Of a run that was killed.
+    """Yields the summaries of bags as they finish; bags whose worker dies twice count as failed."""
+    folder = task.output / IN_PROGRESS
+    # Remove marks of a run that was killed.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        yield from _tried(task, list(bags), analyze_one)
+        yield from _with_retries(task, list(bags), analyze_one)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _tried(task: Task, waiting: list[Bag], analyze_one: Analyze) -> Iterator[dict[str, Any]]:
-    """The summaries of bags; those that were under way when a worker died are tried again."""
-    folder = task.output / UNDER_WAY
+def _with_retries(task: Task, waiting: list[Bag], analyze_one: Analyze) -> Iterator[dict[str, Any]]:
+    """Yields the summaries of bags; those in progress when a worker dies are tried again."""
+    folder = task.output / IN_PROGRESS
     while waiting:
         done: set[Bag] = set()
         try:
             for bag, summary in _run(task, waiting, analyze_one):
                 done.add(bag)
                 yield summary
-        except Exception as error:  # joblib and dask have a type of their own each
+        except Exception as error:  # joblib and dask raise different types
             waiting = [bag for bag in waiting if bag not in done]
             suspects = [bag for bag in waiting if _mark(folder, bag).exists()]
             if not suspects:
                 raise DynamicsRosError(f'workers cannot be used: {error!r}') from error
             for bag in suspects:
-                yield _alone(task, bag, analyze_one)
+                yield _run_alone(task, bag, analyze_one)
             waiting = [bag for bag in waiting if bag not in suspects]
         else:
             waiting = []
@@ -107,7 +107,7 @@ def _run(
     yield from results
 
 
-def _alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
+def _run_alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
     try:
         ((_, summary),) = _run(task, [bag], analyze_one)
     except Exception as error:
@@ -117,8 +117,8 @@ def _alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
 
 
 def _marked(task: Task, bag: Bag, analyze_one: Analyze) -> tuple[Bag, dict[str, Any]]:
-    """In a worker: the summary; while it is made there is a mark that it is."""
-    mark = _mark(task.output / UNDER_WAY, bag)
+    """Analyzes a bag in a worker; a mark file exists meanwhile."""
+    mark = _mark(task.output / IN_PROGRESS, bag)
     try:
         mark.touch()
         summary = analyze_one(task, bag)

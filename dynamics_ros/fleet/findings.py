@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What stands out in a fleet: joints with another friction than like robots, or than before."""
+"""Search for joints whose friction differs from that of similar robots or has changed over time."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ import numpy as np
 
 from .analysis import OK
 
-LEAST_ROBOTS = 4
-"""Robots of a model from which on they are compared."""
+MIN_ROBOTS = 4
+"""Minimum number of robots of a model for a comparison."""
 
-LEAST_BAGS = 4
-"""Bags of a robot from which on its first and last are compared."""
+MIN_BAGS = 4
+"""Minimum number of bags of a robot for a comparison over time."""
 
-ABOVE = 0.15
-"""Relative difference of friction from the median of like robots that is told."""
+MIN_DIFFERENCE = 0.15
+"""Minimum relative difference of friction from the median of similar robots."""
 
-RISEN = 0.2
-"""Relative change over time that is told."""
+MIN_CHANGE = 0.2
+"""Minimum relative change over time."""
 
 SIGMAS = 5.0
-"""Times the usual scatter that a difference or a change has to be."""
+"""Minimum difference or change in standard deviations of the usual scatter."""
 
-LEAST_FRICTION = 0.02
-"""Nm or N; of less friction nothing is told."""
+MIN_FRICTION = 0.02
+"""Minimum difference of friction [Nm or N]."""
 
-GAUSSIAN = 1.4826
-"""Standard deviation over the median of absolute values."""
+GAUSSIAN_RATIO = 1.4826
+"""Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A joint that stands out.
+    """Joint with unusual friction.
 
     Attributes:
-        robot, joint: which.
-        kind: 'like robots' or 'before': what it is compared with.
+        robot, joint: names.
+        kind: reference of the comparison: 'like robots' or 'before'.
         change: relative difference of friction.
-        friction, usual: at the speed of comparison [Nm or N].
+        friction, usual: friction and its reference at ``residuals.SPEED`` [Nm or N].
     """
 
     robot: str
@@ -64,11 +64,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class FrictionOverTime:
-    """What bags say of a joint.
+    """Friction of a joint in its bags.
 
     Attributes:
         begin: (n) recorded times [ns], ascending.
-        friction: (n) at the speed of comparison [Nm or N].
+        friction: (n) friction at ``residuals.SPEED`` [Nm or N].
     """
 
     begin: tuple[int, ...]
@@ -78,7 +78,7 @@ class FrictionOverTime:
 def frictions(
     summaries: Sequence[Mapping[str, Any]],
 ) -> dict[tuple[str, str, str], FrictionOverTime]:
-    """(model, robot, joint) to what its bags say; bags that tell nothing of it are left out."""
+    """Returns friction over time by (model, robot, joint); bags without a value are skipped."""
     found: dict[tuple[str, str, str], list[tuple[int, float]]] = defaultdict(list)
     for row in summaries:
         if row['status'] != OK:
@@ -94,7 +94,7 @@ def frictions(
 
 
 def findings(summaries: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """All that stands out, by robot."""
+    """Returns all findings, sorted by robot."""
     of_joints = frictions(summaries)
     found = []
     alike: dict[tuple[str, str], dict[str, FrictionOverTime]] = defaultdict(dict)
@@ -102,18 +102,18 @@ def findings(summaries: Sequence[Mapping[str, Any]]) -> list[Finding]:
         alike[model, joint][robot] = values
         found += _changed(robot, joint, values)
     for (_, joint), robots in alike.items():
-        found += _apart(joint, robots)
+        found += _unlike_others(joint, robots)
     return sorted(found, key=lambda one: (one.robot, one.joint, one.kind))
 
 
-def _apart(joint: str, robots: Mapping[str, FrictionOverTime]) -> list[Finding]:
-    """Robots whose joint has another friction than the median of all."""
-    if len(robots) < LEAST_ROBOTS:
+def _unlike_others(joint: str, robots: Mapping[str, FrictionOverTime]) -> list[Finding]:
+    """Returns findings for robots whose friction differs from the median of all robots."""
+    if len(robots) < MIN_ROBOTS:
         return []
     medians = {robot: float(np.median(values.friction)) for robot, values in robots.items()}
     usual = float(np.median(list(medians.values())))
-    scatter = GAUSSIAN * float(np.median(np.abs(np.array(list(medians.values())) - usual)))
-    limit = max(ABOVE * abs(usual), SIGMAS * scatter, LEAST_FRICTION)
+    scatter = GAUSSIAN_RATIO * float(np.median(np.abs(np.array(list(medians.values())) - usual)))
+    limit = max(MIN_DIFFERENCE * abs(usual), SIGMAS * scatter, MIN_FRICTION)
     return [
         Finding(robot, joint, 'like robots', value / usual - 1.0, value, usual)
         for robot, value in medians.items()
@@ -122,15 +122,15 @@ def _apart(joint: str, robots: Mapping[str, FrictionOverTime]) -> list[Finding]:
 
 
 def _changed(robot: str, joint: str, values: FrictionOverTime) -> list[Finding]:
-    """Whether the last third of the bags says otherwise than the first."""
+    """Returns a finding if the last third of the bags differs from the first third."""
     friction = np.array(values.friction)
-    if len(friction) < LEAST_BAGS:
+    if len(friction) < MIN_BAGS:
         return []
     third = max(2, len(friction) // 3)
     first, last = float(np.median(friction[:third])), float(np.median(friction[-third:]))
-    # Neighbours scatter without the change.
-    scatter = GAUSSIAN * float(np.median(np.abs(np.diff(friction)))) / np.sqrt(2.0)
-    limit = max(RISEN * abs(first), SIGMAS * scatter / np.sqrt(third), LEAST_FRICTION)
+    # Differences of neighbours contain the scatter but hardly the change.
+    scatter = GAUSSIAN_RATIO * float(np.median(np.abs(np.diff(friction)))) / np.sqrt(2.0)
+    limit = max(MIN_CHANGE * abs(first), SIGMAS * scatter / np.sqrt(third), MIN_FRICTION)
     if first <= 0.0 or abs(last - first) <= limit:
         return []
     return [Finding(robot, joint, 'before', last / first - 1.0, last, first)]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of what a robot carries, seen in the weight that its joints feel beyond the model."""
+"""Detection of payload changes from the external torques of a weight at the tool."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from .samples import Block
 
 Array = NDArray[np.float64]
 
-EVERY = 0.05
-"""s between samples that are looked at."""
+SPACING = 0.05
+"""Time between the samples used [s]."""
 
 WINDOW = 2.0
-"""s whose samples give one mass."""
+"""Duration of a window, which gives one mass [s]."""
 
 NEIGHBOURS = 3
-"""Windows before and after a change that are compared."""
+"""Number of windows before and after a change that are compared."""
 
-LEAST = 0.2
-"""kg that are a change."""
+MIN_CHANGE = 0.2
+"""Minimum change of mass [kg]."""
 
 SIGMAS = 5.0
-"""Times the usual difference of neighbouring windows that are a change."""
+"""Minimum change in standard deviations of the differences of adjacent windows."""
 
-EXPLAINED = 0.7
-"""Share of the external torques, in squares, that a weight at the tool has to explain."""
+MIN_EXPLAINED = 0.7
+"""Minimum share of the squared external torques that the weight at the tool explains."""
 
 
 class PayloadWatch:
-    """The mass at the tool that explains external torques best, window by window."""
+    """Estimates the mass at the tool that explains the external torques best, window by window."""
 
     def __init__(self, frame: str, gravity: Array) -> None:
-        """Begin.
+        """Creates it without samples.
 
         Args:
-            frame: that carries.
+            frame: frame that carries the payload.
             gravity: (3) in the root frame [m/s^2].
         """
         self._frame, self._gravity = frame, gravity
@@ -48,9 +48,9 @@ class PayloadWatch:
         self._sums, self._begin, self._next = np.zeros(3), 0, 0
 
     def add(self, block: Block, estimators: Estimators) -> None:
-        """Take samples in."""
+        """Adds samples."""
         period = max(float(np.median(np.diff(block.time))) * 1e-9, 1e-6) if len(block) > 1 else 1.0
-        chosen = slice(None, None, max(1, round(EVERY / period)))
+        chosen = slice(None, None, max(1, round(SPACING / period)))
         robot, external = estimators.pipeline.robot, block.external[chosen]
         J = robot.jacobian(block.q[chosen], self._frame)
         unit = np.einsum('nkj,k->nj', J[:, :3], self._gravity)
@@ -71,20 +71,20 @@ class PayloadWatch:
             self._sums += row
 
     def result(self) -> list[Event]:
-        """The changes, each with its mass."""
+        """Returns the payload changes as events."""
         self._end_window()
         if len(self._windows) < 2 * NEIGHBOURS:
             return []
         begins, masses, explained = (np.array(x) for x in zip(*self._windows, strict=True))
         steps = np.abs(np.diff(masses))
-        usual = max(LEAST, SIGMAS * 1.4826 * float(np.median(steps)))
+        usual = max(MIN_CHANGE, SIGMAS * 1.4826 * float(np.median(steps)))
         jumps = np.zeros(len(masses))
         for k in range(NEIGHBOURS, len(masses) - NEIGHBOURS + 1):
             before, after = masses[k - NEIGHBOURS : k], masses[k : k + NEIGHBOURS]
             heavier = explained[k : k + NEIGHBOURS], explained[k - NEIGHBOURS : k]
             change = float(np.median(after) - np.median(before))
             lasting = np.ptp(before) < 0.5 * abs(change) and np.ptp(after) < 0.5 * abs(change)
-            if lasting and max(np.median(one) for one in heavier) > EXPLAINED:
+            if lasting and max(np.median(one) for one in heavier) > MIN_EXPLAINED:
                 jumps[k] = change
         found = []
         for k in np.flatnonzero(np.abs(jumps) > usual).tolist():
@@ -95,8 +95,8 @@ class PayloadWatch:
         return found
 
     def _end_window(self) -> None:
-        product, square, all_of_it = self._sums
+        product, square, total = self._sums
         if square > 0.0:
-            explained = product * product / (square * all_of_it) if all_of_it > 0.0 else 0.0
+            explained = product * product / (square * total) if total > 0.0 else 0.0
             self._windows.append((self._begin, product / square, explained))
         self._sums = np.zeros(3)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a run: one HTML page with robots, bags, frictions over time and contacts."""
+"""HTML report of a run: robots, bags, friction over time and contacts."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Rows = Sequence[Mapping[str, Any]]
 
 NANOSECONDS_A_DAY = 86_400 * 10**9
 
-MOST_CONTACTS, MOST_BAGS = 100, 400
-"""Rows of a table; the rest is in Parquet."""
+MAX_CONTACTS, MAX_BAGS = 100, 400
+"""Maximum number of table rows; the Parquet files contain all."""
 
-MOST_CURVES = 30
-"""Robots of a model that are drawn, those that stand out first."""
+MAX_CURVES = 30
+"""Maximum number of robots per plot; those with findings are drawn first."""
 
 
 def report(summaries: Rows, events: Rows) -> str:
-    """The page of the summaries and events of a run."""
+    """Returns the HTML page for the summaries and events of a run."""
     done = [row for row in summaries if row['status'] == OK]
     bad = [row for row in summaries if row['status'] != OK]
     hours = sum(row['duration'] for row in done) / 3600.0
@@ -41,19 +41,19 @@ def report(summaries: Rows, events: Rows) -> str:
         + (f'; <span class="bad">{len(bad)} bags failed</span>' if bad else '')
         + '.</p>',
     ]
-    told = findings(summaries)
-    parts.append('<h2>What stands out</h2>')
+    unusual = findings(summaries)
+    parts.append('<h2>Findings</h2>')
     parts.append(
-        '<ul>' + ''.join(f'<li>{escape(str(one))}</li>' for one in told) + '</ul>'
-        if told
-        else '<p>No joint has another friction than those of like robots, or than at first.</p>'
+        '<ul>' + ''.join(f'<li>{escape(str(one))}</li>' for one in unusual) + '</ul>'
+        if unusual
+        else '<p>No joint differs in friction from similar robots, or from its first bags.</p>'
     )
     if bad:
         rows = [[escape(row['robot']), escape(row['bag']), escape(row['reason'])] for row in bad]
         parts += ['<h2>Bags that failed</h2>', table(['robot', 'bag', 'reason'], rows)]
-    parts += ['<h2>Robots</h2>', _robots(done, {one.robot for one in told})]
-    parts += ['<h2>What the model leaves over, joint by joint</h2>', _residuals(done)]
-    parts += ['<h2>Friction over time</h2>', *_frictions(done, {one.robot for one in told})]
+    parts += ['<h2>Robots</h2>', _robots(done, {one.robot for one in unusual})]
+    parts += ['<h2>Residuals of the model per joint</h2>', _residuals(done)]
+    parts += ['<h2>Friction over time</h2>', *_frictions(done, {one.robot for one in unusual})]
     parts += ['<h2>Contacts</h2>', *_contacts(events)]
     parts += ['<h2>Bags</h2>', _bags(done)]
     return page('Recordings of a fleet', parts)
@@ -72,13 +72,13 @@ def _robots(done: Rows, marked: set[str]) -> str:
         payloads = sum(row['payload_changes'] for row in own)
         cells = (f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *map(str, total), str(false))
         rows.append([name, escape(own[0]['model']), str(len(own)), *cells, str(payloads)])
-    header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'left over [%]', 'gaps']
-    header += ['clock jumps', 'contacts', 'of them false', 'payload changes']
+    header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
+    header += ['clock jumps', 'contacts', 'false contacts', 'payload changes']
     return table(header, rows)
 
 
 def _residuals(done: Rows) -> str:
-    """A table for each model: the median of the bags of each robot, in % of the efforts."""
+    """Returns a table per model with the median RMS residual of each robot's joints [Nm, N]."""
     parts = []
     for model, own in sorted(_by(done, 'model').items()):
         joints = list(dict.fromkeys(joint for row in own for joint in row['joints']))
@@ -96,13 +96,13 @@ def _residuals(done: Rows) -> str:
 
 
 def _frictions(done: Rows, marked: set[str]) -> list[str]:
-    """A picture for each model: friction of each joint over time, robots that stand out in red."""
+    """Returns a plot per model with the friction of each joint; robots with findings in red."""
     of_models: dict[str, dict[str, dict[str, FrictionOverTime]]] = defaultdict(
         lambda: defaultdict(dict)
     )
     for (model, robot, joint), values in frictions(done).items():
         of_models[model][joint][robot] = values
-    parts = [f'<p>Of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
+    parts = [f'<p>Friction of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
     for model, joints in of_models.items():
         rows = (len(joints) + 2) // 3
         drawn = figure(11.0, 2.3 * rows)
@@ -113,7 +113,7 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
             axis.set_visible(False)
         begin = min(v.begin[0] for own in joints.values() for v in own.values())
         for axis, (joint, robots) in zip(axes, joints.items(), strict=False):
-            chosen = sorted(robots, key=lambda robot: (robot not in marked, robot))[:MOST_CURVES]
+            chosen = sorted(robots, key=lambda robot: (robot not in marked, robot))[:MAX_CURVES]
             for robot in reversed(chosen):
                 values = robots[robot]
                 days = (np.array(values.begin) - begin) / NANOSECONDS_A_DAY
@@ -129,7 +129,7 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
                 if red:
                     axis.annotate(robot, (days[-1], values.friction[-1]), fontsize=7)
             if axis.get_ylim()[0] > 0.0:
-                # Else the scatter of a joint that has not changed looks like a change.
+                # Without zero on the axis, scatter would look like a change.
                 axis.set_ylim(bottom=0.0)
             axis.set_title(joint, fontsize=9)
             axis.grid(alpha=0.3)
@@ -149,7 +149,7 @@ def _contacts(events: Rows) -> list[str]:
         f'<p>{len(true)} contacts; {len(contacts) - len(true)} more are explained by friction '
         'or weight that the model does not know.</p>'
     ]
-    strongest = sorted(true, key=lambda row: -np.nan_to_num(row['force']))[:MOST_CONTACTS]
+    strongest = sorted(true, key=lambda row: -np.nan_to_num(row['force']))[:MAX_CONTACTS]
     if strongest:
         rows = [
             [
@@ -165,8 +165,8 @@ def _contacts(events: Rows) -> list[str]:
         ]
         header = ['robot', 'bag', 'time', 'duration [s]', 'kind', 'link', 'force [N]']
         parts.append(table([*header, 'torque [Nm, N]'], rows))
-    if len(true) > MOST_CONTACTS:
-        parts.append(f'<p>The hardest {MOST_CONTACTS} are shown.</p>')
+    if len(true) > MAX_CONTACTS:
+        parts.append(f'<p>The {MAX_CONTACTS} strongest are shown.</p>')
     if payloads:
         rows = [
             [
@@ -175,7 +175,7 @@ def _contacts(events: Rows) -> list[str]:
                 f'{row["mass"]:+.2f}',
                 escape(row['link']),
             ]
-            for row in payloads[:MOST_CONTACTS]
+            for row in payloads[:MAX_CONTACTS]
         ]
         parts += ['<h2>Changes of payload</h2>']
         parts.append(table(['robot', 'bag', 'time', 'mass [kg]', 'at'], rows))
@@ -197,11 +197,11 @@ def _bags(done: Rows) -> str:
             str(row['false_contacts']),
             escape('; '.join(row['findings'])),
         ]
-        for row in done[:MOST_BAGS]
+        for row in done[:MAX_BAGS]
     ]
     header = ['robot', 'bag', 'begin', 'duration [s]', 'rate [Hz]', 'gaps', 'clock jumps']
-    header += ['left over [%]', 'contacts', 'false', 'what to know']
-    more = '' if len(done) <= MOST_BAGS else f'<p>{len(done) - MOST_BAGS} more in Parquet.</p>'
+    header += ['residual [%]', 'contacts', 'false', 'findings']
+    more = '' if len(done) <= MAX_BAGS else f'<p>{len(done) - MAX_BAGS} more in Parquet.</p>'
     return table(header, rows) + more
 
 

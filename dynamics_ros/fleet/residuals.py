@@ -1,14 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the model leaves over of the efforts of a recording, and which friction that would be.
+"""Residuals of a model in a recording, and the friction that would explain them.
 
-Without contact the estimated external torque is what the model does not know. For each joint in
-motion it is explained by friction beyond that of the model and by weight,
+Without contact the estimated external torque is the error of the model. For each joint in motion it
+is explained by friction in addition to that of the model and by weight,
 
     -external_i = viscous v_i + coulomb tanh(v_i / v_f) + offset + share g_i(q),
 
-where all columns pass the low-pass of the observer. The last column takes up what wrong masses and
-payloads leave over, so that it is not taken for friction.
+where all columns pass the low-pass of the observer. The last column absorbs the effect of wrong
+masses and payloads, so that it is not taken for friction.
 """
 
 from __future__ import annotations
@@ -29,34 +29,36 @@ Array = NDArray[np.float64]
 COLUMNS = ('viscous', 'coulomb', 'offset', 'weight')
 
 MOVING = 0.01
-"""rad/s or m/s: a slower joint shows no friction."""
+"""Minimum speed of samples used for friction [rad/s or m/s]."""
 
 SPEED = 0.2
-"""rad/s or m/s at which frictions are compared."""
+"""Speed at which friction is compared [rad/s or m/s]."""
 
-ENOUGH = 0.7
-"""Share of the motion without contact from which on motion in contact is left out: where friction
-has risen so far that the whole motion is taken for a contact, that has to be seen."""
+MIN_FREE_SHARE = 0.7
+"""Minimum share of the motion that must be without contact to exclude motion in contact. If
+friction has risen so far that all motion is detected as contact, that friction must still be
+found."""
 
-LEAST_MOTION = 2.0
-"""s of motion of a joint that its friction is told from."""
+MIN_MOTION = 2.0
+"""Minimum duration of motion of a joint for an estimate of its friction [s]."""
 
 RIDGE = 1e-9
-"""Of the largest entry, so that what the motion does not tell stays zero."""
+"""Regularization relative to the largest entry, so that undetermined unknowns are zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointResiduals:
-    """What is left over, joint by joint in the order of v.
+    """Residuals of the joints, in the order of v.
 
     Attributes:
-        effort_rms, residual_rms: (nv) without contact, unless most is contact [Nm or N].
-        moving: (nv) s of motion.
-        unknowns: (nv, 4) ``COLUMNS`` beyond the model; NaN of a joint that hardly moved.
-        friction: (nv) of model and unknowns together at ``SPEED`` [Nm or N].
-        deviation: (nv) standard deviation of that.
+        effort_rms, residual_rms: (nv) without contact, unless most samples are in contact [Nm or
+            N].
+        moving: (nv) duration of motion [s].
+        unknowns: (nv, 4) ``COLUMNS`` in addition to the model; NaN for joints that hardly moved.
+        friction: (nv) sum of the model's friction and the unknowns at ``SPEED`` [Nm or N].
+        deviation: (nv) standard deviation of ``friction``.
         declared: (nv) friction of the model at ``SPEED``.
-        viscous, coulomb: (nv) of model and unknowns together.
+        viscous, coulomb: (nv) sums of the model's coefficients and the unknowns.
     """
 
     effort_rms: Array
@@ -70,21 +72,21 @@ class JointResiduals:
     coulomb: Array
 
     def without_friction(self) -> JointResiduals:
-        """The same where what is left over is too much to be friction, which is not known then."""
+        """Returns a copy with unknown friction, for residuals that are too large to be friction."""
         unknown = np.full(len(self.friction), np.nan)
         found = dict.fromkeys(('friction', 'deviation', 'viscous', 'coulomb'), unknown)
         return replace(self, unknowns=np.full_like(self.unknowns, np.nan), **found)
 
 
 class ResidualSums:
-    """Adds up what ``JointResiduals`` follow from."""
+    """Accumulates the sums from which ``JointResiduals`` is computed."""
 
     def __init__(self, pipeline: ContactPipeline) -> None:
-        """Begin; of the estimators their gains and their model of efforts are used."""
+        """Creates empty sums; uses the observer gains and effort model of the pipeline."""
         self._gain = pipeline.observer.gain
         self._model = pipeline.observer.effort_model
         nv = len(self._gain)
-        # Without contact, and all: products of columns and of what they explain; times.
+        # For samples without contact, and for all: sums of products of the rows, durations.
         self._grams = np.zeros((2, nv, len(COLUMNS) + 1, len(COLUMNS) + 1))
         self._times = np.zeros((2, nv))
         self._squares, self._counts = np.zeros((2, 2, nv)), np.zeros(2)
@@ -92,12 +94,12 @@ class ResidualSums:
         self._last: int | None = None
 
     def add(self, block: Block, pipeline: ContactPipeline) -> None:
-        """Take samples in, with the estimators of what the robot carried then."""
+        """Adds samples with the pipeline of the payload at that time."""
         intervals = np.diff(block.time, prepend=block.time[0] if self._last is None else self._last)
         intervals = np.clip(intervals * 1e-9, 0.0, pipeline.observer.max_gap)
         self._last = int(block.time[-1])
         columns = self.columns(block.v, pipeline.robot.gravity(block.q))
-        # As external torques are filtered.
+        # The same filter as that of the external torques.
         decay = np.exp(-self._gain * float(np.median(intervals)))
         columns = self._low_pass.filtered(columns, decay)
         free = block.state == 0
@@ -114,29 +116,29 @@ class ResidualSums:
         self._counts += free.sum(), len(free)
 
     def columns(self, v: Array, gravity: Array) -> Array:
-        """(..., nv, 4) what friction and weight are linear in."""
+        """Returns the regressor (..., nv, 4) of friction and weight."""
         dry = np.tanh(v / self._model.friction_velocity)
         return np.stack([v, dry, np.ones_like(v), gravity], axis=-1)
 
     def result(self) -> JointResiduals:
-        """What was found."""
+        """Returns the residuals and the friction of the joints."""
         nv = len(self._gain)
         unknowns, deviation = np.full((nv, len(COLUMNS)), np.nan), np.full(nv, np.nan)
         at_speed = np.array([SPEED, np.tanh(SPEED / self._model.friction_velocity), 0.0, 0.0])
         for joint in range(nv):
             free, whole = self._times[:, joint]
-            which = 0 if free >= ENOUGH * whole else 1
-            if self._times[which, joint] < LEAST_MOTION:
+            which = 0 if free >= MIN_FREE_SHARE * whole else 1
+            if self._times[which, joint] < MIN_MOTION:
                 continue
             gram = self._grams[which, joint]
             x, covariance = _solved(gram)
-            # Samples hang together over two time constants of the observer.
+            # Samples are correlated over two time constants of the observer.
             independent = 0.5 * self._gain[joint] * self._times[which, joint]
             left = max(gram[-1, -1] - x @ gram[:-1, -1], 0.0)
             unknowns[joint] = x
             deviation[joint] = np.sqrt(at_speed @ covariance @ at_speed * left / independent)
         free, whole = self._counts
-        which = 0 if free >= ENOUGH * whole else 1
+        which = 0 if free >= MIN_FREE_SHARE * whole else 1
         effort, residual = np.sqrt(self._squares[which] / max(self._counts[which], 1.0))
         declared = _friction_at(self._model)
         return JointResiduals(
@@ -153,7 +155,7 @@ class ResidualSums:
 
 
 def _solved(gram: Array) -> tuple[Array, Array]:
-    """Least squares, and the inverse of the normal matrix for rows of unit size together."""
+    """Solves the normal equations; returns the solution and the inverse normal matrix."""
     A, b = gram[:-1, :-1], gram[:-1, -1]
     scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-12 * max(float(A.max()), 1e-300)))
     scaled = A * np.outer(scale, scale) + RIDGE * np.eye(len(A))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Consecutive samples of a recording as arrays, as many as are looked at together."""
+"""Consecutive samples of a recording as arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dynamics_ros.estimation.external_torques import Estimates
 Array = NDArray[np.float64]
 
 BLOCK = 4096
-"""Samples that are looked at together."""
+"""Number of samples processed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,9 @@ class Block:
 
     Attributes:
         time: (n) stamps [ns].
-        q: (n, nq), v: (n, nv), effort: (n, nv) as reported.
+        q: (n, nq), v: (n, nv), effort: (n, nv) reported efforts.
         external: (n, nv) estimated external torques [Nm or N].
-        state: (n) of contact, values of ``ContactState``.
+        state: (n) contact states, values of ``ContactState``.
     """
 
     time: NDArray[np.int64]
@@ -42,20 +42,20 @@ class Block:
 
     @classmethod
     def of(cls, estimates: Estimates) -> Block:
-        """Of estimates."""
+        """Creates a block from estimates."""
         states = estimates.states
         state = np.array([report.state for report in estimates.reports], dtype=np.int64)
         return cls(states.time, states.q, states.v, states.effort, estimates.values, state)
 
     @classmethod
     def together(cls, parts: Sequence[Block]) -> Block:
-        """Of parts, one behind the other."""
+        """Concatenates blocks."""
         if len(parts) == 1:
             return parts[0]
         return cls(*(np.concatenate(columns) for columns in zip(*map(_columns, parts))))
 
     def rows(self, which: slice | NDArray[np.bool_]) -> Block:
-        """Some of them."""
+        """Selects samples."""
         return Block(*(column[which] for column in _columns(self)))
 
 

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The results as Parquet: one row a bag, one row an event, and one row a sample.
+"""Results as Parquet tables: one row per bag, one row per event, and one row per sample.
 
 Each table is a folder of files ``robot=NAME/bag=NAME/part.parquet``, which DuckDB, Polars, Spark
-and pandas read as one table with the columns ``robot`` and ``bag``. A file is there whole or not
-at all.
+and pandas read as one table with the columns ``robot`` and ``bag``. A file appears only once it is
+complete.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ else:
 
 SUMMARY, EVENTS, SIGNALS = 'summary', 'events', 'signals'
 
-TEXT, TEXTS, NUMBER, COUNT, NUMBERS, STAMP, YES = (
+TEXT, TEXTS, NUMBER, COUNT, NUMBERS, STAMP, BOOLEAN = (
     *('string', 'texts', 'float64', 'int64', 'numbers', 'stamp', 'bool'),
 )
 
@@ -64,7 +64,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         **dict.fromkeys(('link', 'joint', 'frame'), TEXT),
         **dict.fromkeys(('force', 'torque', 'mass'), NUMBER),
         'vector': NUMBERS,
-        'false_contact': YES,
+        'false_contact': BOOLEAN,
     },
     SIGNALS: {
         'time': STAMP,
@@ -72,11 +72,11 @@ COLUMNS: dict[str, dict[str, str]] = {
         'contact_state': COUNT,
     },
 }
-"""Of each table; lists have a value for each joint, in the order of ``joints``."""
+"""Columns of each table; lists have one value per joint, in the order of ``joints``."""
 
 
 def require_pyarrow() -> None:
-    """Refuse to go on without pyarrow.
+    """Checks that pyarrow is installed.
 
     Raises:
         DynamicsRosError: it is not installed.
@@ -86,30 +86,30 @@ def require_pyarrow() -> None:
 
 
 def place(output: Path, table: str, bag: Bag) -> Path:
-    """The file of a bag in a table."""
+    """Returns the file of a bag in a table."""
     robot = f'robot={folder_name(bag.robot)}'
     return output / table / robot / f'bag={bag.name}' / 'part.parquet'
 
 
 def write_rows(output: Path, table: str, bag: Bag, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of a bag in one go.
+    """Writes the rows of a bag.
 
     Raises:
-        OSError: the disk is full, or may not be written.
+        OSError: the file cannot be written.
     """
     with SignalFile(place(output, table, bag), table) as file:
         file.write(pa.Table.from_pylist([dict(row) for row in rows], schema=_schema(table)))
 
 
 def read_rows(output: Path, table: str, bags: Sequence[Bag]) -> list[dict[str, Any]]:
-    """The rows of some bags, with the columns ``robot`` and ``bag``; times in ns."""
+    """Returns the rows of some bags with the columns ``robot`` and ``bag``; times in ns."""
     found = []
     for bag in bags:
         path = place(output, table, bag)
         if path.is_file():
             table_of_bag = parquet.ParquetFile(path).read()
             for i, field in enumerate(table_of_bag.schema):
-                # Objects of Python know no nanoseconds.
+                # datetime objects of Python have no nanoseconds.
                 if pa.types.is_timestamp(field.type):
                     whole = table_of_bag.column(i).cast(pa.int64())
                     table_of_bag = table_of_bag.set_column(i, field.name, whole)
@@ -119,10 +119,10 @@ def read_rows(output: Path, table: str, bags: Sequence[Bag]) -> list[dict[str, A
 
 
 class SignalFile:
-    """A Parquet file that takes its name once it is complete; a context manager."""
+    """A Parquet file that gets its name once it is complete; a context manager."""
 
     def __init__(self, path: Path, table: str = SIGNALS) -> None:
-        """Begin a file with the columns of a table."""
+        """Prepares a file with the columns of a table."""
         self._path, self._partial = path, path.with_name(f'.{path.name}.{os.getpid()}')
         self._schema = _schema(table)
 
@@ -140,11 +140,11 @@ class SignalFile:
             self._partial.unlink(missing_ok=True)
 
     def write(self, table: Any) -> None:
-        """Add an Arrow table with the columns of the file."""
+        """Writes an Arrow table with the columns of the file."""
         self._writer.write_table(table)
 
     def add(self, block: Block) -> None:
-        """Add samples."""
+        """Writes a block of samples."""
         columns = (block.q, block.v, block.effort, block.external)
         arrays = [
             pa.array(block.time, pa.timestamp('ns')),
@@ -155,7 +155,7 @@ class SignalFile:
 
 
 def _lists(values: Any) -> Any:
-    """Rows (n, k) as a column of lists."""
+    """Returns rows (n, k) as an Arrow column of lists."""
     count, size = values.shape
     offsets = pa.array(np.arange(count + 1, dtype=np.int32) * size)
     return pa.ListArray.from_arrays(offsets, pa.array(values.ravel(), pa.float64()))
@@ -169,6 +169,6 @@ def _schema(table: str) -> Any:
         COUNT: pa.int64(),
         NUMBERS: pa.list_(pa.float64()),
         STAMP: pa.timestamp('ns'),
-        YES: pa.bool_(),
+        BOOLEAN: pa.bool_(),
     }
     return pa.schema([(name, types[kind]) for name, kind in COLUMNS[table].items()])

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rates, gaps and jumps of the clock in the stamps of joint states."""
+"""Rate, gaps and clock jumps of joint states, from their stamps."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from dynamics_ros.recordings.states import Batch
 Stamps = NDArray[np.int64]
 
 BLOCK = 4096
-"""Messages that are looked at together."""
+"""Number of messages processed together."""
 
 STAMP = slice(4, 12)
-"""Bytes of a stamp."""
+"""Byte range of the stamp in a message."""
 
 ORDERS = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
-"""Of the bytes of a stamp, by the second byte of the encapsulation."""
+"""Formats of a stamp by byte order, the second byte of the encapsulation."""
 
 
 @dataclass(frozen=True)
 class ClockReport:
-    """What the stamps of a publisher say.
+    """Timing of the messages of a publisher.
 
     Attributes:
-        rate: messages a second, gaps left out [Hz].
-        jitter: standard deviation of the time between two messages, gaps left out [s].
-        gaps, longest_gap: times without messages; the longest [s].
-        jumps, largest_jump: times that the clock was set; by how much at most [s].
-        late: messages with a stamp that is not newer than the one before, without a jump.
+        rate: messages per second without gaps [Hz].
+        jitter: standard deviation of the intervals without gaps [s].
+        gaps, longest_gap: number of gaps, and the longest one [s].
+        jumps, largest_jump: number of clock jumps, and the largest one [s].
+        late: messages whose stamp is not newer than the previous one, except for jumps.
         begin, end: recorded times of the first and the last message [ns].
     """
 
@@ -53,41 +53,41 @@ class ClockReport:
 
 
 class ClockWatch:
-    """Watches the stamps of joint states that pass; messages of other lengths are other joints'."""
+    """Collects stamps of joint states; messages of another length are of another publisher."""
 
     def __init__(self, topic: str) -> None:
-        """Begin; joint states are on a topic."""
+        """Creates it for the joint states on a topic."""
         self._topic = topic
         self._publishers: dict[int, _Publisher] = {}
 
-    def passing(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The same messages."""
+    def watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yields the same batches."""
         publishers = self._publishers
         for batch in batches:
             if batch.topic == self._topic:
                 size = len(batch.messages[0])
                 publisher = publishers.get(size)
                 if publisher is None:
-                    # One who sends all the time other lengths is one publisher.
-                    key = size if len(publishers) < MOST_PUBLISHERS else OTHERS
+                    # Further lengths share one entry: a publisher may vary its lengths.
+                    key = size if len(publishers) < MAX_PUBLISHERS else OTHERS
                     publisher = publishers.setdefault(key, _Publisher())
                 publisher.add(batch.times, batch.messages)
             yield batch
 
     @property
     def report(self) -> ClockReport:
-        """Of the publisher with the most messages; gaps, jumps and late ones of all."""
+        """Timing of the publisher with the most messages."""
         found = [publisher for publisher in self._publishers.values() if publisher.count]
         if not found:
             return ClockReport()
         return max(found, key=lambda one: one.count).report()
 
 
-MOST_PUBLISHERS, OTHERS = 8, -1
+MAX_PUBLISHERS, OTHERS = 8, -1
 
 
 class _Publisher:
-    """Sums over the times between messages."""
+    """Sums over the intervals between messages."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -100,7 +100,7 @@ class _Publisher:
         self._gap = self._jump = 0
 
     def add(self, times: list[int], messages: list[bytes]) -> None:
-        """Take messages of the same length in, with their recorded times."""
+        """Adds messages of the same length with their recorded times [ns]."""
         if len(messages[0]) < STAMP.stop:
             return
         for time, data in zip(times, messages, strict=True):
@@ -110,7 +110,7 @@ class _Publisher:
             self._sum_up()
 
     def report(self) -> ClockReport:
-        """What was seen so far."""
+        """Returns the timing of the messages so far."""
         self._sum_up()
         count, total, squares = self._sums
         mean = total / count if count else 0.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
+from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from .fit import Fit
@@ -31,7 +31,7 @@ def effort_model_of(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
         viscous=np.maximum(viscous, 0.0),
         coulomb=np.maximum(dry, 0.0),
         stribeck=np.maximum(rest, 0.0) - np.maximum(dry, 0.0) if stribeck else 0.0,
-        load_friction=np.minimum(fit.load_friction, MOST_LOAD_FRICTION),
+        load_friction=np.minimum(fit.load_friction, MAX_LOAD_FRICTION),
         rotor_inertia=np.maximum(fit.rotors, 0.0),
         friction_velocity=fit.shape.velocity,
     )

@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.robot import Robot
 
+from .alternatives.effort_shares import BETTER, effort_shares
 from .alternatives.misfit import (
     MAX_UNIT_RATIO,
     MIN_CARRIED_SHARE,
@@ -30,9 +31,6 @@ from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 
 Array = NDArray[np.float64]
-
-UNIT_MISFIT_RATIO = 1.3
-"""Factor by which the misfit in Nm has to be larger before a smaller unit is accepted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +75,24 @@ def effort_scale(
     found = _nearest_parameters(robot, layout, equations, moving, 1.0)
     if not 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO:
         other = _nearest_parameters(robot, layout, equations, moving, usual)
-        # A heavy tool increases efforts; nothing reduces them much.
-        if other.misfit * (UNIT_MISFIT_RATIO if usual > 1.0 else 1.0) < found.misfit:
+        # A heavy tool makes efforts larger than described; nothing makes them much smaller.
+        if other.misfit * (BETTER if usual > 1.0 else 1.0) < found.misfit:
             found = other
         else:
             usual = 1.0
-    doubts = []
-    turned = [n for n, sign in zip(robot.joint_names, found.signs, strict=True) if sign < 0.0]
-    if turned:
-        doubts.append(
-            f'efforts of {", ".join(turned)} have the opposite sign of the torques that the motors '
-            'apply; effort.scale is negative there'
-        )
+    for shares in effort_shares(robot):
+        by_limits = _nearest_parameters(robot, layout, equations, moving, 1.0 / shares.limits)
+        if BETTER * by_limits.misfit < found.misfit:
+            return EffortScale(
+                by_limits.signs * shares.limits,
+                (
+                    *_opposite(robot, by_limits.signs),
+                    f'efforts seem to be {shares.words} of the effort limits of the description; '
+                    'effort.scale turns them into Nm, as exactly as these limits are right'
+                    + _other_limits(usual_gain(gains * shares.limits, sizes * shares.limits)),
+                ),
+            )
+    doubts = _opposite(robot, found.signs)
     if not 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO:
         doubts.append(
             f'efforts are about {usual:.3g} times the torques of the description: they seem to be '
@@ -100,6 +104,24 @@ def effort_scale(
     return EffortScale(found.signs, tuple(doubts))
 
 
+def _other_limits(gain: float) -> str:
+    """What described masses say of the limits, if that is something else."""
+    if 1.0 / BETTER < gain < BETTER:
+        return ''
+    return f'. By the masses of the description, limits are about {1.0 / gain:.2g} times as large'
+
+
+def _opposite(robot: Robot, signs: Array) -> list[str]:
+    """A sentence that names joints whose efforts have the opposite sign, if there are any."""
+    turned = [name for name, sign in zip(robot.joint_names, signs, strict=True) if sign < 0.0]
+    if not turned:
+        return []
+    return [
+        f'efforts of {", ".join(turned)} have the opposite sign of the torques that the motors '
+        'apply; effort.scale is negative there'
+    ]
+
+
 def _rms_efforts(equations: Equations) -> Array:
     """(nv) RMS of reported efforts."""
     squares = (equations.rows[..., -1] ** 2).sum(axis=1)
@@ -107,10 +129,10 @@ def _rms_efforts(equations: Equations) -> Array:
 
 
 def _nearest_parameters(
-    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_], unit: float
+    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_], unit: ArrayLike
 ) -> Nearest:
-    """Nearest parameters to the description, and signs, for a unit of effort (units per Nm)."""
-    equations = equations.scaled(np.full(layout.joints, 1.0 / unit))
+    """What explains efforts best, with so many reported ones a Nm, number or (nv)."""
+    equations = equations.scaled(np.broadcast_to(1.0 / np.asarray(unit), layout.joints))
     sizes = _rms_efforts(equations)
     described = Prior.of(robot, layout, sizes, moving).mean
     prior = Prior.of(robot, layout, sizes, moving, rotors=rotors_told(layout, equations, described))

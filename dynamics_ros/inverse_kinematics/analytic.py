@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closed forms in place of a search, for arms that have one and problems that ask for no more."""
+"""Closed-form solutions instead of a search, for arms and problems that allow them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .problem import Problem
 from .solutions import Solutions
 
 SEPARATION = 1e-4
-"""rad; branches that are closer in every joint are one, where they meet."""
+"""Difference of each joint below which two branches count as the same solution [rad]."""
 
 RELIABLE = 1e-7
-"""m or rad: finer tolerances may be missed by rounding where branches meet."""
+"""Smallest tolerance that rounding cannot exceed where branches coincide [m or rad]."""
 
 
 def closed_form_of(problem: Problem) -> ClosedForm | None:
-    """The closed form for a problem; None where its arm has none or it asks for what none has.
+    """Closed form for a problem; None if its arm or its options do not allow one.
 
-    Found once for a chain and a choice of locked joints, and kept with the chain.
+    The closed form of a chain and a set of locked joints is created once and stored with the chain.
     """
     chain = problem.chain
     _, _, position_only, slack, weights, _, posture = problem.wishes
@@ -53,7 +53,7 @@ def _find(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
     kernel = robot.kernel('analytic_inverse_kinematics', frames[0], *locked)
     exact = arm.error < EXACT and arm.geometry.case != 'skew' and not locked
     closed_form = ClosedForm(kernel, exact)
-    # Making it must not eat up the time of a problem; and its answers are the same from the first.
+    # Compile now, so that compilation does not use up the timeout and all results are identical.
     kernel.wait()
     closed_form_solutions(closed_form, problem, 0.0, most=1)
     return closed_form
@@ -66,17 +66,17 @@ def closed_form_solutions(
     most: int,
     separation: float | None = None,
 ) -> tuple[Solutions, bool]:
-    """Distinct solutions within the limits, the nearest to the seed first.
+    """Distinct solutions within the limits, sorted by distance from the seed.
 
     Args:
-        closed_form: of the problem, as `closed_form_of` finds it.
-        problem: of one frame.
-        began: when it was posed, on ``time.perf_counter`` [s].
-        most: how many at most.
-        separation: rad in at least one joint; None for ``SEPARATION``.
+        closed_form: of the problem, as returned by `closed_form_of`.
+        problem: a problem with one frame.
+        began: start time of the problem, on ``time.perf_counter`` [s].
+        most: largest number of solutions.
+        separation: smallest difference of at least one joint [rad]; None for ``SEPARATION``.
 
     Returns:
-        The solutions, and whether the target is out of reach for sure, whatever the limits.
+        The solutions, and whether the target is provably out of reach, independent of joint limits.
     """
     position, rotation, *_ = problem.wishes
     settings = np.array((position, rotation, separation or SEPARATION))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics of many targets, from many seeds: one answer each."""
+"""Inverse kinematics of several targets or seeds, with one result for each."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from .solve import SolveOptions, solve
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsResults:
-    """The answers of problems over leading axes: every array has one element a problem.
+    """Results of several inverse kinematics problems; leading axes are those of the problems.
+
+    The attributes except ``elapsed`` have the meaning of those of `InverseKinematicsResult`.
 
     Attributes:
-        q: (..., nq) solutions, as in `InverseKinematicsResult`.
+        q: (..., nq) solutions.
         success: (...) bool.
-        position_error: (...) m.
-        rotation_error: (...) rad.
+        position_error: (...) [m].
+        rotation_error: (...) [rad].
         iterations: (...).
         reason: (...) strings.
-        elapsed: s, of all together.
+        elapsed: total time of all problems [s].
     """
 
     q: NDArray[np.float64]
@@ -43,7 +45,7 @@ class InverseKinematicsResults:
 
 
 def _axes(argument: str, value: ArrayLike, expected: str) -> int:
-    """The number of axes of an argument, faster than NumPy tells it."""
+    """Number of axes of an argument, with a fast path for arrays."""
     if isinstance(value, np.ndarray):
         return value.ndim
     return real_array(argument, value, expected).ndim
@@ -56,18 +58,18 @@ def solve_each(
     seed: ArrayLike | None,
     options: SolveOptions,
 ) -> InverseKinematicsResult | InverseKinematicsResults:
-    """The answer of `solve`, or all answers where the target or the seed has leading axes.
+    """Result of `solve`, or results for all leading axes of the target and the seed.
 
     Args:
         robot: the robot.
-        target: (..., 4, 4) of a frame, (..., m, 4, 4) of a list of m frames.
+        target: (..., 4, 4) target poses of a frame, or (..., m, 4, 4) of a list of m frames.
         frame: name of a frame, or a list of names.
-        seed: (..., nq); None is the centre of the ranges.
-        options: of `solve`; ``timeout`` is of each problem.
+        seed: (..., nq) first starts; None for the centre of the ranges.
+        options: options of `solve`; ``timeout`` applies to each problem.
 
     Raises:
-        InvalidArgumentError: as `solve`, and leading axes that do not broadcast.
-        UnknownOptionError: an option that `solve` does not have.
+        InvalidArgumentError: as for `solve`, or the leading axes cannot be broadcast.
+        UnknownOptionError: `solve` does not have an option.
     """
     check_options(solve, options)
     own = 2 if isinstance(frame, str) else 3

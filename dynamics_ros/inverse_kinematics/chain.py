@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The joints that move frames: where their coordinates lie, and how far they may go."""
+"""Chains: the joints that move frames, with indices of their coordinates and their limits."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 Supports = tuple[tuple[str, int], ...]
 Still = tuple[tuple[str, NDArray[np.intp], Vector], ...]
-"""Of each joint its name, the places of its coordinates, and their values."""
+"""For each joint: its name, the indices of its coordinates, and their values."""
 
 TURN = 2.0 * math.pi
 HALF_TURN = math.pi
 
 FREE_SLIDE = 1.0
-"""How far a joint without limits that slides is sampled to either side [m]."""
+"""Sampled distance to either side of a prismatic joint without limits [m]."""
 
 MAX_STEP = 1.0
-"""Largest move of one joint in a step [rad, or the chain's length]: beyond it the Jacobian says
-nothing."""
+"""Largest step of one joint [rad, or multiples of the chain's length]; the linearization is not
+valid for larger steps."""
 
 MAX_KEPT = 8
-"""How many searches, and how many sets of starts, a chain keeps."""
+"""Largest number of searches, and of sets of starts, that a chain stores."""
 
 UNBOUNDED = 1e9
-"""Limit of a coordinate that has none, for arithmetic that wants a number [rad or m]."""
+"""Finite number that represents a missing limit in computations [rad or m]."""
 
 
 class ClosedForm(NamedTuple):
-    """The closed form of a chain of which six joints may move.
+    """Closed-form inverse kinematics of a chain with six free joints.
 
     Attributes:
-        kernel: ``algorithms.analytic_solutions``.
-        exact: whether a target that no branch reaches is out of reach for sure. Of an arm that its
-            description rounds, a branch may be missed near a singular configuration, of a quartic
-            one of two roots that are close; and where a joint is locked at a special place, other
-            axes may be parallel than elsewhere.
+        kernel: kernel of ``algorithms.inverse_kinematics.solutions.analytic_solutions``.
+        exact: whether a target that no branch reaches is provably out of reach. This does not hold
+            if the description rounds the geometry, because branches near a singular configuration
+            may be missed; for a quartic equation, because one of two close roots may be missed; and
+            for locked joints, because other axes may be parallel at special positions.
     """
 
     kernel: Kernel
@@ -65,32 +65,33 @@ class ClosedForm(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The n one-coordinate joints that move frames.
+    """The n joints with one coordinate that move frames.
 
-    The root joint is among them, in front, where supports are kept: then names and lists of
-    velocities begin with its velocities, all others with its coordinates.
+    With supports, the root joint is part of the chain and comes first: ``names`` and ``v_index``
+    begin with its velocities, other arrays with its coordinates.
 
     Attributes:
         frames: names of the frames.
-        supports: names of frames that keep their place, with 3 rows for a point and 6 for a pose.
-        still: joints of several coordinates, which no search moves, with their neutral positions.
-        root_nq, root_nv: how many coordinates and velocities are of the root joint.
+        supports: names of frames that are kept in place, with 3 rows for a position, 6 for a pose.
+        still: joints with several coordinates, which no search moves, with their neutral positions.
+        root_nq, root_nv: number of coordinates and velocities of the root joint in the chain.
         names: (n) names of the joints, empty for velocities of the root joint.
-        q_index: their places in q.
-        v_index: their places in v, the columns of a Jacobian.
-        lower: (n) lower limits [rad or m], -inf where there is none.
-        upper: (n) upper limits [rad or m], inf where there is none.
-        turning: joints for which a full turn changes nothing and is allowed: the solver lets them
-            run freely and picks the turn afterwards.
-        slides: (n) bool, joints whose coordinate is a length.
+        q_index: indices of the coordinates in q.
+        v_index: indices of the velocities in v, the columns of a Jacobian.
+        lower: (n) lower limits [rad or m], -inf if there is none.
+        upper: (n) upper limits [rad or m], inf if there is none.
+        turning: indices of revolute joints whose range contains a full turn. A search ignores their
+            limits; the number of full turns is chosen afterwards.
+        slides: (n) bool, whether a coordinate is a length.
         centre: (n) middle of the range; 0 for a joint without limits.
-        sampled: (2, n) lower and upper ends of what starts are taken from.
-        reaches: for each frame a bound on where its origin gets.
-        length: m that weigh like a radian: how far the frames' origins spread about their mean.
-        search: ``algorithms.inverse_kinematics_search``.
-        check: ``algorithms.inverse_kinematics_check``.
-        searches: by tolerances of position and rotation, and whether the position alone counts.
-        closed_forms: by names of locked joints, None where there is no closed form.
+        sampled: (2, n) lower and upper ends of the range of start positions.
+        reaches: for each frame a bound of the positions of its origin.
+        length: length that has the weight of a radian [m]: the spread of the frames' origins about
+            their mean.
+        search: kernel of ``inverse_kinematics_search``.
+        check: kernel of ``inverse_kinematics_check``.
+        searches: stored searches by position tolerance, rotation tolerance and ``position_only``.
+        closed_forms: closed forms by names of locked joints; None if there is none.
     """
 
     frames: tuple[str, ...]
@@ -116,14 +117,14 @@ class Chain:
     _starts: dict[int, Starts] = field(default_factory=dict)
 
     def keep(self, key: tuple[float, float, bool], search: Search) -> None:
-        """Keep a search among ``searches``, the last few of them."""
+        """Store a search in ``searches``; a full store is cleared before."""
         if len(self.searches) >= MAX_KEPT:
             self.searches.clear()
         self.searches[key] = search
 
     @computed_once
     def joint_rows(self) -> Vector:
-        """The ``joints`` of a step (5, n): limits, mobility, 1 / allowance, liked positions."""
+        """``joints`` of a step (5, n): limits, mobility, 1 / largest step, preferred positions."""
         lower, upper = np.clip([self.lower, self.upper], -UNBOUNDED, UNBOUNDED)
         turning = list(self.turning)
         lower[turning], upper[turning] = -UNBOUNDED, UNBOUNDED
@@ -138,7 +139,7 @@ class Chain:
 
     @computed_once
     def bounds(self) -> Vector:
-        """The ``bounds`` of a check (3, n): limits, and which joints may turn fully."""
+        """``bounds`` of a check (3, n): limits, and 1 for joints in ``turning``."""
         lower, upper = np.clip([self.lower, self.upper], -UNBOUNDED, UNBOUNDED)
         turning = np.zeros(len(lower))
         turning[list(self.turning)] = 1.0
@@ -146,7 +147,7 @@ class Chain:
 
     @computed_once
     def tasks(self) -> tuple[Vector, Vector]:
-        """The ``tasks`` of a step (m, 2, 6): of whole poses, and of positions alone."""
+        """``tasks`` of a step (m, 2, 6): for poses, and for positions alone."""
         whole = np.zeros((len(self.frames) + len(self.supports), 2, 6))
         whole[:, 0] = [1.0 / self.length] * 3 + [1.0] * 3
         positions = whole.copy()
@@ -154,7 +155,7 @@ class Chain:
         return whole, positions
 
     def starts(self, robot: RigidBodySystem, random_seed: int) -> Starts:
-        """Where searches begin after the seed; the last few sets are kept."""
+        """Start positions of searches after the seed; several sets are stored."""
         starts = self._starts.get(random_seed)
         if starts is None:
             if len(self._starts) >= MAX_KEPT:
@@ -168,10 +169,10 @@ class Chain:
         return self.lower.tolist(), self.upper.tolist()
 
     def turned_to(self, positions: list[float], seed: Vector) -> list[float]:
-        """The same pose with every turning joint on the allowed turn that is nearest the seed.
+        """Shift turning joints by full turns to the allowed position that is nearest to the seed.
 
         Returns:
-            A new list, or ``positions`` itself where every joint is on that turn already.
+            A new list, or ``positions`` itself if no joint is shifted.
         """
         moved = positions
         lower, upper = self._limits
@@ -190,7 +191,7 @@ class Chain:
         return moved
 
     def separation(self, first: Vector, second: Vector) -> float:
-        """Largest distance of a joint [rad or m], the shorter way round for a turning joint."""
+        """Largest difference of a joint [rad or m], modulo full turns for turning joints."""
         differences = np.abs(first - second).tolist()
         for k in self.turning:
             differences[k] = abs(math.remainder(differences[k], TURN))
@@ -203,11 +204,11 @@ _chains: WeakKeyDictionary[RigidBodySystem, dict[tuple[tuple[str, ...], Supports
 
 
 def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
-    """The chain that moves frames; found once for a robot and kept as long as it lives.
+    """Chain that moves frames of a robot; it is created once and stored with the robot.
 
     Raises:
-        UnknownFrameError: the robot has no such frame.
-        InvalidArgumentError: no joint moves a frame.
+        UnknownFrameError: the robot does not have a frame.
+        InvalidArgumentError: no joint moves a frame, or supports are given for a fixed root joint.
     """
     chains = _chains.get(robot)
     if chains is None:
@@ -252,7 +253,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     root = model.joints[0]
     root_nq, root_nv = (len(root.q_indices), len(root.v_indices)) if supports else (0, 0)
     if supports:
-        # In front the root joint, without limits; starts leave it where it is.
+        # The root joint comes first. It has no limits, and starts do not move it.
         at_rest = np.array(root.kind.neutral())
         free = np.full(root_nq, np.inf)
         names = [''] * root_nv + names
@@ -289,7 +290,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
 
 
 def _still(robot: RigidBodySystem, frames: Sequence[str]) -> Still:
-    """The joints of several coordinates, other than the root, that move frames."""
+    """Joints with several coordinates, except the root joint, that move frames."""
     model, neutral = robot.model, robot.neutral()
     root = 0 if model.root_joint == 'fixed' else 1
     moving = {body for name in frames for body in model.ancestors(model.frame(name).body)}
@@ -307,23 +308,23 @@ def _sampled(
     slides: NDArray[np.bool_],
     centre: Vector,
 ) -> Vector:
-    """The limits; one turn about 0 for a turning joint, and some way about 0 without limits."""
+    """Ranges (2, n) of start positions: the limits, one turn for turning joints, else about 0."""
     reach = np.where(slides, FREE_SLIDE, TURN)
     low = np.where(np.isfinite(lower), lower, np.minimum(centre, upper) - reach)
     high = np.where(np.isfinite(upper), upper, np.maximum(centre, lower) + reach)
-    # A turning joint may leave its limits here: a full turn brings it back.
+    # A turning joint may be outside its limits here; it is shifted by full turns afterwards.
     low = np.where(turning, -HALF_TURN, low)
     high = np.where(turning, HALF_TURN, high)
     return np.array([low, high])
 
 
 def _turns_fully(joint: Joint) -> bool:
-    """Whether a full turn of its coordinate brings a joint back to the same pose."""
+    """Whether a full turn of its coordinate does not change the pose of a joint."""
     return isinstance(joint.kind, Revolute) and joint.multiplier.is_integer()
 
 
 def _compact(index: NDArray[np.intp]) -> Index:
-    """A slice where the places are consecutive: a view is much quicker than a gathered copy."""
+    """A slice if the indices are consecutive, because a view is much faster than a copy."""
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         return slice(int(index[0]), int(index[-1]) + 1)
     return index

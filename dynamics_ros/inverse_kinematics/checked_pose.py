@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Targets as a user gives them, checked in one call of machine code."""
+"""Check of target poses from the user, by one call of machine code."""
 
 from __future__ import annotations
 
@@ -21,16 +21,21 @@ from dynamics_ros.spatial.scalar import sqrt, where_less
 def checked_pose(
     argument: str, value: ArrayLike, *, position_only: bool = False
 ) -> NDArray[np.float64]:
-    """A finite, rigid (4, 4) pose, C-contiguous; without a rotation when only the position counts.
+    """Check a pose, and return it as a C-contiguous array (4, 4).
+
+    Args:
+        argument: name of the argument in error messages.
+        value: the pose.
+        position_only: check only the position; the result has no rotation.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: the pose is not finite or not rigid; the error names the argument.
     """
     if position_only:
         pose = np.eye(4)
         pose[:3, 3] = rigid_pose(argument, value, position_only=True)[:3, 3]
         return pose
-    # One call in place of ten small NumPy ones; what it does not like is explained by the other.
+    # Fast path: one call instead of ten NumPy calls. `rigid_pose` explains what is wrong otherwise.
     if _rigid_defect()(value) <= ORTHOGONALITY:
         return value  # type: ignore[return-value]
     return np.ascontiguousarray(rigid_pose(argument, value))
@@ -38,7 +43,7 @@ def checked_pose(
 
 @cache
 def _rigid_defect() -> Callable[[Any], float]:
-    """How far a (4, 4) array is from a rigid pose; inf for anything else."""
+    """Function for the deviation of a (4, 4) array from a rigid pose; inf for other arguments."""
     kernel = Kernel(trace(_defect, {'pose': (4, 4)}, 'rigid_defect'))
     return cast('Callable[[Any], float]', kernel.bind(lambda _: math.inf))
 

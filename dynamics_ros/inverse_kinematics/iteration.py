@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The plain iterations of inverse kinematics, as in the books ([RD] 2.9.3): no limits, no restarts.
+"""Textbook iterations of inverse kinematics ([RD] 2.9.3), without limits and restarts.
 
-``solve`` is what finds solutions; these show how parametrizations and steps behave.
+They show how parametrizations and steps behave; use ``solve`` to find solutions.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """Where an iteration came to.
+    """Result of an iteration.
 
     Attributes:
-        q: (nq), whatever the limits are.
-        error: length of what is missing, in the units of its parts.
-        steps: that were taken.
+        q: (nq) last configuration; joint limits are ignored.
+        error: norm of the error, in mixed units of its components.
+        steps: number of steps.
         converged: whether the error is within the tolerance.
     """
 
@@ -60,30 +60,30 @@ def iterate(
     tolerance: float = 1e-8,
     max_steps: int = 100,
 ) -> Iteration:
-    """Bring a frame to a pose by steps of the (analytical) Jacobian ([RD] algorithm 1, eq. 2.244).
+    """Move a frame to a pose by steps with the (analytical) Jacobian ([RD] algorithm 1, eq. 2.244).
 
     A step is gain J_A^+ (chi* - chi), or with ``transpose`` alpha J_A^T (chi* - chi), where alpha
-    is gain times the length that brings the linearized error nearest to zero. It needs no inverse
-    and is no problem near singularities, but takes many steps.
+    is gain times the length that minimizes the linearized error. The transpose needs no inverse and
+    works near singularities, but converges slowly.
 
     Args:
         robot: the robot.
-        target: (4, 4) wanted pose in the root frame.
-        frame: what is brought there.
-        seed: (nq) where to start.
-        rotation: parametrization whose differences are the error ([RD] 2.8.4): Euler angles of
-            which one is near pi and the other near -pi are a turn apart, and the steps may lead
-            anywhere. None is the rotation vector of what is missing, with the geometric Jacobian
-            ([RD] eq. 2.251), which has no such place.
-        position: parametrization of the position, where ``rotation`` is given.
-        transpose: whether steps are of the transposed Jacobian.
-        gain: above 0; below 1 is more careful ([RD] eq. 2.243).
-        tolerance: length of the error that is small enough [m and rad, or units of parameters].
-        max_steps: at most so many.
+        target: (4, 4) desired pose in the root frame.
+        frame: name of the frame that is moved.
+        seed: (nq) start.
+        rotation: parametrization whose differences are the error ([RD] 2.8.4). Differences of Euler
+            angles near pi and -pi are about a full turn, so the iteration may diverge. None for
+            the rotation vector of the relative rotation, with the geometric Jacobian
+            ([RD] eq. 2.251), which does not have this problem.
+        position: parametrization of the position, used if ``rotation`` is given.
+        transpose: use the transposed Jacobian instead of its pseudoinverse.
+        gain: above 0; smaller gains make smaller steps ([RD] eq. 2.243).
+        tolerance: norm of the error at convergence [m and rad, or units of the parameters].
+        max_steps: largest number of steps.
 
     Raises:
         SingularParametrizationError: the pose has no unique rates in these parameters.
-        InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
+        InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
     wanted = rigid_pose('target', target)
     q = finite_vector('seed', seed, robot.nq).copy()

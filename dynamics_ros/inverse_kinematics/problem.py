@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An inverse kinematics problem: arguments checked, targets, limits and wishes as numbers."""
+"""An inverse kinematics problem: checked arguments, with targets, limits and options as arrays."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ Vector = NDArray[np.float64]
 POSTURES = ('seed', 'centre')
 
 SUPPORTS = ('point', 'surface')
-"""Kinds of contacts that a support can be."""
+"""Kinds of contacts of a support."""
 
 NO_SLACK = np.zeros(6)
 
 
 class Wishes(NamedTuple):
-    """What a solution shall be like besides reaching its target.
+    """Options of a problem: tolerances and preferences.
 
     Attributes:
-        position_tolerance: m.
-        rotation_tolerance: rad.
-        position_only: leave the rotation free.
-        slack: (6) how far off still counts as there, in the axes of the target [m, rad]; inf leaves
-            a direction free.
-        joint_weights: how dear a joint's moves are, 1 by default; inf locks it.
-        locked_joints: names of joints that stay at their seed.
-        posture: (nq) what joints come near to as far as the target leaves room, or 'seed' for no
-            more motion than needed, or 'centre' for the middle of the limits.
+        position_tolerance: [m].
+        rotation_tolerance: [rad].
+        position_only: ignore the rotation of the target.
+        slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves a
+            direction free.
+        joint_weights: motion cost by joint name, 1 by default; inf locks a joint.
+        locked_joints: names of joints that keep their seed values.
+        posture: (nq) preferred configuration, approached as far as the target allows; 'seed'
+            minimizes the motion, 'centre' is the middle of the limits.
     """
 
     position_tolerance: float = 1e-5
@@ -60,7 +60,15 @@ class Wishes(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Joint positions on the turns nearest the seed, what is missing there, and the limits."""
+    """Joint positions near the seed, with errors and a check of the limits.
+
+    Attributes:
+        positions: (n) positions of the chain, shifted by full turns to be nearest to the seed.
+        q: (nq) configuration with these positions.
+        position_error: of the worst frame [m].
+        rotation_error: of the worst frame [rad]; 0 if the rotation is ignored.
+        allowed: whether positions are within the limits and supports within the tolerances.
+    """
 
     positions: Vector
     q: Vector
@@ -70,19 +78,19 @@ class Placed(NamedTuple):
 
 
 class Problem:
-    """An inverse kinematics problem whose arguments have been checked.
+    """An inverse kinematics problem with checked arguments.
 
     Attributes:
         robot: the robot.
         chain: the joints that move the frames.
-        targets: (m, 4, 4) wanted poses in the root frame.
-        in_root_link: (m, 4, 4) the same in the root link.
-        q: (nq) the seed; joints that do not move the frames keep their values of it.
+        targets: (m, 4, 4) desired poses in the root frame; those of supports come last.
+        in_root_link: (m, 4, 4) desired poses in the root link; with supports, in the root frame.
+        q: (nq) the seed; joints that do not move the frames keep these values.
         start: (n) positions of the chain at the seed.
-        wishes: what a solution shall be like.
-        slack: (6) of the wishes; large where a direction is free.
-        locked: (n) bool, joints that stay; None when all may move.
-        search: brings the frames to the targets.
+        wishes: options of the problem.
+        slack: (6) accepted deviation; a large number where a direction is free.
+        locked: (n) bool, whether a joint is locked; None if all joints may move.
+        search: the local search for this problem.
     """
 
     __slots__ = (
@@ -107,10 +115,15 @@ class Problem:
         wishes: Wishes,
         supports: Mapping[str, str] | None = None,
     ) -> None:
-        """Check the arguments that every search has.
+        """Check the arguments, and set up the search.
+
+        Args:
+            robot: the robot.
+            target, frame, seed, supports: see ``solve``.
+            wishes: options of ``solve``.
 
         Raises:
-            InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
+            InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         """
         frames = (frame,) if isinstance(frame, str) else _checked_names(frame)
         self.robot = robot
@@ -163,7 +176,7 @@ class Problem:
         self.search = search
 
     def _wished(self) -> tuple[Vector, Vector]:
-        """The ``joints`` and ``tasks`` of a step for other than plain wishes."""
+        """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
         chain, wishes = self.chain, self.wishes
         self.start = np.clip(self.start, chain.lower, chain.upper)
         tasks = chain.tasks[wishes.position_only]
@@ -179,7 +192,7 @@ class Problem:
         return joints, tasks
 
     def out_of_reach(self) -> bool:
-        """Whether a target is farther away than the arm is long."""
+        """Whether a target is outside the bound on the reach of its frame."""
         if self.chain.supports:
             return False
         margin = self.wishes.position_tolerance
@@ -189,16 +202,16 @@ class Problem:
         return any(map(Reach.excludes, self.chain.reaches, points, repeat(margin)))
 
     def run(self, start: Vector, deadline: Deadline | None) -> End:
-        """Search from joint positions."""
+        """Search from joint positions (n); no time limit if the deadline is None."""
         return self.search.run(start, self.in_root_link, deadline)
 
     def restarts(self, count: int, random_seed: int, *, by_place: bool = False) -> Iterator[Vector]:
-        """Where to begin after the seed, the same places in every call.
+        """Start positions after the seed, which are the same in every call.
 
         Args:
-            count: how many.
-            random_seed: of their sequence.
-            by_place: those first that are near the targets whatever their rotation.
+            count: number of starts.
+            random_seed: selects the sequence.
+            by_place: sort by the distance of positions alone, without rotations.
         """
         starts = self.chain.starts(self.robot, random_seed)
         place = by_place or self.wishes.position_only
@@ -208,7 +221,7 @@ class Problem:
             yield positions
 
     def placed(self, positions: Vector) -> Placed:
-        """The configuration with these positions and its error, apart from the search."""
+        """Configuration with positions (n) of the chain; errors are computed independently."""
         chain = self.chain
         q = self.q.copy()
         q[chain.q_index] = positions
@@ -226,7 +239,7 @@ class Problem:
         return Placed(positions, q, math.sqrt(position), rotation, allowed)
 
     def closest(self, positions: Vector, deadline: Deadline) -> Placed:
-        """As ``placed``, with the supports put back where they have slipped; else the seed."""
+        """Like `placed`, after a search that moves supports back to their poses; else the seed."""
         if not self.chain.supports:
             return self.placed(positions)
         end = self.search.of_supports().run(positions, self.in_root_link, deadline)
@@ -234,7 +247,7 @@ class Problem:
         return placed if placed.allowed else self.placed(self.start)
 
     def confirmed(self, positions: Vector) -> Placed | None:
-        """The solution with these positions, if it holds and is within the limits."""
+        """Solution with positions (n), if it is within tolerances and limits; else None."""
         placed = self.placed(positions)
         holds = (
             placed.position_error <= self.wishes.position_tolerance
@@ -246,7 +259,7 @@ class Problem:
     def result(
         self, placed: Placed, iterations: int, reason: str, began: float, known: bool = True
     ) -> InverseKinematicsResult:
-        """The answer; q is NaN unless ``known``."""
+        """Result of the problem; q is NaN unless ``known``."""
         return InverseKinematicsResult(
             placed.q if known else np.full_like(placed.q, np.nan),
             reason == CONVERGED,
@@ -269,7 +282,7 @@ def _checked_names(frames: Any) -> tuple[str, ...]:
 
 
 def _check_kinds(position_only: Any, weights: Any, locks: Any) -> None:
-    """Refuse wishes that are not even of the right kind."""
+    """Check the types of three options."""
     check_flag('position_only', position_only)
     if not (weights is None or isinstance(weights, Mapping)):
         expected = 'a mapping of joint names to positive numbers'
@@ -284,7 +297,7 @@ def _checked_seed(seed: ArrayLike, size: int) -> Vector:
         type(seed) is np.ndarray
         and seed.shape == (size,)
         and seed.dtype == np.float64
-        # A sum of few numbers is quicker to ask than NumPy.
+        # The sum is finite only if all numbers are; for few numbers it is faster than NumPy.
         and math.isfinite(sum(seed.tolist()))
     ):
         return seed
@@ -304,7 +317,7 @@ def _checked_targets(
 
 
 def _checked_supports(supports: Mapping[str, str]) -> Supports:
-    """The name and the number of rows of each support, checked."""
+    """Check the supports; return the name and the number of rows of each."""
     if not isinstance(supports, Mapping):
         expected = f'a mapping of frame names to one of {SUPPORTS}'
         raise InvalidArgumentError('supports', f'a {type(supports).__name__}', expected)
@@ -324,7 +337,7 @@ def _checked_slack(slack: ArrayLike) -> Vector:
 def _wished_joints(
     robot: RigidBodySystem, chain: Chain, start: Vector, wishes: Wishes
 ) -> tuple[Vector, NDArray[np.bool_]]:
-    """The ``joints`` of a step with weights, locks and posture, and which ones are locked."""
+    """``joints`` of a step with weights, locked joints and posture; flags (n) of locked joints."""
     joints = chain.joint_rows.copy()
     for name in wishes.locked_joints:
         if name not in robot.joint_names:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A bound on how far a frame can get: a target beyond it needs no search."""
+"""Bound on the reach of a frame; a target beyond it needs no search."""
 
 from __future__ import annotations
 
@@ -12,32 +12,34 @@ from dynamics_ros.algorithms.configuration import neutral
 from dynamics_ros.model import ROOT, Joint, Model
 
 ROUNDOFF = 1e-9
-"""Relative: a straight arm may reach the bound exactly."""
+"""Relative tolerance of the bound, because a stretched arm may reach it exactly."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """A ball that the frame's origin never leaves, the root joint at rest.
+    """A ball that contains the origin of a frame at all configurations of the joints.
+
+    The root joint is at rest.
 
     Attributes:
-        centre: (3) where the first joint is, in the frame of the root link [m].
-        radius: m, infinite where nothing bounds it.
+        centre: (3) position of the first joint in the frame of the root link [m].
+        radius: [m], infinite if there is no bound.
     """
 
     centre: tuple[float, float, float]
     radius: float
 
     def excludes(self, position: Sequence[float], margin: float) -> bool:
-        """Whether a point, in the frame of the root link, lies farther outside than the margin."""
+        """Whether a point (3) in the frame of the root link is more than the margin [m] outside."""
         limit = (self.radius + margin) * (1.0 + ROUNDOFF)
         return math.dist(self.centre, position) > limit
 
 
 def reach_of(model: Model, frame: str) -> Reach:
-    """The bound of a frame.
+    """Compute the bound of a frame.
 
-    The path from the first joint to the frame is never longer than its pieces laid end to end:
-    the offsets between joints, the strokes of those that slide, and the offset of the frame.
+    The distance from the first joint to the frame is at most the sum of the offsets between joints,
+    the strokes of prismatic joints, and the offset of the frame.
     """
     target = model.frame(frame)
     joints = [model.joints[body] for body in model.ancestors(target.body)]
@@ -56,7 +58,7 @@ def reach_of(model: Model, frame: str) -> Reach:
 
 
 def _stroke(model: Model, joint: Joint) -> float:
-    """How far a joint moves its own origin at most [m]; infinite where nothing bounds it."""
+    """Largest displacement of the body's origin by a joint [m]; infinite if there is no bound."""
     limits = joint.limits
     if joint.leader is not None:
         limits = next(other.limits for other in model.joints if other.name == joint.leader)

@@ -16,33 +16,34 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .chain import Chain
 
 CONVERGED = 'converged'
-"""A configuration within tolerances and limits was found."""
+"""Reason: a configuration within tolerances and limits was found."""
 
 TIMED_OUT = 'timed_out'
-"""The time ran out; nothing says whether a solution exists."""
+"""Reason: the time ran out; it is unknown whether a solution exists."""
 
 STALLED = 'stalled'
-"""Every start was used and ended in its own local minimum."""
+"""Reason: all starts were used and ended in different local minima."""
 
 UNREACHABLE = 'unreachable'
-"""The target lies outside a bound on the reach, or several starts ended at one closest approach."""
+"""Reason: the target is beyond the bound on the reach, or starts agree in a closest approach."""
 
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsResult:
-    """The answer of one inverse kinematics problem.
+    """Result of one inverse kinematics problem.
 
     Attributes:
-        q: (nq) the solution, inside the limits, each unbounded joint on the turn nearest the seed.
-            Without a solution: the closest configuration found where ``approximate`` was asked
-            for, NaN otherwise, so that it cannot be commanded by mistake.
-        success: whether q was confirmed by forward kinematics and limits after the search.
-        position_error: m, of the best configuration found, also where q is NaN; of several frames
-            the worst, of a target with slack what is beyond it.
-        rotation_error: rad, the same; 0 when only the position was asked for.
-        iterations: of all starts together.
+        q: (nq) the solution within the limits; joints without limits are within half a turn of the
+            seed. Without a solution: the closest configuration if ``approximate`` was set,
+            otherwise NaN, so that it cannot be commanded by mistake.
+        success: whether forward kinematics and limits confirmed q after the search.
+        position_error: position error of the best configuration, also if q is NaN [m]; the worst of
+            several frames; with slack, the part beyond the slack.
+        rotation_error: rotation error of the best configuration [rad], defined like
+            ``position_error``; 0 if only the position counts.
+        iterations: total number of steps of all starts.
         reason: 'converged', 'timed_out', 'unreachable' or 'stalled'.
-        elapsed: s.
+        elapsed: [s].
     """
 
     q: NDArray[np.float64]
@@ -67,7 +68,7 @@ class InverseKinematicsResult:
         robot: RigidBodySystem,
         chain: Chain,
     ) -> None:
-        """Keep the values; the one that a frozen class has by itself takes three times as long."""
+        """Keep the values; the generated method of a frozen dataclass takes three times as long."""
         self.__dict__.update(
             q=q,
             success=success,
@@ -88,7 +89,7 @@ class InverseKinematicsResult:
 
     @computed_once
     def manipulability(self) -> float:
-        """Yoshikawa's measure, 0 at a singularity; of several frames the least [Yoshikawa]."""
+        """Manipulability [Yoshikawa], 0 at a singularity; the smallest of several frames."""
         columns = self._chain.v_index
         if np.isnan(self.q).any():
             return float('nan')

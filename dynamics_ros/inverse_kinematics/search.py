@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One local search: a compiled loop of steps, until the frames arrive or progress ends."""
+"""A local search: a compiled loop of steps until convergence or until progress stops."""
 
 from __future__ import annotations
 
@@ -19,47 +19,48 @@ DAMPING = 0.03
 """Ratio of the damping to the squared error [Sugihara2011]."""
 
 CLOCK_STEPS = 4
-"""How often a search as plain Python looks at the clock: a step takes a tenth of a millisecond. As
-machine code a whole search does."""
+"""Steps between two checks of the clock in plain Python, where a step takes some 0.1 ms.
+In machine code a whole search takes about as long."""
 
 SEARCH_STEPS = 40
-"""A search that gets there needs some ten steps; a new start is worth more than a slow approach."""
+"""Step limit of a search. A search that converges needs about ten steps; a new start is better than
+slow progress."""
 
 APPROACH_STEPS = 200
-"""Of a descent to a closest approach; its rate is linear where the target is out of reach."""
+"""Step limit of a descent to a closest approach, whose convergence is linear."""
 
 APPROACH_RESOLUTION = 1e-13
-"""Relative gain of a step that ends a descent."""
+"""Relative reduction of the cost below which a step of a descent counts as idle."""
 
 APPROACH_IDLE = 2
-"""So many of them in a row do."""
+"""Number of consecutive idle steps that end a descent."""
 
 MAX_DAMPING = 1e9
-"""A step that still fails under this damping is below the resolution of the arithmetic."""
+"""Damping at which a descent ends, because its steps are below the rounding errors."""
 
 SETTLING_STEPS = 50
 PULL = 0.3
-"""Share of the way to a liked posture that a step goes; halves it in two steps."""
+"""Fraction of the distance to a preferred posture per step; two steps halve the distance."""
 
 SETTLED = 1e-4
-"""Move of a step, over its allowance, that ends the way to a posture."""
+"""Joint step, relative to its limit, below which the approach to a posture ends."""
 
 INSIDE = 0.99
-"""Share of the tolerances that a search aims at: the check by other formulas differs by rounding,
-and the last step gains many digits anyway."""
+"""Fraction of the tolerances at which a search ends, because the check uses other formulas, which
+differ by rounding. The last step usually gains many digits anyway."""
 
 
 ASSURED = 0.1
-"""Share of the time that a search may use its processor for, however late it is: being kept waiting
-by other processes is no reason to give up with nothing done."""
+"""Fraction of the timeout that a search may use as processor time, even if it is late because other
+processes used the processor."""
 
 
 class Deadline(NamedTuple):
-    """The time at which a search has to stop.
+    """Deadline of a search; it has passed when both times have passed.
 
     Attributes:
-        wall: on the clock of ``time.perf_counter`` [s].
-        processor: on that of ``time.thread_time`` [s], also to be passed.
+        wall: time of ``time.perf_counter`` [s].
+        processor: time of ``time.thread_time`` [s].
     """
 
     wall: float
@@ -67,7 +68,7 @@ class Deadline(NamedTuple):
 
     @classmethod
     def after(cls, began: float, share: float, timeout: float) -> Deadline:
-        """The end of a share of the time [s] of a call that began then."""
+        """Deadline at a fraction ``share`` of the timeout [s] of a call that began at ``began``."""
         return cls(began + share * timeout, time.thread_time() + ASSURED * timeout)
 
     def passed(self) -> bool:
@@ -76,7 +77,7 @@ class Deadline(NamedTuple):
 
 
 class End(NamedTuple):
-    """Where a search ended: joint positions (n), whether at the target, squared error, steps."""
+    """End of a search: joint positions (n), whether converged, cost, number of steps."""
 
     positions: Vector
     arrived: bool
@@ -85,17 +86,17 @@ class End(NamedTuple):
 
 
 class Search:
-    """What does not change from target to target, in the form that the compiled search takes.
+    """A local search with constant settings, for any target.
 
-    What is minimised is the squared length of the error, the position over the chain's length.
+    The cost is the squared norm of the error, with positions divided by the length of the chain.
 
     Attributes:
-        kernel: ``algorithms.inverse_kinematics_search``, of m frames and n joints.
-        frames: how many of the targets are no supports.
-        joints: (5, n) limits, mobility, allowance and liked positions.
-        tasks: (m, 2, 6) weights and slack.
-        near: square of the position error that counts as arrived [m^2].
-        aligned: square of the rotation error that counts as arrived [rad^2].
+        kernel: kernel of ``inverse_kinematics_search`` for m frames and n joints.
+        frames: number of targets that are not supports.
+        joints: (5, n) limits, mobility, 1 / largest step, preferred positions.
+        tasks: (m, 2, 6) weights and tolerated errors.
+        near: squared position error of convergence [m^2].
+        aligned: squared rotation error of convergence [rad^2].
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Search:
         near: float,
         aligned: float,
     ) -> None:
-        """Keep the numbers."""
+        """Store the settings."""
         self.frames = frames
         self.kernel = kernel
         self.joints = joints
@@ -118,18 +119,18 @@ class Search:
         self._settings = np.array([*self._options, SEARCH_STEPS])
 
     def of_supports(self) -> Search:
-        """A search with the same settings whose only targets are the supports."""
+        """Search with the same settings for the supports alone, without the frames."""
         tasks = self.tasks.copy()
         tasks[: self.frames, 0] = 0.0
         return Search(self.kernel, self.frames, self.joints, tasks, self.near, self.aligned)
 
     def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
-        """Search from joint positions until arrived, too slow, or out of time.
+        """Search from joint positions until convergence, slow progress, or the deadline.
 
         Args:
             start: (n) joint positions.
-            targets: (m, 4, 4) wanted poses in the root link.
-            deadline: when to stop; None for not before the search has ended by itself.
+            targets: (m, 4, 4) desired poses in the root link.
+            deadline: time to stop; None for no time limit.
         """
         if deadline is None:
             positions, progress = self.kernel.call(
@@ -144,7 +145,7 @@ class Search:
 
     @property
     def compiled(self) -> bool:
-        """Whether a whole search takes less than looking at the clock is worth."""
+        """Whether the search is machine code, so fast that the clock is not checked during it."""
         return self.kernel.backend == 'llvm'
 
     def _in_pieces(
@@ -156,7 +157,7 @@ class Search:
         most: int,
         deadline: Deadline,
     ) -> tuple[Vector, Vector]:
-        """Where so many steps lead at most, and what is known there."""
+        """Positions and progress after at most ``most`` steps; the clock is checked in between."""
         size = most if self.compiled else CLOCK_STEPS
         done = 0
         while done < most and not (done and deadline.passed()):
@@ -169,19 +170,19 @@ class Search:
         return positions, progress
 
     def approach(self, start: Vector, targets: Vector, rotation: float, deadline: Deadline) -> End:
-        """Descend to the closest approach, however slow: each step must gain.
+        """Descend to the closest approach: every accepted step reduces the cost.
 
         Args:
             start: (n) joint positions.
-            targets: (m, 4, 4) wanted poses in the root link.
-            rotation: how much a radian counts beside the chain's length.
-            deadline: when to stop.
+            targets: (m, 4, 4) desired poses in the root link.
+            rotation: factor of the weights of rotations.
+            deadline: time to stop.
         """
         tasks = self.tasks.copy()
         tasks[: self.frames, 0, 3:] *= rotation
 
         def step(positions: Vector, damping: float) -> tuple[Vector, float]:
-            """The next positions, and the cost of these."""
+            """Next positions, and the cost of the given ones."""
             settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
             following, progress = self.kernel.call(
                 positions, _UNTIRING, targets, self.joints, tasks, settings
@@ -206,12 +207,12 @@ class Search:
         return End(here, False, cost, steps)
 
     def settle(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
-        """Move on along the solutions to the one nearest the liked positions.
+        """Move within the set of solutions towards the preferred positions.
 
         Args:
             start: (n) a solution.
-            targets: (m, 4, 4) wanted poses in the root link.
-            deadline: when to stop.
+            targets: (m, 4, 4) desired poses in the root link.
+            deadline: time to stop.
         """
         options = (DAMPING, PULL, NEVER, NEVER, SETTLED)
         settled, _ = self._in_pieces(start, _UNTIRING, targets, options, SETTLING_STEPS, deadline)
@@ -219,9 +220,9 @@ class Search:
 
 
 NEVER = -1.0
-"""A square that no error is below."""
+"""Squared tolerance that is never reached."""
 
 
 _BEGINNING = np.array([*[0.0] * (PROGRESS - 3), 1e300, 0.0, 0.0])
 _UNTIRING = np.array([*[0.0] * (PROGRESS - 3), 0.0, -1e300, 0.0])
-"""What is known of a search at its beginning; of one that does not mind to be without progress."""
+"""Initial progress of a search: ``_BEGINNING``, and ``_UNTIRING`` to continue without progress."""

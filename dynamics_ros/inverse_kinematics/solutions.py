@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Several solutions of one problem, as rows of an array and one by one."""
+"""Several solutions of one inverse kinematics problem."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .result import CONVERGED, InverseKinematicsResult
 
 
 class Solutions(Sequence[InverseKinematicsResult]):
-    """Distinct solutions in order; a result is made when it is read.
+    """Sequence of distinct solutions; each result object is created when it is read.
 
     Attributes:
-        q: (k, nq) all of them.
-        elapsed: s for all together.
+        q: (k, nq) all solutions.
+        elapsed: total time [s].
     """
 
     __slots__ = ('_iterations', '_problem', '_squares', 'elapsed', 'q')
@@ -34,14 +34,14 @@ class Solutions(Sequence[InverseKinematicsResult]):
         iterations: Sequence[int] | None,
         began: float,
     ) -> None:
-        """Keep what they are made of.
+        """Store the data of the results.
 
         Args:
-            problem: what they solve.
-            q: (k, nq).
-            squares: (k, 2) or more rows, squared errors of position [m^2] and rotation [rad^2].
-            iterations: (k) of a search, None where there was none.
-            began: when the problem was posed, on ``time.perf_counter`` [s].
+            problem: the solved problem.
+            q: (k, nq) solutions.
+            squares: (k, 2) or more rows: squared position error [m^2] and rotation error [rad^2].
+            iterations: (k) steps of a search; None for a closed form.
+            began: start time of the problem, on ``time.perf_counter`` [s].
         """
         self.q = q
         self._problem = problem
@@ -53,7 +53,7 @@ class Solutions(Sequence[InverseKinematicsResult]):
     def of_search(
         cls, problem: Problem, found: Sequence[tuple[Placed, int]], began: float
     ) -> Solutions:
-        """Those that a search has found, and after how many iterations each."""
+        """Solutions of a search, each with its number of steps."""
         rows = [placed.q for placed, _ in found]
         errors = [(placed.position_error, placed.rotation_error) for placed, _ in found]
         q = np.array(rows).reshape(len(rows), len(problem.q))

@@ -21,28 +21,27 @@ from .search import Deadline, End, Vector
 from .solutions import Solutions
 
 SAME_APPROACH = 0.05
-"""Descents whose final squared errors agree this well (relative) ended at one closest approach."""
+"""Relative difference of final costs below which descents count as the same closest approach."""
 
 AGREEING = 3
-"""So many descents to the same closest approach speak for a target out of reach; as more of them
-do, to whatever approach, that leave the rotation free and yet come to no place near the target."""
+"""Number of descents with the same closest approach from which a target counts as out of reach. It
+also counts as such if more than ``DESCENTS`` descents without rotation miss its position."""
 
 ROTATION_OF_APPROACH = 0.1
-"""Weight of the rotation in a descent where the place can be reached, but not so turned."""
+"""Weight of the rotation in a descent if the position can be reached, but not the rotation."""
 
 ROTATION_AT_PLACE = 0.03
-"""The same where it cannot, times the distance over the chain's length: half a turn then costs less
-than half a percent of the distance."""
+"""Weight of the rotation in a descent if the position cannot be reached, times its distance over
+the chain's length. An error of half a turn then costs less than half a percent of the distance."""
 
 DESCENTS, STARTS_BY_PLACE = 8, 6
-"""How many of the most promising ends of searches are followed to the bottom, and how many places
-that are near the target but for the rotation."""
+"""Number of descents from the best ends of searches, and from starts sorted by position alone."""
 
 SEPARATION = 0.1
-"""rad or m: solutions of a search that are closer in every joint count as one found twice."""
+"""Difference of each joint below which two solutions of a search count as the same [rad or m]."""
 
 SEARCHING = 0.8
-"""Share of the time for finding a solution; the rest is for the closest approach."""
+"""Fraction of the timeout for finding a solution; the rest is for the closest approach."""
 
 
 class SearchOptions(TypedDict, total=False):
@@ -150,7 +149,7 @@ def solve(
         branches, hopeless = closed_form_solutions(closed_form, problem, began, most=1)
         if branches:
             return branches[0]
-    # Most problems are solved from the seed, as machine code before a clock has been looked at.
+    # Machine code solves most problems from the seed, before the clock is checked.
     clock = None if problem.search.compiled else Deadline.after(began, SEARCHING, timeout)
     end = problem.run(problem.start, clock)
     steps, ends = 0, []
@@ -166,7 +165,7 @@ def solve(
         ends.append(end)
         if restarts is None:
             out_of_reach = hopeless or problem.out_of_reach()
-            # Then only the closest approach is looked for, from a few starts.
+            # Out of reach: only the closest approach is searched, from a few starts.
             count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
             restarts = problem.restarts(count, random_seed)
             until = Deadline.after(began, SEARCHING, timeout)
@@ -180,7 +179,7 @@ def solve(
     ends.sort(key=lambda end: end.cost)
     starts = [end.positions for end in ends[:DESCENTS]]
     starts += problem.restarts(min(STARTS_BY_PLACE, max_restarts), random_seed, by_place=True)
-    # The place comes before the orientation, which counts where the place can be reached.
+    # The position has priority; the rotation counts only if the position can be reached.
     descents = _descents(problem, starts, 0.0, deadline)
     closest = min(descents, key=lambda end: end.cost)
     steps += sum(end.steps for end in descents)
@@ -294,7 +293,7 @@ def solve_all(
 def _descents(
     problem: Problem, starts: Sequence[Vector], rotation: float, deadline: Deadline
 ) -> list[End]:
-    """Where descents from some places end; at least the first one is made."""
+    """Ends of descents from the given starts until the deadline; at least one descent is made."""
     found: list[End] = []
     for positions in starts:
         found.append(problem.search.approach(positions, problem.in_root_link, rotation, deadline))
@@ -304,7 +303,7 @@ def _descents(
 
 
 def _settled(problem: Problem, answer: Placed, deadline: Deadline) -> Placed:
-    """The solution nearest the liked posture, if it holds."""
+    """Solution moved towards the preferred posture if the check confirms it, else ``answer``."""
     end = problem.search.settle(answer.positions, problem.in_root_link, deadline)
     settled = problem.confirmed(end.positions) if end.arrived else None
     return settled or answer

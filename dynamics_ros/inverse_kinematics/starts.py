@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where searches begin after the seed: evenly spread over the joint ranges, nearest pose first."""
+"""Start positions of searches: evenly spread over the joint ranges, sorted by pose distance."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 Vector = NDArray[np.float64]
 
 SORTED = 256
-"""Starts whose poses are kept. More of them bring the nearest one little closer, in six dimensions,
-and take longer to sort than a failing search takes."""
+"""Number of starts that are sorted by their poses. More starts would hardly bring the nearest one
+closer in six dimensions, and sorting would take longer than a search that fails."""
 
 MIN_SPREAD = 1e-9
-"""m; a frame that moves less only turns."""
+"""Spread of positions below which a frame only rotates [m]."""
 
 
 class Starts:
-    """A fixed sequence of joint positions, and the poses that the first of them lead to.
+    """A fixed sequence of joint positions, with the poses of its first ones.
 
-    A low-discrepancy sequence leaves no large holes [Roberts2018]. A search that begins at a pose
-    near the target arrives sooner and more often than one that begins anywhere.
+    A low-discrepancy sequence has no large gaps [Roberts2018]. A search that starts at a pose near
+    the target converges faster and more often.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class Starts:
         ranges: Vector,
         random_seed: int,
     ) -> None:
-        """Make the sequence.
+        """Create the sequence.
 
         Args:
             robot: the robot.
-            frames: m names.
-            q_index: places in q of the n joints that move them.
-            ranges: (2, n) lower and upper ends [rad or m].
-            random_seed: another one is another sequence.
+            frames: names of m frames.
+            q_index: indices in q of the n joints that move them.
+            ranges: (2, n) lower and upper ends of the positions [rad or m].
+            random_seed: selects the sequence.
         """
         self._low, self._width = ranges[0], ranges[1] - ranges[0]
         self._increments = _increments(len(self._low))
@@ -58,8 +58,8 @@ class Starts:
         means = points.mean(axis=1, keepdims=True)
         spread = float(np.sqrt(np.square(points - means).sum(axis=2).mean()))
         self.spread = spread if spread > MIN_SPREAD else 1.0
-        # |p - p*|^2 / L^2 + |R - R*|^2 / 2 but for what is the same for all starts: a product with
-        # all numbers of the targets, and a constant.
+        # |p - p*|^2 / L^2 + |R - R*|^2 / 2, without terms that are the same for all starts, is an
+        # inner product with the entries of the targets plus a constant.
         features = np.zeros((SORTED, len(frames), 4, 4))
         linear = np.moveaxis(-2.0 * (points - means) / self.spread**2, 0, 1)
         features[:, :, :3, 3] = linear
@@ -73,13 +73,13 @@ class Starts:
         """Joint positions (n) of ``count`` starts.
 
         Args:
-            targets: (m, 4, 4) wanted poses.
-            count: how many.
-            position_only: the rotation of the targets does not count.
+            targets: (m, 4, 4) desired poses.
+            count: number of starts.
+            position_only: ignore the rotation of the targets.
         """
         distances = self._features[position_only] @ targets.ravel() + self._constant
         if count:
-            # Few searches need another one, so the others are not sorted yet.
+            # Few searches need another start, so the others are not sorted yet.
             yield self._positions[distances.argmin()]
         for k in distances.argsort(kind='stable')[1:count].tolist():
             yield self._positions[k]
@@ -93,7 +93,7 @@ class Starts:
 
 
 def _increments(n: int) -> Vector:
-    """Powers of 1 / g where g^(n+1) = g + 1, the golden ratio of n dimensions [Roberts2018]."""
+    """Powers of 1 / g (n) with g^(n+1) = g + 1, the golden ratio of n dimensions [Roberts2018]."""
     g = 2.0
     for _ in range(60):
         g = (1.0 + g) ** (1.0 / (n + 1))

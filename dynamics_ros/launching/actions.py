@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Launch descriptions from arguments and processes. The only part that needs launch_ros."""
+"""Creates launch descriptions from arguments and processes; the only module with launch_ros."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .processes import Notice, Process, Step
 from .settings import Settings
 
 RESPAWN_DELAY = 2.0
-"""Seconds."""
+"""Delay before a process is restarted [s]."""
 
 
 def launch_description(
     arguments: Iterable[Argument], steps: Callable[[Settings], Iterable[Step]]
 ) -> LaunchDescription:
-    """What a launch file returns.
+    """Return the launch description of a launch file.
 
     Args:
-        arguments: that it takes.
-        steps: what it starts, from the values of these arguments.
+        arguments: its arguments.
+        steps: returns the processes to start, from the values of the arguments.
     """
     arguments = tuple(arguments)
 
     def start(context: LaunchContext) -> list[Node | LogInfo]:
         values = {item.name: context.launch_configurations[item.name] for item in arguments}
-        # A launch file that includes this one may have pushed a namespace.
+        # A launch file that includes this one may set a namespace.
         pushed = context.launch_configurations.get('ros_namespace')
         own = prefix_namespace(pushed, values['namespace'] or None)
         values['namespace'] = make_namespace_absolute(own) or ''
@@ -42,7 +42,7 @@ def launch_description(
 
 
 def declared(argument: Argument) -> DeclareLaunchArgument:
-    """The declaration of an argument."""
+    """Return the declaration of an argument."""
     return DeclareLaunchArgument(
         argument.name,
         default_value=argument.default,

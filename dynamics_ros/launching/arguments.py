@@ -1,24 +1,24 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the launch files, each declared once; ``--show-args`` prints them."""
+"""Arguments of the launch files, each declared once; ``--show-args`` prints them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 SWITCH = ('true', 'false')
-"""Choices of an argument that is on or off."""
+"""Values of a boolean argument."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A launch argument; its value is text.
+    """Launch argument with a text value.
 
     Attributes:
-        name: as in ``name:=value``.
-        default: value when it is not given.
-        description: what it does, with the unit, and what an empty value means.
-        choices: the values it takes; empty: any.
+        name: name as in ``name:=value``.
+        default: default value.
+        description: effect, unit, and meaning of an empty value.
+        choices: allowed values; empty: any.
     """
 
     name: str
@@ -45,7 +45,7 @@ NAMES = (
     Argument(
         'frame_prefix',
         '',
-        "Put before every frame of the robot, as 'left_arm/'; the same as that of the "
+        "Prefix of every frame of the robot, as 'left_arm/'; the same as for "
         'robot_state_publisher. Empty: params_file, or none.',
     ),
     Argument('joint_states', 'joint_states', 'Topic of the joint states.'),
@@ -70,12 +70,12 @@ ROBOT = (
     Argument(
         'root_joint',
         '',
-        'How the root link moves in the world; floating and planar need the topic odom. '
+        'Joint between the world and the root link; floating and planar need the topic odom. '
         'Empty: params_file, or fixed.',
         ('', 'fixed', 'floating', 'planar'),
     ),
     Argument('odom', 'odom', 'Topic of the odometry of a moving root link.'),
-    Argument('use_sim_time', 'false', 'Take the time from the topic /clock.', SWITCH),
+    Argument('use_sim_time', 'false', 'Use the time of the topic /clock.', SWITCH),
 )
 
 FRAMES = Argument(
@@ -95,7 +95,7 @@ CONTACT_FRAMES = Argument(
 PUBLISH_TF = Argument(
     'publish_tf',
     '',
-    'Publish the links to /tf and /tf_static: for a robot without a robot_state_publisher. '
+    'Publish the links on /tf and /tf_static, for a robot without a robot_state_publisher. '
     'Empty: params_file, or false.',
     ('', *SWITCH),
 )
@@ -103,22 +103,21 @@ PUBLISH_TF = Argument(
 WRENCH_EXPRESSED_IN = Argument(
     'wrench_expressed_in',
     '',
-    'Frame whose axes contact wrenches are expressed in. '
-    'Empty: params_file, or each contact frame.',
+    'Frame in which contact wrenches are expressed. Empty: params_file, or each contact frame.',
 )
 
 COMPOSED = Argument(
     'composed',
     'true',
-    'One process with one model and one subscription for all nodes; false: a process for each.',
+    'Run all nodes in one process with one model and one subscription; false: one process each.',
     SWITCH,
 )
 
 ROBOT_STATE_PUBLISHER = Argument(
     'robot_state_publisher',
     'false',
-    'Start a robot_state_publisher too, which publishes /tf and the topic robot_description: for a '
-    'robot that has none yet. Needs a description, and the package robot_state_publisher.',
+    'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
+    'without one. Needs a description, and the package robot_state_publisher.',
     SWITCH,
 )
 
@@ -132,22 +131,22 @@ RVIZ = (
     Argument(
         'rviz_config',
         '',
-        'RViz configuration, opened as it is. Empty: config/dynamics.rviz of this package, with '
-        'the topics and frames that these arguments say.',
+        'RViz configuration, used unchanged. Empty: config/dynamics.rviz of this package, with '
+        'topics and frames adapted to these arguments.',
     ),
     Argument(
         'fixed_frame',
         '',
-        'Frame that RViz draws in. Empty: the root link; odom for a root link that moves.',
+        'Fixed frame of RViz. Empty: the root link; odom for a moving root link.',
     ),
 )
 
 AUTOSTART = Argument(
     'autostart',
     '',
-    'Configure and activate what commands the robot: cartesian_servo_node, '
-    'impedance_controller_node, and gravity_commands of dynamics_node. false: a lifecycle manager '
-    'does. Empty: params_file, or true.',
+    'Configure and activate the commands to the robot: cartesian_servo_node, '
+    'impedance_controller_node, and gravity_commands of dynamics_node. false: left to a lifecycle '
+    'manager. Empty: params_file, or true.',
     ('', *SWITCH),
 )
 
@@ -155,7 +154,7 @@ SERVO = (
     Argument(
         'servo_frame',
         '',
-        'Frame that is led. Empty: params_file, or the end of the longest chain.',
+        'Frame that is moved. Empty: params_file, or the end of the longest chain.',
     ),
     Argument(
         'command_type',
@@ -168,7 +167,7 @@ SERVO = (
         'command_joints',
         '',
         "Joints of the controller in its order, as 'shoulder,elbow'. "
-        'Empty: params_file, or all that move the frame.',
+        'Empty: params_file, or all joints that move the frame.',
     ),
     Argument(
         'command_topic',
@@ -183,12 +182,12 @@ IMPEDANCE = (
     Argument(
         'controlled_frame',
         '',
-        'Frame that is on springs. Empty: params_file, or the end of the longest chain.',
+        'Controlled frame. Empty: params_file, or the end of the longest chain.',
     ),
     Argument(
         'mode',
         '',
-        'impedance, to follow targets; guiding, to give way to a hand. Empty: params_file, or '
+        'impedance: follow targets; guiding: follow a guiding hand. Empty: params_file, or '
         'impedance.',
         ('', 'impedance', 'guiding'),
     ),
@@ -207,32 +206,32 @@ IMPEDANCE = (
 )
 
 SHARED = (*DESCRIPTION, *NAMES, *ROBOT, *PROCESS)
-"""What the launch files of the nodes have in common."""
+"""Common arguments of the launch files of the nodes."""
 
 KINEMATICS = (FRAMES, PUBLISH_TF)
 DYNAMICS = (AUTOSTART,)
 CONTACT = (CONTACT_FRAMES, WRENCH_EXPRESSED_IN)
 NODES = (*SHARED, *KINEMATICS, *DYNAMICS, *CONTACT, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
 
-MOTION = Argument('motion', 'true', 'The robot moves slowly; false: it holds still.', SWITCH)
+MOTION = Argument('motion', 'true', 'Move the robot slowly; false: hold it still.', SWITCH)
 
 
-def demo_arguments(own_arm: str) -> tuple[Argument, ...]:
-    """What the launch file of the demo takes.
+def demo_arguments(default_robot: str) -> tuple[Argument, ...]:
+    """Return the arguments of the launch file of the demo.
 
     Args:
-        own_arm: file of the robot that is simulated when no other is asked for.
+        default_robot: description file of the default robot.
     """
     other = {
         'description_file': replace(
             DESCRIPTION[0],
-            default=own_arm,
-            description='URDF file of the robot that is simulated; a .xacro file is expanded.',
+            default=default_robot,
+            description='URDF file of the simulated robot; a .xacro file is expanded.',
         ),
         'publish_tf': replace(PUBLISH_TF, default='true'),
         'rviz': replace(RVIZ[0], default='auto'),
     }
-    # The simulator has a fixed root, the time of the machine, and a topic with its description.
+    # The simulator has a fixed base, uses system time, and publishes its description itself.
     without = {*ROBOT, ROBOT_STATE_PUBLISHER, DESCRIPTION[2]}
     return (
         *(other.get(item.name, item) for item in NODES if item not in without),
@@ -269,7 +268,7 @@ SIDE_BY_SIDE = (
     RVIZ[1],
     replace(
         RVIZ[2],
-        description='Frame that RViz draws in. Empty: world, which simulated robots stand in.',
+        description='Fixed frame of RViz. Empty: world, in which the simulated robots stand.',
     ),
 )
-"""What several robots share, beside what the launch file of each takes."""
+"""Arguments of a launch file for several robots."""

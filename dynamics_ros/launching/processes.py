@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes the launch files start, with which parameters; as data, free of launch."""
+"""Processes of the launch files and their parameters, as data independent of launch."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
 SERVO = 'cartesian_servo_node'
 IMPEDANCE = 'impedance_controller_node'
 COMMANDING = (SERVO, IMPEDANCE, 'dynamics_node')
-"""Those that are, or can be, managed nodes."""
+"""Nodes that are, or can become, managed nodes."""
 
 HOST = 'dynamics_node'
-"""The node that has the parameters of the robot where all nodes share a process."""
+"""Node with the parameters of the robot if all nodes share a process."""
 
 RVIZ_CONFIG = 'dynamics.rviz'
 WORLD = 'world'
-"""The frame that several robots stand in."""
+"""Common root frame of several robots."""
 
 SIMULATED_ARM = 'seven_joint_arm'
-"""The package's own robot: the name of its URDF and of its parameter file."""
+"""Robot of this package: name of its URDF and of its parameter file."""
 
 SIMULATED_ROBOT = 'simulated_robot'
-"""The parameter file for any other robot in the simulator."""
+"""Parameter file for other robots in the simulator."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """An executable to start.
+    """Executable to start.
 
     Attributes:
-        executable: its name.
-        parameters: node name to the parameters of that node; they win over those of the files.
-        defaults: the same, and those of the files win.
-        package: where it is.
-        parameter_files: YAML files, the later wins.
-        namespace: of its nodes, or ''.
-        remappings: from, to.
-        arguments: of the command line.
-        log_level: of all of its loggers.
-        respawn: start it again when it has died.
-        required: all others end with it.
+        executable: name of the executable.
+        parameters: parameters by name of the node; they override those of the files.
+        package: package of the executable.
+        parameter_files: YAML files; later files override earlier ones.
+        namespace: namespace of its nodes, or ''.
+        remappings: pairs of a name and its replacement.
+        arguments: arguments of the command line.
+        log_level: level of all its loggers.
+        respawn: whether to restart the process after it has died.
+        required: whether the launch ends with this process.
+        defaults: parameters by name of the node; those of the files override them.
     """
 
     executable: str
@@ -76,13 +76,17 @@ class Process:
     defaults: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def all_parameter_files(self) -> list[str]:
-        """The files, and those with parameters and defaults for as long as this program runs."""
-        return [*_written(self.defaults), *self.parameter_files, *_written(self.parameters)]
+        """Return all parameter files, including temporary ones with defaults and parameters."""
+        return [
+            *_temporary_files(self.defaults),
+            *self.parameter_files,
+            *_temporary_files(self.parameters),
+        ]
 
 
 @dataclass(frozen=True)
 class Notice:
-    """A sentence for whoever launches."""
+    """Message to the user of the launch file."""
 
     text: str
 
@@ -91,28 +95,28 @@ Step = Process | Notice
 
 
 def node(settings: Settings, name: str) -> Iterator[Process]:
-    """One node in a process of its own."""
+    """Yield the process of one node."""
     yield _of_nodes(settings, name, (name,), host=name)
 
 
 def servo(settings: Settings) -> Iterator[Process]:
-    """The node that leads a frame, connected to a controller."""
+    """Yield the process of cartesian_servo_node, with its topic remapped to a controller."""
     for process in node(settings, SERVO):
         topic = settings['command_topic']
-        led = [(name, topic) for name in ('~/joint_trajectory', '~/joint_commands') if topic]
-        yield replace(process, remappings=[*process.remappings, *led])
+        remapped = [(name, topic) for name in ('~/joint_trajectory', '~/joint_commands') if topic]
+        yield replace(process, remappings=[*process.remappings, *remapped])
 
 
 def impedance(settings: Settings) -> Iterator[Process]:
-    """The node that has a tool on springs, connected to an effort controller."""
+    """Yield the process of impedance_controller_node, with its topic remapped to a controller."""
     for process in node(settings, IMPEDANCE):
         topic = settings['command_topic']
-        led = [('~/joint_commands', topic)] if topic else []
-        yield replace(process, remappings=[*process.remappings, *led])
+        remapped = [('~/joint_commands', topic)] if topic else []
+        yield replace(process, remappings=[*process.remappings, *remapped])
 
 
 def all_nodes(settings: Settings) -> Iterator[Process]:
-    """The three nodes, in one process or in three."""
+    """Yield the processes of the three nodes: one for all, or one for each."""
     if settings.is_on('composed'):
         yield _of_nodes(settings, COMPOSED, NODES, host=HOST)
     else:
@@ -121,7 +125,7 @@ def all_nodes(settings: Settings) -> Iterator[Process]:
 
 
 def robot_state_publisher(settings: Settings) -> Iterator[Process]:
-    """A robot_state_publisher, if it is asked for."""
+    """Yield the process of robot_state_publisher if the argument of that name is set."""
     name = 'robot_state_publisher'
     if not settings.is_on(name):
         return
@@ -130,37 +134,37 @@ def robot_state_publisher(settings: Settings) -> Iterator[Process]:
         raise InvalidArgumentError(name, 'has no description', 'description_file')
     if settings.is_on('publish_tf'):
         raise InvalidArgumentError('publish_tf', f'true beside a {name}', 'one: both publish /tf')
-    own = {'robot_description': settings.description, **settings.given('frame_prefix')}
+    own = {'robot_description': settings.description, **settings.as_parameters('frame_prefix')}
     yield _process(settings, name, {name: own}, package=name)
 
 
 def rviz(settings: Settings) -> Iterator[Step]:
-    """RViz, if it is asked for."""
+    """Yield the process of RViz if the argument ``rviz`` asks for it."""
     yield from _rviz(settings, lambda config: adapted(config, settings))
 
 
 def side_by_side(settings: Settings, places: Mapping[str, Sequence[float]]) -> Iterator[Step]:
-    """What several robots share: the places of simulated ones, and one RViz for all of them.
+    """Yield the shared processes of several robots: static transforms, and one RViz for all.
 
     Args:
-        settings: with the namespace and the prefix that the robots have in common.
-        places: name of a robot to x, y, z of its root link in the frame ``world`` [m].
+        settings: settings, with the common namespace and frame prefix of the robots.
+        places: x, y, z of the root link of each robot in the frame ``world`` [m], by its name.
     """
     simulated = settings.is_on('simulated')
     if simulated and not settings.description:
         settings = Settings(settings.values | {'description_file': str(simulated_arm())})
     world = settings['frame_prefix'] + WORLD
-    robots = {name: settings.of_robot(name) for name in places}
+    robots = {name: settings.for_robot(name) for name in places}
     if simulated:
         for name, robot in robots.items():
-            yield _place(name, robot, world, places[name])
+            yield _static_transform(name, robot, world, places[name])
     settings = settings.with_default('rviz', 'auto' if simulated else 'false')
     fixed = settings['fixed_frame'] or world
     yield from _rviz(settings, lambda config: adapted_for_several(config, robots, fixed))
 
 
-def _place(name: str, robot: Settings, world: str, place: Sequence[float]) -> Step:
-    """What says where a robot stands."""
+def _static_transform(name: str, robot: Settings, world: str, place: Sequence[float]) -> Step:
+    """Return the static transform of a robot in the frame ``world``, or why there is none."""
     if not robot.root_link:
         return Notice(f'nothing says where {name} stands: its root link is not known at launch')
     if not is_installed('tf2_ros'):
@@ -174,11 +178,11 @@ def _place(name: str, robot: Settings, world: str, place: Sequence[float]) -> St
 
 
 def _rviz(settings: Settings, adapt: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Step]:
-    """RViz, if it is asked for, with the configuration of this package made to fit."""
-    wish = settings['rviz']
-    if wish == 'auto' and not is_installed('rviz2'):
+    """Yield the process of RViz if it is asked for, with an adapted configuration."""
+    value = settings['rviz']
+    if value == 'auto' and not is_installed('rviz2'):
         yield Notice('RViz is not started: the package rviz2 is not installed')
-    elif wish in ('true', 'auto'):
+    elif value in ('true', 'auto'):
         _require('rviz', 'rviz2')
         arguments = ['-d', settings['rviz_config'] or _adapted_config(adapt)]
         if settings['fixed_frame']:
@@ -187,10 +191,10 @@ def _rviz(settings: Settings, adapt: Callable[[dict[str, Any]], dict[str, Any]])
 
 
 def demo(settings: Settings) -> Iterator[Step]:
-    """A simulated robot, the nodes on it, and RViz."""
+    """Yield the processes of a simulated robot, its nodes, and RViz."""
     simulated = {
         'robot_description': settings.description,
-        **settings.given('motion', 'frame_prefix'),
+        **settings.as_parameters('motion', 'frame_prefix'),
     }
     simulator = _process(settings, 'robot_simulator', {'robot_simulator': simulated})
     yield replace(simulator, required=True)
@@ -202,12 +206,12 @@ def demo(settings: Settings) -> Iterator[Step]:
 
 
 def simulated_arm() -> Path:
-    """The URDF file of the package's own arm."""
+    """Return the URDF file of the arm of this package."""
     return Path(get_package_share_directory(PACKAGE), 'urdf', f'{SIMULATED_ARM}.urdf')
 
 
 def is_installed(package: str) -> bool:
-    """Whether ROS finds a package here."""
+    """Return whether a ROS package is installed."""
     try:
         get_package_prefix(package)
     except PackageNotFoundError:
@@ -216,14 +220,14 @@ def is_installed(package: str) -> bool:
 
 
 def _of_nodes(settings: Settings, executable: str, nodes: Sequence[str], host: str) -> Process:
-    """A process of our nodes; the host gets the parameters of the robot."""
-    robot = settings.given('root_joint', 'frame_prefix')
+    """Return a process with nodes of this package; ``host`` gets the parameters of the robot."""
+    robot = settings.as_parameters('root_joint', 'frame_prefix')
     if settings.description:
         robot['robot_description'] = settings.description
     parameters = {name: _own_parameters(settings, name) for name in nodes}
     parameters[host] |= robot
     process = _process(settings, executable, parameters)
-    # So that a launch is one command: a managed node waits for somebody else.
+    # Nodes start themselves by default, so that a launch needs no lifecycle manager.
     defaults = {name: {'autostart': True} for name in nodes if name in COMMANDING}
     return replace(process, respawn=settings.is_on('respawn'), defaults=defaults)
 
@@ -231,7 +235,7 @@ def _of_nodes(settings: Settings, executable: str, nodes: Sequence[str], host: s
 def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
     if node == 'kinematics_node':
         frames = {'frames': settings.frames} if settings.frames else {}
-        return frames | settings.given('publish_tf')
+        return frames | settings.as_parameters('publish_tf')
     if node == 'contact_node':
         frames = {'frames': settings.contact_frames} if settings.contact_frames else {}
         expressed_in = settings['wrench_expressed_in']
@@ -239,17 +243,17 @@ def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
     if node == SERVO:
         frame = {'frame': settings['servo_frame']} if settings['servo_frame'] else {}
         joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
-        return frame | joints | settings.given('command_type', 'autostart')
+        return frame | joints | settings.as_parameters('command_type', 'autostart')
     if node == IMPEDANCE:
         frame = {'frame': settings['controlled_frame']} if settings['controlled_frame'] else {}
         joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
-        return frame | joints | settings.given('mode', 'autostart')
-    return settings.given('autostart')
+        return frame | joints | settings.as_parameters('mode', 'autostart')
+    return settings.as_parameters('autostart')
 
 
-def _written(parameters: Mapping[str, dict[str, Any]]) -> list[str]:
-    """A YAML file of parameters by node, where there are any."""
-    # The wildcard holds in any namespace; each node of the process gets what is its own.
+def _temporary_files(parameters: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Write parameters by name of the node to a temporary YAML file; return its path, if any."""
+    # The wildcard matches any namespace; each node of the process gets its own parameters.
     by_node = {f'/**/{name}': {'ros__parameters': own} for name, own in parameters.items() if own}
     return [temporary_yaml(by_node)] if by_node else []
 
@@ -261,7 +265,7 @@ def _process(
     package: str = PACKAGE,
     arguments: Sequence[str] = (),
 ) -> Process:
-    """A process with what all of them have in common."""
+    """Return a process with the settings that apply to all processes."""
     clock = {'use_sim_time': True} if settings.is_on('use_sim_time') else {}
     topics = {
         'joint_states': settings['joint_states'],
@@ -272,7 +276,7 @@ def _process(
         executable,
         {name: own | clock for name, own in parameters.items()},
         package,
-        parameter_files=_existing(settings['params_file']) if package == PACKAGE else (),
+        parameter_files=_parameter_file(settings['params_file']) if package == PACKAGE else (),
         namespace=settings['namespace'],
         remappings=[(name, to) for name, to in topics.items() if to not in ('', name)],
         arguments=arguments,
@@ -280,19 +284,19 @@ def _process(
     )
 
 
-def _existing(path: str) -> tuple[str, ...]:
-    """The file of that path, or else the one of this package: 'ur5e.yaml' or 'config/ur5e.yaml'."""
+def _parameter_file(path: str) -> tuple[str, ...]:
+    """Return the file of a path, or one of this package such as 'ur5e.yaml', 'config/ur5e.yaml'."""
     if not path:
         return ()
     file = Path(path).expanduser().resolve()
-    ours = Path(_config(Path(path).name))
+    own_file = Path(_config(Path(path).name))
     if file.is_file():
         return (str(file),)
-    if Path(path).parent in (Path(), Path('config')) and ours.is_file():
-        return (str(ours),)
-    there = ', '.join(sorted(other.name for other in ours.parent.glob('*.yaml')))
+    if Path(path).parent in (Path(), Path('config')) and own_file.is_file():
+        return (str(own_file),)
+    available = ', '.join(sorted(other.name for other in own_file.parent.glob('*.yaml')))
     raise InvalidArgumentError(
-        'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {there}'
+        'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {available}'
     )
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The RViz configuration of the package, made to fit the robot that is launched."""
+"""Adapts the RViz configuration of this package to the launched robots."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _OF_A_FRAME = {
 
 
 def adapted(config: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """The configuration with the topics and frames of the settings.
+    """Return the configuration with the topics and frames of the settings.
 
-    Displays of a pose or a wrench become one for each frame that is known at launch. A wrench is
-    not shown where it is expressed in another frame: RViz would draw it at that one's origin.
+    Each display of a pose or a wrench is copied for each frame that is known at launch. The display
+    of a wrench is disabled if the wrench is expressed in another frame, because RViz would draw it
+    at the origin of that frame.
 
     Args:
-        config: an .rviz file of this package.
-        settings: of the launch file.
+        config: content of an .rviz file of this package.
+        settings: settings of the launch file.
     """
     config = copy.deepcopy(config)
     manager = config['Visualization Manager']
@@ -47,12 +48,12 @@ def adapted(config: dict[str, Any], settings: Settings) -> dict[str, Any]:
 def adapted_for_several(
     config: dict[str, Any], robots: Mapping[str, Settings], fixed_frame: str
 ) -> dict[str, Any]:
-    """The configuration with the displays of several robots, which one tree of frames joins.
+    """Return the configuration with the displays of several robots in one tf tree.
 
     Args:
-        config: an .rviz file of this package.
-        robots: name to the settings of that robot.
-        fixed_frame: what is drawn in.
+        config: content of an .rviz file of this package.
+        robots: settings of each robot, by name.
+        fixed_frame: fixed frame of RViz.
     """
     joined: list[Display] = []
     for name, settings in robots.items():
@@ -94,6 +95,6 @@ def _placed(display: Display, settings: Settings) -> Display:
                 name = settings['description_topic'] or name
             display[key]['Value'] = settings.resolved(name)
     if 'TF Prefix' in display:
-        # RViz puts the slash between prefix and link by itself.
+        # RViz adds the slash between prefix and link itself.
         display['TF Prefix'] = settings['frame_prefix'].removesuffix('/')
     return display

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The values of the launch arguments, read and checked."""
+"""Values of the launch arguments, parsed and checked."""
 
 from __future__ import annotations
 
@@ -19,69 +19,69 @@ _SWITCHES = {'true': True, 'false': False}
 
 
 class Settings:
-    """What a launch file was asked for.
+    """Values of the arguments of a launch file.
 
     Attributes:
-        description: URDF text; '' when the topic brings it.
-        root_link: of that description; '' when there is none or it cannot be read.
-        tool: the frame that the nodes mean when none is configured; '' likewise.
-        frames: names in the argument of that name.
-        contact_frames, command_joints: likewise.
+        values: text of each argument, by name.
+        description: URDF text; '' if it comes from the topic.
+        root_link: root link of the description; '' without a readable description.
+        tool: default frame of the nodes; '' without a readable description.
+        frames, contact_frames, command_joints: lists of names in the arguments of these names.
     """
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        """Read the values.
+        """Parse the values.
 
         Args:
-            values: argument name to value.
+            values: text of each argument, by name.
 
         Raises:
-            InvalidArgumentError: arguments that do not go together, or have the wrong form.
+            InvalidArgumentError: arguments contradict each other or have a wrong format.
             ModelError: the description file cannot be read or expanded.
         """
         self.values = dict(values)
         self.description = self._description()
-        self.root_link, self.tool = _landmarks(self.description)
+        self.root_link, self.tool = _root_and_tool(self.description)
         self.frames = _names(self['frames'])
         self.contact_frames = _names(self['contact_frames'])
         self.command_joints = _names(self['command_joints'])
 
     def __getitem__(self, name: str) -> str:
-        """The value of an argument; '' for one that this launch file does not have."""
+        """Return the value of an argument; '' if the launch file does not have it."""
         return self.values.get(name, '')
 
     def is_on(self, name: str) -> bool:
-        """Whether an argument is ``true``."""
+        """Return whether an argument is ``true``."""
         return self[name] == 'true'
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Those of the arguments that are not empty, as parameters of the same name."""
+    def as_parameters(self, *names: str) -> dict[str, Any]:
+        """Return the arguments that are not empty, as parameters with the same names."""
         return {name: _SWITCHES.get(self[name], self[name]) for name in names if self[name]}
 
     def with_default(self, name: str, value: str) -> Settings:
-        """The same, with a value for an argument that is empty and not about the description."""
+        """Return a copy with a value for an empty argument, other than one of the description."""
         return self.changed(**{name: self[name] or value})
 
     def changed(self, **values: str) -> Settings:
-        """The same, with other values for arguments that are not about the description."""
+        """Return a copy with other values for arguments, except those of the description."""
         other = copy.copy(self)
         other.values = self.values | values
         return other
 
-    def of_robot(self, name: str) -> Settings:
-        """Those of one of several robots: NAME is its namespace and the prefix of its frames."""
+    def for_robot(self, name: str) -> Settings:
+        """Return the settings of one of several robots, with ``name`` in namespace and prefix."""
         namespace = '/'.join(part for part in (self['namespace'].rstrip('/'), name) if part)
         return self.changed(namespace=namespace, frame_prefix=f'{self["frame_prefix"]}{name}/')
 
     def resolved(self, topic: str) -> str:
-        """The full name of a topic, as ROS resolves it in the namespace."""
+        """Return the full name of a topic in the namespace."""
         if topic.startswith('/'):
             return topic
         return '/' + '/'.join(part for part in (self['namespace'].strip('/'), topic) if part)
 
     @property
     def fixed_frame(self) -> str:
-        """The frame that RViz draws in; '' when it is not known at launch."""
+        """Fixed frame of RViz; '' if it is not known at launch."""
         if self['fixed_frame']:
             return self['fixed_frame']
         if self['root_joint'] in ('floating', 'planar'):
@@ -111,8 +111,8 @@ def _names(text: str) -> list[str]:
     return [name for name in re.split(r'[,\s]+', text) if name]
 
 
-def _landmarks(description: str) -> tuple[str, str]:
-    """Root link and tool frame; of a bad description, it is the nodes that complain."""
+def _root_and_tool(description: str) -> tuple[str, str]:
+    """Return root link and tool frame; '' for an invalid description, which the nodes report."""
     if not description:
         return '', ''
     try:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files that live as long as the launch."""
+"""Temporary files, which are deleted at the end of the launch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import yaml
 
 
 def temporary_yaml(content: Any, suffix: str = '.yaml') -> str:
-    """Write a YAML file that is removed when this process ends, and return its path."""
+    """Write a YAML file that is deleted when this process ends; return its path."""
     with tempfile.NamedTemporaryFile(
         'w', encoding='utf-8', prefix='dynamics_ros_', suffix=suffix, delete=False
     ) as file:

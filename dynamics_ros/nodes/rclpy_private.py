@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that uses private API of rclpy, each function with a fallback on public API.
+"""All uses of private API of rclpy; each function has a fallback with public API.
 
-Seen to work with rclpy 7.1.6 (Jazzy) and 9.1.2 (Kilted). Where another version lacks what is used
-here, or ``Fallback.RCLPY`` is forced, the fallback is taken.
+Works with rclpy 7.1.6 (Jazzy) and 9.1.2 (Kilted). The fallback is used if another version lacks
+the private API, or if ``Fallback.RCLPY`` is forced.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ from dynamics_ros.wire.fallbacks import Fallback, forced
 _rclpy: Any = getattr(implementation_singleton, 'rclpy_implementation', None)
 
 RCL_ERROR: type[Exception] = getattr(_rclpy, 'RCLError', RuntimeError)
-"""Raised where the middleware refuses to make something; its base class is the fallback."""
+"""Error of the middleware when it refuses to create an entity; fallback: its base class."""
 
 
 def bytes_publisher(publisher: Publisher[Any]) -> Callable[[bytes], None]:
-    """Function that publishes a serialized message; the fallback is ``publisher.publish``.
+    """Return a function that publishes serialized messages; fallback: ``publisher.publish``.
 
-    ``publish`` asks for the type of the message first, which takes 2 us, as long as the publishing
-    itself. A state is answered with a dozen messages.
+    ``publish`` checks the type of the message first, which takes 2 us, as long as publishing
+    itself. Each joint state leads to a dozen messages.
     """
     raw = None if forced(Fallback.RCLPY) else getattr(publisher.handle, 'publish_raw', None)
     return publisher.publish if raw is None else raw
 
 
 def given_parameters(node: Node) -> dict[str, Parameter[Any]]:
-    """Values of the command line and of files for a node, whether or not it has such parameters.
+    """Return the parameters that the command line and files give a node, declared or not.
 
-    rclpy declares them all or tells none. Fallback: none, so that misspelt ones go unseen.
+    The public API offers only to declare all of them. Fallback: none, so that misspelt parameters
+    are not detected.
     """
     return {} if forced(Fallback.RCLPY) else getattr(node, '_parameter_overrides', {})
 
@@ -47,27 +48,27 @@ def given_parameters(node: Node) -> dict[str, Parameter[Any]]:
 def take_waiting(
     subscription: Subscription[Any], limit: int
 ) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Take the messages that wait in the queue of a subscription, at most ``limit``.
+    """Take at most ``limit`` waiting messages out of the queue of a subscription.
 
-    Each comes with what the middleware tells about it. The executor hands over one message at a
-    time and does not mind that others are gone. Fallback: none are taken, so that each is handed
-    over in its turn and none is passed over for newer ones.
+    Returns each message with its information from the middleware. The executor delivers one message
+    at a time, and tolerates that others have been taken. Fallback: no message is taken, so that the
+    executor delivers each, and none is skipped in favour of newer ones.
     """
     handle = subscription.handle
     if forced(Fallback.RCLPY) or not hasattr(handle, 'take_message'):
         return []
-    found: list[tuple[Any, Mapping[str, Any]]] = []
+    messages: list[tuple[Any, Mapping[str, Any]]] = []
     with handle:
-        while len(found) < limit:
+        while len(messages) < limit:
             taken = handle.take_message(subscription.msg_type, subscription.raw)
             if taken is None:
                 break
-            found.append(taken)
-    return found
+            messages.append(taken)
+    return messages
 
 
 def lost_messages(subscription: Subscription[Any]) -> int:
-    """How many messages did not get as far as the queue, as the middleware counts them.
+    """Return the middleware's count of messages that were lost before the queue.
 
     rclpy has a callback for this, which the events executor does not call. Fallback: 0.
     """
@@ -75,7 +76,7 @@ def lost_messages(subscription: Subscription[Any]) -> int:
         return 0
     kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
     try:
-        # Made anew: one that is kept keeps the participant, and its shared memory, to the end.
+        # Created for each call: a permanent one would keep the participant and its shared memory.
         with subscription.handle:
             event = _rclpy.EventHandle(subscription.handle, kind)
     except UnsupportedEventTypeError:
@@ -87,20 +88,20 @@ def lost_messages(subscription: Subscription[Any]) -> int:
 
 
 def release_state_machine(node: Node) -> None:
-    """Let go of the state machine of a managed node that has been destroyed.
+    """Release the state machine of a managed node that has been destroyed.
 
-    It holds on to the node, and so to the participant in the middleware, which ``destroy_node``
-    forgets. Fallback: it is kept until the node is garbage.
+    ``destroy_node`` keeps the state machine, which references the node and thereby the participant
+    in the middleware. Fallback: it lives until the node is garbage-collected.
     """
     if not forced(Fallback.RCLPY):
         vars(node).pop('_state_machine', None)
 
 
 def log_for_callers_of(file: str) -> bool:
-    """Have rclpy's loggers take the callers of a file for those that log; whether they do.
+    """Make rclpy's loggers attribute messages to the callers of a file; return whether they do.
 
-    A logger tells the line that logs by the first caller outside of a list of files, to which the
-    file is added. Fallback: nothing; filters such as ``once`` cannot be used then.
+    A logger identifies the calling line as the first one outside of a list of files, to which the
+    file is added. Fallback: no effect, and filters such as ``once`` cannot be used.
     """
     callers = getattr(rcutils_logger, '_internal_callers', None)
     if callers is None or forced(Fallback.RCLPY):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of contact_node, beside the settings of the estimators."""
+"""Parameters of contact_node, in addition to the settings of the estimators."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from .shared import PUBLISH_RATE, output_rate
 
 @dataclass(frozen=True)
 class LocationParameters:
-    """Which link is touched, and where: from the collision geometry of robot_description."""
+    """Location of contacts on the collision geometry of robot_description."""
 
-    enabled: bool = parameter(True, 'Read the geometry and locate contacts on it')
+    enabled: bool = parameter(True, 'Read the collision geometry and locate contacts on it')
     rate: float = parameter(
-        20.0, 'Most locations a second during a contact', unit='Hz', minimum=0.1
+        20.0, 'Maximum rate of locations during a contact', unit='Hz', minimum=0.1
     )
     friction: float = parameter(
-        0.3, 'Tangential over normal force that is usual in a push', minimum=0.01
+        0.3, 'Usual ratio of tangential to normal force in a push', minimum=0.01
     )
     max_deviation: float = parameter(
-        0.03, 'A point is known when its standard deviation is no larger', unit='m', minimum=0.001
+        0.03,
+        'Largest standard deviation with which a contact point counts as known',
+        unit='m',
+        minimum=0.001,
     )
     resolution: float = parameter(
         0.008,
-        'Size of the pieces that surfaces are cut into; smaller ones take longer',
+        'Size of the patches into which surfaces are divided; smaller ones take longer',
         unit='m',
         minimum=0.001,
         maximum=0.1,
@@ -37,10 +40,13 @@ class LocationParameters:
 
 @dataclass(frozen=True)
 class ArrowParameters:
-    """What RViz is shown of a contact."""
+    """Markers of contacts for RViz."""
 
     rate: float = parameter(
-        20.0, 'Most marker messages a second; 0: one for every joint state', unit='Hz', minimum=0.0
+        20.0,
+        'Maximum rate of marker messages; 0: one for every joint state',
+        unit='Hz',
+        minimum=0.0,
     )
     force_scale: float = parameter(0.01, 'Length of an arrow per force', unit='m/N', minimum=1e-6)
     torque_scale: float = parameter(
@@ -51,7 +57,7 @@ class ArrowParameters:
 
 @dataclass(frozen=True)
 class ContactRates:
-    """Rates of single outputs of contact_node."""
+    """Maximum rates of individual outputs of contact_node."""
 
     external_torques: float = output_rate('~/external_torques')
     contact_state: float = output_rate('~/contact_state')

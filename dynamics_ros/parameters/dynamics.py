@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PayloadParameters:
-    """What the robot carries at start; the service set_payload changes them."""
+    """Payload of the robot at start; the service set_payload changes these parameters."""
 
-    frame: str = parameter('', 'Frame of the model that the payload is fixed to')
+    frame: str = parameter('', 'Frame of the model to which the payload is fixed')
     mass: float = parameter(
         0.0,
-        'Mass; 0: no payload; at most largest_payload',
+        'Mass, up to largest_payload; 0: no payload',
         unit='kg',
         minimum=0.0,
         maximum=HEAVIEST_PAYLOAD,
@@ -51,17 +51,24 @@ class PayloadParameters:
     )
 
     def or_none(self) -> PayloadParameters:
-        """The payload; the default where it has no mass, whatever else is set."""
+        """Return the payload, or ``NO_PAYLOAD`` if its mass is zero."""
         return self if self.mass else NO_PAYLOAD
 
     def inertia_matrix(self) -> list[list[float]]:
-        """Inertia about the centre of mass."""
+        """Return the inertia about the centre of mass (3, 3) [kg m^2]."""
         ixx, ixy, ixz, iyy, iyz, izz = self.inertia
         return [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
 
     @classmethod
     def of(cls, frame: str, mass: float, center: Array, inertia: Array) -> PayloadParameters:
-        """That of arrays: centre (3), inertia about it (3, 3)."""
+        """Return the parameters of a payload.
+
+        Args:
+            frame: frame to which the payload is fixed.
+            mass: mass [kg].
+            center: centre of mass in that frame (3) [m].
+            inertia: inertia about the centre of mass, in axes of that frame (3, 3) [kg m^2].
+        """
         upper = (inertia[i][j] for i in range(3) for j in range(i, 3))
         values = tuple(float(value) for value in upper)
         return cls(frame, float(mass), tuple(float(c) for c in center), values)
@@ -72,10 +79,14 @@ NO_PAYLOAD = PayloadParameters()
 
 @dataclass(frozen=True)
 class IdentificationParameters:
-    """The action identify_payload: how long it watches, and what the efforts that it sees mean."""
+    """Parameters of the action identify_payload: duration, efforts and friction."""
 
     duration: float = parameter(
-        10.0, 'Time to watch where a goal asks for none', unit='s', minimum=0.1, maximum=600.0
+        10.0,
+        'Duration of the recording if a goal gives none',
+        unit='s',
+        minimum=0.1,
+        maximum=600.0,
     )
     effort: EffortSettings = field(default_factory=EffortSettings)
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
@@ -83,25 +94,25 @@ class IdentificationParameters:
 
 @dataclass(frozen=True)
 class FeedForwardParameters:
-    """Efforts along trajectories: ~/compute_trajectory_efforts and ~/joint_trajectory."""
+    """Feed-forward efforts of ~/compute_trajectory_efforts and ~/joint_trajectory."""
 
     robot_carries_itself: bool = parameter(
-        False, 'The robot adds the torques that carry its weight, so that efforts leave them out'
+        False, 'The robot compensates its own weight, so efforts do not include gravity torques'
     )
     friction_compensation: float = parameter(
-        1.0, 'Share of the friction that efforts overcome', minimum=0.0, maximum=1.0
+        1.0, 'Share of the friction that efforts compensate', minimum=0.0, maximum=1.0
     )
     refuse_beyond_limits: bool = parameter(
         True,
-        'Pass no trajectory of ~/joint_trajectory on that is beyond a limit of position, velocity '
-        'or effort on its way',
+        'Refuse a trajectory of ~/joint_trajectory that exceeds a limit of position, velocity or '
+        'effort at any point',
     )
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
 
 
 @dataclass(frozen=True)
 class DynamicsRates:
-    """Rates of single outputs of dynamics_node."""
+    """Maximum rates of individual outputs of dynamics_node."""
 
     gravity_torques: float = output_rate('~/gravity_torques')
     gravity_commands: float = output_rate('~/gravity_commands')
@@ -115,14 +126,14 @@ class DynamicsParameters:
     publish_rates: DynamicsRates = field(default_factory=DynamicsRates)
     command_joints: tuple[str, ...] = parameter(
         (),
-        'Joints of ~/gravity_commands, in the order that the effort controller expects. '
+        'Joints of ~/gravity_commands, in the order of the effort controller. '
         'Empty: the topic is not published',
     )
     autostart: bool = parameter(False, AUTOSTART, read_only=True)
     commands_at_end: str = parameter(
         'hold',
-        'What ends ~/gravity_commands. hold: nothing, and the controller holds the last torques; '
-        'zero: torques of zero, which drop an arm that has no brakes',
+        'Final command of ~/gravity_commands. hold: none, and the controller keeps the last '
+        'torques; zero: zero torques, which let an arm without brakes fall',
         choices=('hold', 'zero'),
     )
     payload: PayloadParameters = field(default_factory=PayloadParameters)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every parameter of impedance_controller_node, with its default, unit, range and meaning."""
+"""Parameters of impedance_controller_node."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dynamics_ros.settings import parameter
 from .shared import AUTOSTART
 
 LARGEST_STIFFNESS = 1e5
-"""N/m or Nm/rad of the tool: no torque controlled arm holds more."""
+"""Largest stiffness of the tool [N/m, Nm/rad]; more than any torque-controlled arm can hold."""
 
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
-"""Along and around the axes."""
+"""Directions along and around the axes."""
 
 REACTIONS = ('none', 'stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
 
@@ -24,61 +24,79 @@ EACH = 'One value, or one per joint'
 
 @dataclass(frozen=True)
 class SetpointParameters:
-    """How targets are smoothed: the point that the springs pull to."""
+    """Motion of the setpoint, the pose to which the springs pull, towards a target."""
 
-    linear_speed: float = parameter(0.25, 'Largest speed', unit='m/s', minimum=1e-6, maximum=10.0)
+    linear_speed: float = parameter(
+        0.25, 'Largest linear speed of the setpoint', unit='m/s', minimum=1e-6, maximum=10.0
+    )
     angular_speed: float = parameter(
-        0.5, 'Largest turning speed', unit='rad/s', minimum=1e-6, maximum=50.0
+        0.5, 'Largest angular speed of the setpoint', unit='rad/s', minimum=1e-6, maximum=50.0
     )
     linear_acceleration: float = parameter(
-        1.0, 'Largest acceleration', unit='m/s^2', minimum=1e-3, maximum=100.0
+        1.0,
+        'Largest linear acceleration of the setpoint',
+        unit='m/s^2',
+        minimum=1e-3,
+        maximum=100.0,
     )
     angular_acceleration: float = parameter(
-        2.0, 'Largest angular acceleration', unit='rad/s^2', minimum=1e-3, maximum=500.0
+        2.0,
+        'Largest angular acceleration of the setpoint',
+        unit='rad/s^2',
+        minimum=1e-3,
+        maximum=500.0,
     )
     linear_lead: float = parameter(
         0.05,
-        'Largest distance from the tool: springs pull with no more than stiffness times this, '
-        'whatever is in the way',
+        'Largest distance of the setpoint from the tool; limits the force of the springs to '
+        'stiffness times this distance',
         unit='m',
         minimum=1e-4,
         maximum=1.0,
     )
     angular_lead: float = parameter(
-        0.3, 'Largest angle from the tool; the same', unit='rad', minimum=1e-3, maximum=3.0
+        0.3,
+        'Largest angle between setpoint and tool; limits the torque of the springs',
+        unit='rad',
+        minimum=1e-3,
+        maximum=3.0,
     )
 
 
 @dataclass(frozen=True)
 class WrenchParameters:
-    """What may be asked for: with nothing to press on, the dampers alone slow the tool down."""
+    """Limits of wrench targets; without contact, only damping limits the speed of the tool."""
 
     force: float = parameter(
         50.0,
-        'Largest force of a command, which is refused beyond',
+        'Largest force of a wrench target; larger ones are refused',
         unit='N',
         minimum=0.0,
         maximum=1e4,
     )
     torque: float = parameter(
-        10.0, 'Largest torque of a command; the same', unit='Nm', minimum=0.0, maximum=1e3
+        10.0,
+        'Largest torque of a wrench target; larger ones are refused',
+        unit='Nm',
+        minimum=0.0,
+        maximum=1e3,
     )
 
 
 @dataclass(frozen=True)
 class PostureParameters:
-    """What keeps the freedom of the joints that the tool leaves: the posture at the start."""
+    """Impedance of the joints in the null space of the tool, towards the initial posture."""
 
     stiffness: tuple[float, ...] = parameter(
         (5.0,),
-        f'Springs of the joints. {EACH}',
+        f'Stiffness of the joints. {EACH}',
         unit='Nm/rad or N/m',
         minimum=0.0,
         maximum=1e5,
     )
     damping: tuple[float, ...] = parameter(
         (2.0,),
-        f'Dampers of the joints. {EACH}',
+        f'Damping of the joints. {EACH}',
         unit='Nms/rad or Ns/m',
         minimum=0.0,
         maximum=1e4,
@@ -87,25 +105,25 @@ class PostureParameters:
 
 @dataclass(frozen=True)
 class TorqueParameters:
-    """What torques keep to."""
+    """Limits of the torques."""
 
     share: float = parameter(
         1.0,
-        'Share of the effort limits of the description that is used',
+        'Share of the effort limits in the description that may be used',
         minimum=0.001,
         maximum=1.0,
     )
     limit: tuple[float, ...] = parameter(
         (),
-        f'Largest torque, beside that share. {EACH}. Empty: that share alone, for which every '
-        'joint that is commanded needs an effort limit in the description',
+        f'Largest torque, in addition to that share. {EACH}. Empty: only that share, for which '
+        'every commanded joint needs an effort limit in the description',
         unit='Nm or N',
         minimum=1e-3,
         maximum=1e6,
     )
     max_rate: tuple[float, ...] = parameter(
         (1000.0,),
-        f'Fastest change of a torque. {EACH}',
+        f'Largest rate of change of a torque. {EACH}',
         unit='Nm/s or N/s',
         minimum=1.0,
         maximum=1e6,
@@ -114,21 +132,22 @@ class TorqueParameters:
 
 @dataclass(frozen=True)
 class JointRangeParameters:
-    """How joints are kept within their ranges."""
+    """Limits that keep joints within their ranges."""
 
     margin: float = parameter(
         0.1,
-        'Before the ends of a range, where a spring pushes back',
+        'Distance from the end of a range from which a spring pushes the joint back',
         unit='rad or m',
         minimum=0.0,
         maximum=10.0,
     )
     stiffness: float = parameter(
-        50.0, 'Of that spring', unit='Nm/rad or N/m', minimum=0.0, maximum=1e5
+        50.0, 'Stiffness of that spring', unit='Nm/rad or N/m', minimum=0.0, maximum=1e5
     )
     guard_rate: float = parameter(
         20.0,
-        'At which a joint may approach an end; larger brakes later and harder',
+        'Largest rate at which a joint may approach the end of its range; a larger value brakes '
+        'later and harder',
         unit='1/s',
         minimum=0.1,
         maximum=1000.0,
@@ -137,12 +156,12 @@ class JointRangeParameters:
 
 @dataclass(frozen=True)
 class EnergyParameters:
-    """The tank that all work of the torques, but that of gravity and friction, is taken from."""
+    """Energy tank for the work of the torques, except that of gravity and friction."""
 
     capacity: float = parameter(
         float('inf'),
-        'What it holds; filled at activation and by ~/acknowledge. Once it is empty the arm brakes '
-        'and does nothing else; inf: no bound',
+        'Capacity of the tank, which is filled at activation and by ~/acknowledge. With an empty '
+        'tank the arm only brakes; inf: no limit',
         unit='J',
         minimum=0.0,
         maximum=1e6,
@@ -152,16 +171,16 @@ class EnergyParameters:
 
 @dataclass(frozen=True)
 class GuidingParameters:
-    """Hand guiding: what a hand that leads the tool feels."""
+    """Hand guiding: locked directions, walls, damping and speed limits."""
 
     locked: tuple[str, ...] = parameter(
         (),
-        'Directions of the root frame that are locked, along x y z and around them: rx ry rz',
+        'Locked directions in root axes: along x y z, and around them rx ry rz',
         choices=DIRECTIONS,
     )
     lower: tuple[float, ...] = parameter(
         (),
-        'Walls: least x y z of the tool in the root frame. Empty: none',
+        'Walls: smallest x y z of the tool in the root frame. Empty: none',
         unit='m',
         sizes=(0, 3),
         minimum=-1e6,
@@ -169,7 +188,7 @@ class GuidingParameters:
     )
     upper: tuple[float, ...] = parameter(
         (),
-        'Walls: largest x y z of the tool. Empty: none',
+        'Walls: largest x y z of the tool in the root frame. Empty: none',
         unit='m',
         sizes=(0, 3),
         minimum=-1e6,
@@ -177,7 +196,7 @@ class GuidingParameters:
     )
     stiffness: tuple[float, ...] = parameter(
         (1000.0, 1000.0, 1000.0, 20.0, 20.0, 20.0),
-        'Of locked directions and walls, along and around x y z',
+        'Stiffness of locked directions and walls, along and around x y z',
         unit='N/m, Nm/rad',
         sizes=(6,),
         minimum=0.0,
@@ -185,7 +204,7 @@ class GuidingParameters:
     )
     damping: tuple[float, ...] = parameter(
         (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
-        'Of free directions, along and around x y z',
+        'Damping of free directions, along and around x y z',
         unit='Ns/m, Nms/rad',
         sizes=(6,),
         minimum=0.0,
@@ -193,7 +212,7 @@ class GuidingParameters:
     )
     speed: float = parameter(
         0.25,
-        'Of the tool, beyond which it is held back; inf: as fast as the hand',
+        'Speed of the tool from which it is braked; inf: no limit',
         unit='m/s',
         minimum=0.01,
         maximum=10.0,
@@ -201,7 +220,7 @@ class GuidingParameters:
     )
     angular_speed: float = parameter(
         1.0,
-        'The same of its turning',
+        'Angular speed of the tool from which it is braked; inf: no limit',
         unit='rad/s',
         minimum=0.01,
         maximum=100.0,
@@ -211,50 +230,52 @@ class GuidingParameters:
 
 @dataclass(frozen=True)
 class CollisionParameters:
-    """What is done when contact_node, in the same process, detects a collision."""
+    """Reaction to a collision that contact_node detects in the same process."""
 
     reaction: str = parameter(
         'none',
-        'none; stop: brake; float: be without weight; torque_reflex, admittance_reflex: flee from '
-        'the force, by torques or velocities along what the joints feel; retract: go back the way '
-        'the tool came. All end at rest on springs, until ~/acknowledge. Other than none at start, '
-        'it has contact_node run in this process; without, no other is taken later',
+        'Reaction to a collision. none; stop: brake; float: compensate only gravity; '
+        'torque_reflex, admittance_reflex: move away from the force, by torques or velocities '
+        'along the external joint torques; retract: move back along the recent path of the tool. '
+        'Every reaction ends at rest with the tool held by springs, until ~/acknowledge. A value '
+        'other than none at start also runs contact_node in this process; after none at start, no '
+        'other value is accepted',
         choices=REACTIONS,
     )
     duration: float = parameter(
         0.5,
-        'Longest time of the reflex, after which the arm brakes and holds; inf only with float',
+        'Maximum duration of a reaction, after which the arm brakes and holds; inf only with float',
         unit='s',
         minimum=0.01,
         maximum=3600.0,
         may_be_infinite=True,
     )
     torque_gain: float = parameter(
-        2.0, 'Of a torque reflex: torque per external torque', minimum=0.0, maximum=10.0
+        2.0, 'torque_reflex: torque per external torque', minimum=0.0, maximum=10.0
     )
     admittance: float = parameter(
         0.05,
-        'Of an admittance reflex: joint velocity per external torque',
+        'admittance_reflex: joint velocity per external torque',
         unit='rad/s/Nm or m/s/N',
         minimum=0.0,
         maximum=10.0,
     )
     speed: float = parameter(
         0.5,
-        'Of both: the largest joint velocity that they drive to',
+        'torque_reflex, admittance_reflex: largest joint velocity that they cause',
         unit='rad/s or m/s',
         minimum=0.01,
         maximum=10.0,
     )
     damping: float = parameter(
         5.0,
-        'Of a float and a torque reflex: rate at which motion decays',
+        'float, torque_reflex: rate at which motion decays',
         unit='1/s',
         minimum=0.0,
         maximum=100.0,
     )
     distance: float = parameter(
-        0.1, 'That the tool retracts, along its way', unit='m', minimum=0.001, maximum=2.0
+        0.1, 'retract: distance along the path of the tool', unit='m', minimum=0.001, maximum=2.0
     )
 
 
@@ -263,21 +284,22 @@ class ImpedanceParameters:
     """Parameters of impedance_controller_node."""
 
     autostart: bool = parameter(False, AUTOSTART, read_only=True)
-    frame: str = parameter('', 'Frame that is on springs. Empty: the end of the longest chain')
+    frame: str = parameter('', 'Controlled frame. Empty: the end of the longest chain')
     command_joints: tuple[str, ...] = parameter(
         (),
-        'Joints of ~/joint_commands in the order that the effort controller expects: all that move '
+        'Joints of ~/joint_commands in the order of the effort controller: all joints that move '
         'the frame',
     )
     mode: str = parameter(
         'impedance',
-        'impedance: follow targets, hold without one; guiding: give way to a hand',
+        'Control mode. impedance: follow targets, hold the tool without one; guiding: follow a '
+        'guiding hand',
         choices=('impedance', 'guiding'),
     )
     stiffness: tuple[float, ...] = parameter(
         (400.0, 400.0, 400.0, 10.0, 10.0, 10.0),
-        'Of the tool along and around x y z, or a symmetric 6 x 6 row by row; ~/stiffness_command '
-        'replaces it until it is set again',
+        'Stiffness of the tool along and around x y z, or a symmetric 6 x 6 matrix row by row; '
+        '~/stiffness_command replaces it until the parameter is set again',
         unit='N/m, Nm/rad',
         sizes=(6, 36),
         minimum=-LARGEST_STIFFNESS,
@@ -285,41 +307,43 @@ class ImpedanceParameters:
     )
     stiffness_frame: str = parameter(
         '',
-        'Frame whose axes the stiffness is given in, of the robot or of tf, as they lie when it is '
-        'set; those of the controlled frame turn with it. Empty: the root frame',
+        'Frame of the robot or of tf in whose axes the stiffness is given. The axes are those at '
+        'the time of setting, except that those of the controlled frame move with it. Empty: the '
+        'root frame',
     )
     damping_ratio: float = parameter(
-        0.9, 'How all directions of the tool decay; 1: critical', minimum=0.05, maximum=5.0
+        0.9, 'Damping ratio of all directions of the tool; 1: critical', minimum=0.05, maximum=5.0
     )
     blending_time: float = parameter(
-        0.3, 'In which another stiffness is taken over', unit='s', minimum=0.01, maximum=10.0
+        0.3, 'Duration of a change of stiffness', unit='s', minimum=0.01, maximum=10.0
     )
     friction_compensation: float = parameter(
         0.0,
-        'Share of the friction that is compensated; more than there is moves the arm by itself',
+        'Share of the modelled friction that is compensated; compensating more than the actual '
+        'friction makes the arm move by itself',
         minimum=0.0,
         maximum=1.0,
     )
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
     robot_carries_itself: bool = parameter(
-        False, 'The robot adds the torques that carry its weight, so that commands leave them out'
+        False, 'The robot compensates its own weight, so commands do not include gravity torques'
     )
     commands_at_end: str = parameter(
         'hold',
-        'The last command, once the arm is at rest. hold: the torques that carry it there; '
-        'zero: zeros, for a robot whose brakes or drives take over then',
+        'Final command, once the arm is at rest. hold: torques that compensate gravity there; '
+        'zero: zeros, for a robot whose brakes or drives then hold it',
         choices=('hold', 'zero'),
     )
     stop_time: float = parameter(
         1.5,
-        'Longest time that braking takes before the node is deactivated',
+        'Maximum time of braking before the node is deactivated',
         unit='s',
         minimum=0.1,
         maximum=10.0,
     )
     rate: float = parameter(
         250.0,
-        'Commands a second while joint states fail to come',
+        'Rate of the commands while joint states are missing',
         unit='Hz',
         minimum=10.0,
         maximum=1000.0,
@@ -327,7 +351,7 @@ class ImpedanceParameters:
     )
     command_timeout: float = parameter(
         0.5,
-        'A target that is not repeated ends after this, and the tool is held; inf: never',
+        'Age at which a target that is not repeated ends; then the tool is held; inf: never',
         unit='s',
         minimum=0.01,
         maximum=3600.0,
@@ -335,16 +359,16 @@ class ImpedanceParameters:
     )
     joint_state_timeout: float = parameter(
         0.1,
-        'A target ends when joint states fail to come for this long; the arm brakes from the third '
-        'one that is missing on',
+        'Time without joint states after which a target ends; the arm already brakes from the '
+        'third missing joint state on',
         unit='s',
         minimum=0.01,
         maximum=10.0,
     )
     transform_timeout: float = parameter(
         1.0,
-        'A twist or wrench in a frame of tf ends when its transform is older than this by its '
-        'stamp; static ones have no age; inf: never',
+        'Age of a transform, by its stamp, at which a twist or wrench in its frame ends; static '
+        'transforms have no age; inf: never',
         unit='s',
         minimum=0.01,
         maximum=3600.0,
@@ -352,8 +376,8 @@ class ImpedanceParameters:
     )
     largest_inertia: float = parameter(
         100.0,
-        'Inertia that no direction of the tool shall seem to exceed: near singularities the law '
-        'is damped from there on',
+        'Largest apparent inertia of the tool in any direction; near singularities, where it would '
+        'be exceeded, the control law is damped',
         unit='kg',
         minimum=0.1,
         maximum=1e6,

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Names of frames and joints in parameters, held against a robot."""
+"""Checks of the names of frames and joints in parameters."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, Unknown
 from dynamics_ros.robot import Robot
 
 COMMANDED = 'command_joints'
-"""The parameter of every node that commands joints, in the order of a controller."""
+"""Name of the parameter with the commanded joints, in the order of the controller."""
 
 
 def known_frames(
     robot: Robot, frames: tuple[str, ...], default: str, parameter: str = 'frames'
 ) -> tuple[str, ...]:
-    """The frames that a parameter configures, or the default.
+    """Return the frames of a parameter, or the default frame if it is empty.
 
     Raises:
         UnknownFrameError: the robot does not have one of them.
@@ -27,21 +27,25 @@ def known_frames(
     return frames or (default,)
 
 
-def check_once(joints: Sequence[str], expected: str = 'each joint once') -> None:
-    """Refuse commanded joints of which one is named twice.
+def check_unique(joints: Sequence[str], expected: str = 'each joint once') -> None:
+    """Check that no commanded joint is repeated.
+
+    Args:
+        joints: names of the joints.
+        expected: text for the error.
 
     Raises:
-        InvalidArgumentError: with what is expected.
+        InvalidArgumentError: a joint is repeated.
     """
     if len(set(joints)) != len(joints):
         raise InvalidArgumentError(COMMANDED, 'a joint is named twice', expected)
 
 
 def check_known(robot: Robot, joints: Sequence[str]) -> None:
-    """Refuse commanded joints that the robot does not have.
+    """Check that the robot has all commanded joints.
 
     Raises:
-        UnknownJointError: naming the first of them.
+        UnknownJointError: the robot does not have one of them.
     """
     for name in joints:
         if name not in robot.joint_v_indices:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every parameter of cartesian_servo_node, with its default, unit, range and meaning."""
+"""Parameters of cartesian_servo_node."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from .shared import AUTOSTART
 
 @dataclass(frozen=True)
 class SpeedParameters:
-    """How fast the frame and the joints may go."""
+    """Limits of the speeds of the frame and the joints."""
 
     linear: float = parameter(
         0.5,
-        'Largest speed of the frame; faster commands are scaled',
+        'Largest linear speed of the frame; faster targets are scaled down',
         unit='m/s',
         minimum=1e-6,
         maximum=10.0,
     )
     angular: float = parameter(
         1.0,
-        'Largest turning speed of the frame; the same',
+        'Largest angular speed of the frame; faster targets are scaled down',
         unit='rad/s',
         minimum=1e-6,
         maximum=50.0,
     )
     joint_scale: float = parameter(
         1.0,
-        'Share of the velocity limits of the description that is used',
+        'Share of the velocity limits in the description that may be used',
         minimum=0.001,
         maximum=1.0,
     )
     joint: float = parameter(
         2.0,
-        'Largest speed of a joint, beside those limits; inf: those alone, which every joint that '
-        'is commanded must have then',
+        'Largest speed of a joint, in addition to those limits; inf: only those limits, which '
+        'every commanded joint must then have',
         unit='rad/s or m/s',
         minimum=1e-6,
         maximum=100.0,
@@ -46,7 +46,7 @@ class SpeedParameters:
     )
     joint_acceleration: float = parameter(
         10.0,
-        'Largest acceleration of a joint, at starts, stops and before limits',
+        'Largest acceleration of a joint, at start, at stop and before limits',
         unit='rad/s^2 or m/s^2',
         minimum=1e-3,
         maximum=1000.0,
@@ -55,16 +55,19 @@ class SpeedParameters:
 
 @dataclass(frozen=True)
 class SingularityParameters:
-    """When motion towards a singularity is slowed; motion away from it never is."""
+    """Slowing of motion towards a singularity; motion away from it is not slowed."""
 
     slow_condition: float = parameter(
         30.0,
-        'Condition number of the Jacobian from which on it is slowed',
+        'Condition number of the Jacobian from which motion towards a singularity is slowed',
         minimum=1.0,
         maximum=1e9,
     )
     stop_condition: float = parameter(
-        60.0, 'Condition number at which it ends', minimum=1.0, maximum=1e9
+        60.0,
+        'Condition number at which motion towards a singularity stops',
+        minimum=1.0,
+        maximum=1e9,
     )
 
 
@@ -73,40 +76,45 @@ class ServoParameters:
     """Parameters of cartesian_servo_node."""
 
     autostart: bool = parameter(False, AUTOSTART, read_only=True)
-    frame: str = parameter('', 'Frame that is led. Empty: the end of the longest chain')
+    frame: str = parameter('', 'Frame that is moved. Empty: the end of the longest chain')
     follow: str = parameter(
         'pose',
-        'What of a target counts; position for an arm that cannot turn its tool at will',
+        'Part of a target that is followed; position for an arm that cannot orient its tool freely',
         choices=('pose', 'position', 'orientation'),
     )
     rate: float = parameter(
-        200.0, 'Commands a second', unit='Hz', minimum=1.0, maximum=1000.0, read_only=True
+        200.0, 'Rate of the commands', unit='Hz', minimum=1.0, maximum=1000.0, read_only=True
     )
     command_type: str = parameter(
         'trajectory',
-        'trajectory: ~/joint_trajectory, for a joint_trajectory_controller; position or velocity: '
+        'Type and topic of the commands. trajectory: ~/joint_trajectory, for a '
+        'joint_trajectory_controller; position or velocity: '
         '~/joint_commands, for a forward_command_controller',
         choices=('trajectory', 'position', 'velocity'),
     )
     command_joints: tuple[str, ...] = parameter(
         (),
-        'Joints that are commanded, in the order that the controller expects; no other moves. '
-        'Empty, with trajectories only: all that move the frame',
+        'Commanded joints, in the order of the controller; others do not move. Empty, only with '
+        'trajectories: all joints that move the frame',
     )
     command_timeout: float = parameter(
-        0.25, 'A target that is not repeated ends after this', unit='s', minimum=0.01, maximum=10.0
+        0.25,
+        'Age at which a target that is not repeated ends',
+        unit='s',
+        minimum=0.01,
+        maximum=10.0,
     )
     joint_state_timeout: float = parameter(
         0.1,
-        'The robot is stopped when joint states fail to come for this long',
+        'Time without joint states after which the robot is stopped',
         unit='s',
         minimum=0.01,
         maximum=10.0,
     )
     transform_timeout: float = parameter(
         1.0,
-        'A twist in a frame of tf ends when its transform is older than this by its stamp; static '
-        'ones have no age; inf: never',
+        'Age of a transform, by its stamp, at which a twist in its frame ends; static transforms '
+        'have no age; inf: never',
         unit='s',
         minimum=0.01,
         maximum=3600.0,
@@ -114,19 +122,19 @@ class ServoParameters:
     )
     following_tolerance: float = parameter(
         0.2,
-        'With positions and trajectories: the robot is stopped when a joint is farther than this '
-        'from where it was sent; inf: never',
+        'With positions and trajectories: distance of a joint from its commanded position at which '
+        'the robot is stopped; inf: never',
         unit='rad or m',
         minimum=1e-4,
         maximum=10.0,
         may_be_infinite=True,
     )
     gain: float = parameter(
-        5.0, 'How quickly the error of a pose decays', unit='1/s', minimum=0.01, maximum=100.0
+        5.0, 'Decay rate of the error of a pose', unit='1/s', minimum=0.01, maximum=100.0
     )
     joint_margin: float = parameter(
         0.05,
-        'Kept from the position limits of the joints',
+        'Distance that joints keep from their position limits',
         unit='rad or m',
         minimum=0.0,
         maximum=10.0,

@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every parameter of robot_simulator, with its default, unit, range and meaning."""
+"""Parameters of robot_simulator."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
+from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.settings import parameter
 
 
@@ -24,59 +24,59 @@ class SimulatorParameters:
     )
     root_joint: str = parameter(
         'fixed',
-        'How the root link moves in the world. floating: a robot on the ground, whose base is told '
-        'on the topic odom',
+        'Joint between the world and the root link. floating: a robot on the ground, whose base '
+        'is published on the topic odom',
         choices=('fixed', 'floating'),
         read_only=True,
     )
     engine: str = parameter(
         'auto',
-        'Whose dynamics: internal, of this package, for a fixed base; mujoco, the Python package '
-        'of that name, with a ground for a floating base; auto: mujoco for a floating base',
+        'Dynamics engine. internal: of this package, for a fixed base; mujoco: the Python package '
+        'of that name, with a ground for a floating base; auto: mujoco for a floating base, else '
+        'internal',
         choices=('auto', 'internal', 'mujoco'),
         read_only=True,
     )
     posture: tuple[float, ...] = parameter(
         (),
-        'Positions of all joints at the start, in order. Empty: a comfortable posture; of a '
-        'floating base the middle of the ranges',
+        'Initial positions of all joints, in order. Empty: a default posture; with a floating '
+        'base, the middle of the ranges',
         unit='rad or m',
         minimum=-1e6,
         maximum=1e6,
         read_only=True,
     )
     feet: tuple[str, ...] = parameter(
-        (), 'Frames of a floating base that stand on the ground', read_only=True
+        (), 'Frames that stand on the ground, with a floating base', read_only=True
     )
     foot_radius: float = parameter(
         0.03,
-        'Of a sphere around the origin of each foot',
+        'Radius of the sphere around the origin of each foot',
         unit='m',
         minimum=0.001,
         maximum=1.0,
         read_only=True,
     )
     ground_friction: float = parameter(
-        0.8, 'Coefficient of the ground', minimum=0.0, maximum=10.0, read_only=True
+        0.8, 'Friction coefficient of the ground', minimum=0.0, maximum=10.0, read_only=True
     )
     load_friction: tuple[float, ...] = parameter(
         (0.0,),
-        'What dry friction of a joint grows by per torque that it carries, beside the friction of '
-        'the description: a share, one or one per joint',
+        'Increase of the dry friction of a joint per torque that it transmits, in addition to the '
+        'friction in the description: a share, one or one per joint',
         minimum=0.0,
-        maximum=MOST_LOAD_FRICTION,
+        maximum=MAX_LOAD_FRICTION,
         read_only=True,
     )
     frame_prefix: str = parameter(
         '',
-        'Put before every frame in messages, and taken off frames in requests; as that of the '
-        'nodes',
+        'Prefix of every frame in messages and requests, as of the nodes',
         read_only=True,
     )
     joint_state_rate: float = parameter(
         500.0,
-        'Joint states per simulated second; rounded so that a whole number of 1 ms steps lies '
-        'between two',
+        'Rate of joint states in simulated time, rounded so that the period is a whole number of '
+        '1 ms steps',
         unit='Hz',
         minimum=1.0,
         maximum=1000.0,
@@ -84,7 +84,7 @@ class SimulatorParameters:
     )
     ground_truth_rate: float = parameter(
         250.0,
-        'Messages of each ground truth topic per simulated second, at stamps of joint states',
+        'Rate of each ground truth topic in simulated time, at stamps of joint states',
         unit='Hz',
         minimum=0.1,
         maximum=1000.0,
@@ -92,8 +92,8 @@ class SimulatorParameters:
     )
     speed: float = parameter(
         1.0,
-        'Simulated time per real time. Stamps follow simulated time, and so do nodes with '
-        'use_sim_time where publish_clock is set',
+        'Ratio of simulated to real time. Stamps follow simulated time, and so do nodes with '
+        'use_sim_time if publish_clock is set',
         minimum=0.01,
         maximum=100.0,
         read_only=True,
@@ -104,13 +104,13 @@ class SimulatorParameters:
     motion: bool = parameter(True, 'Move slowly around a posture; false: hold it', read_only=True)
     command_mode: str = parameter(
         'add',
-        'What effort commands do: come on top of the controllers, or replace them and gravity '
-        'compensation at the joints they name',
+        'Effect of effort commands. add: they are added to the output of the controllers; replace: '
+        'they replace controllers and gravity compensation of the joints that they name',
         choices=('add', 'replace'),
     )
     command_timeout: float = parameter(
         0.2,
-        'An effort command is in force until the next one, and this long at most',
+        'Longest time for which an effort command is applied without a new one',
         unit='s',
         minimum=0.001,
         maximum=60.0,

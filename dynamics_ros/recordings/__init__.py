@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators on recordings: read rosbag2 files, write rosbag2 files and plots."""
+"""Estimators on recordings: reads rosbag2 and ROS 1 bags, writes rosbag2 bags and plots."""

@@ -1,6 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings in rosbag2 files (sqlite3 or mcap), through rosbags, and ROS 1 bags to read."""
+"""Reading of rosbag2 bags (sqlite3 or mcap) and ROS 1 bags, and writing of rosbag2 bags.
+
+rosbag2 bags are accessed through the Python package rosbags.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +30,18 @@ else:
 OUR_MESSAGES = 'dynamics_ros_msgs'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 METADATA = 'metadata.yaml'
+RECOVER = 'the file breaks off: mcap recover FILE -o NEW_FILE keeps the messages before that'
+REINDEX = 'ros2 bag reindex FOLDER writes it'
 VERSION: Final = 9
-"""Of the metadata: what ROS 2 Jazzy and later write, and all later ones read."""
+"""Version of the metadata, as written by ROS 2 Jazzy and later and read by all later versions."""
 
 
 class RecordingError(DynamicsRosError):
-    """A recording that cannot be read or written."""
+    """Raised for a recording that cannot be read or written."""
 
 
 def require_rosbags() -> None:
-    """Refuse to go on without rosbags.
+    """Checks that the package rosbags is installed.
 
     Raises:
         RecordingError: it is not installed.
@@ -46,13 +51,13 @@ def require_rosbags() -> None:
 
 
 class Recording:
-    """A rosbag2 or a bag of ROS 1 that is read; a context manager."""
+    """A rosbag2 or ROS 1 bag open for reading; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Look at what is in it.
+        """Opens the recording and reads its index.
 
         Raises:
-            RecordingError: there is none, or rosbags is missing.
+            RecordingError: the recording does not exist or cannot be read, or rosbags is missing.
         """
         require_rosbags()
         self._path = path
@@ -60,7 +65,9 @@ class Recording:
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
         if path.is_dir() and not (path / METADATA).is_file():
-            raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}')
+            files = any(file.suffix in ('.mcap', '.db3') for file in path.iterdir())
+            cure = f'; {REINDEX}' if files else ''
+            raise RecordingError(f'{path}: not a rosbag2 folder: it has no {METADATA}{cure}')
         self._reader: Ros1Bag | Reader
         try:
             if path.is_file() and is_ros1(path):
@@ -68,8 +75,8 @@ class Recording:
             else:
                 self._reader = Reader(path)
                 self._reader.open()
-        except Exception as error:  # whatever rosbags stumbles over in a file that is none
-            raise RecordingError(f'{path}: cannot be read: {_told(error)}') from error
+        except Exception as error:  # rosbags raises various errors for files that are no bags
+            raise RecordingError(f'{path}: cannot be read: {_text(error)}') from error
 
     def __enter__(self) -> Recording:
         return self
@@ -79,29 +86,29 @@ class Recording:
 
     @property
     def storage(self) -> str:
-        """'mcap' or 'sqlite3'."""
+        """Storage format for a copy of the recording: 'mcap' or 'sqlite3'."""
         mcap = self._path.suffix == '.mcap' or any(self._path.glob('*.mcap'))
         return 'mcap' if mcap else 'sqlite3'
 
     def topics(self, kind: str) -> list[str]:
-        """Names of the topics of a type, such as ``sensor_msgs/msg/JointState``."""
+        """Returns the sorted names of topics of a type, such as ``sensor_msgs/msg/JointState``."""
         return sorted({c.topic for c in self._reader.connections if c.msgtype == kind})
 
     def kinds(self) -> dict[str, str]:
-        """Type of each topic, in the order of their names."""
+        """Returns the type of each topic, sorted by topic name."""
         return dict(sorted((c.topic, c.msgtype) for c in self._reader.connections))
 
     def count(self, topics: list[str]) -> int:
-        """How many messages there are on some topics."""
+        """Returns the number of messages on some topics."""
         return sum(c.msgcount for c in self._reader.connections if c.topic in topics)
 
     def messages(self, topics: list[str]) -> Iterator[tuple[str, int, bytes]]:
-        """Topic, time of recording [ns] and bytes of each message, in the order of recording.
+        """Yields topic, time of recording [ns] and serialized bytes in recorded order.
 
-        The bytes are those of ROS 2, also of messages of ROS 1.
+        The bytes have the format of ROS 2; messages of ROS 1 are converted.
 
         Raises:
-            RecordingError: the file ends in the middle, or is damaged.
+            RecordingError: the file is truncated or damaged.
         """
         if not isinstance(self._reader, Ros1Bag):
             for connection, time, data in self._raw(topics):
@@ -116,14 +123,16 @@ class Recording:
                 else:
                     converted = bytes(self._store(connection).ros1_to_cdr(data, kind))
             except Exception as error:
-                raise self._damaged(error) from error
+                raise self._damaged_error(error) from error
             yield connection.topic, time, converted
 
     def decoded(self, topics: list[str]) -> Iterator[tuple[str, int, Any]]:
-        """The same with message objects of rosbags, whose fields are those of the message.
+        """Yields topic, time of recording [ns] and message in recorded order.
+
+        The messages are objects of rosbags with the fields of their message types.
 
         Raises:
-            RecordingError: the file ends in the middle, or is damaged.
+            RecordingError: the file is truncated or damaged.
         """
         ros1 = isinstance(self._reader, Ros1Bag)
         for connection, time, data in self._raw(topics):
@@ -131,16 +140,16 @@ class Recording:
                 store = self._store(connection)
                 read = store.deserialize_ros1 if ros1 else store.deserialize_cdr
                 message = read(data, connection.msgtype)
-            except Exception as error:  # whatever the decoder of rosbags stumbles over
-                raise self._damaged(error) from error
+            except Exception as error:  # rosbags raises various errors for invalid messages
+                raise self._damaged_error(error) from error
             yield connection.topic, time, message
 
     def _store(self, connection: Any) -> Any:
-        """Decoders of the messages of a connection: of ROS 1 as it was recorded, else of ROS 2.
+        """Returns the type store of a connection: for ROS 1 the recorded types, else ROS 2's.
 
         Raises:
-            Exception: of rosbags, for a definition that cannot be read.
-            RecordingError: the definition is not the one that the publisher had.
+            Exception: from rosbags, for a definition that cannot be parsed.
+            RecordingError: the definition does not match its MD5 sum.
         """
         kind = connection.msgtype
         if kind not in self._stores:
@@ -148,7 +157,7 @@ class Recording:
                 store = get_typestore(Stores.EMPTY)
                 store.register(get_types_from_msg(connection.definition, kind))
                 if connection.digest not in (store.generate_msgdef(kind)[1], '*'):
-                    raise RecordingError(f'{kind} is defined otherwise than its MD5 sum tells')
+                    raise RecordingError(f'the definition of {kind} does not match its MD5 sum')
             else:
                 store = get_typestore(Stores.ROS2_KILTED)
             self._stores[kind] = store
@@ -160,37 +169,41 @@ class Recording:
             return
         try:
             yield from self._reader.messages(wanted)
-        except Exception as error:  # of the file, of its compression, of its database
-            raise self._damaged(error) from error
+        except Exception as error:  # errors of the file, its compression, or its database
+            raise self._damaged_error(error) from error
 
-    def _damaged(self, error: Exception) -> RecordingError:
-        return RecordingError(f'{self._path}: is damaged: {_told(error)}')
+    def _damaged_error(self, error: Exception) -> RecordingError:
+        return RecordingError(f'{self._path}: is damaged: {_text(error)}')
 
 
-def _told(error: Exception) -> str:
-    return str(error) or repr(error)
+def _text(error: Exception) -> str:
+    text = str(error) or repr(error)
+    # A recorder that was killed leaves an MCAP file without its last bytes.
+    return f'{text.rstrip(".")}; {RECOVER}' if 'end magic' in text else text
 
 
 @contextmanager
 def completed(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Where to write a recording that is to be there whole, or not at all.
+    """Yields a temporary path for a recording, which is moved to ``path`` once it is complete.
+
+    On an error nothing remains, and an existing recording is left unchanged.
 
     Args:
-        path: folder that it takes in the end.
-        replace: whether what is there gives way; else that is an error.
+        path: final folder of the recording.
+        replace: whether to replace an existing folder; otherwise that is an error.
 
     Raises:
-        RecordingError: there is something already, or it cannot be written there.
+        RecordingError: the folder already exists or cannot be written.
     """
     if path.exists() and not replace:
-        raise RecordingError(f'{path}: cannot be written: it is there already')
+        raise RecordingError(f'{path}: cannot be written: it already exists')
     hidden = path.parent / f'.{path.name}.{os.getpid()}'
     try:
         hidden.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RecordingError(f'{path}: cannot be written: {error}') from error
     try:
-        # Files of a rosbag2 are called after its folder.
+        # rosbag2 names the files of a bag after its folder.
         yield hidden / path.name
         if path.exists():
             shutil.rmtree(path)
@@ -200,20 +213,20 @@ def completed(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 class RecordingWriter:
-    """A rosbag2 that is written; a context manager."""
+    """A rosbag2 bag open for writing; a context manager."""
 
     def __init__(self, path: Path, storage: str) -> None:
-        """Begin a new recording.
+        """Creates a new bag.
 
         Args:
-            path: of a folder that is not there yet.
+            path: folder of the bag, which must not exist.
             storage: 'mcap' or 'sqlite3'.
 
         Raises:
-            RecordingError: it is there already, or rosbags is missing.
+            RecordingError: the folder already exists, or rosbags is missing.
         """
         require_rosbags()
-        # Who only reads needs no ROS.
+        # Imported here so that reading works without ROS.
         from ament_index_python.packages import get_package_share_directory
         from rclpy.serialization import serialize_message
 
@@ -237,7 +250,7 @@ class RecordingWriter:
         self._writer.close()
 
     def write(self, topic: str, kind: type, time: int, message: Any) -> None:
-        """Add a message (an object or its bytes) of a class, recorded at a time [ns]."""
+        """Writes a message (object or bytes) of type ``kind``, recorded at ``time`` [ns]."""
         connection = self._connections.get(topic)
         if connection is None:
             package, part = kind.__module__.split('.')[:2]

@@ -24,33 +24,33 @@ from .states import EstimatedStates, Messages
 LOG = logging.getLogger(__name__)
 
 WIDTH = 40
-"""Characters of the progress bar."""
+"""Length of the progress bar [characters]."""
 
 INTERRUPTED = 130
-"""Exit code, as shells have it for SIGINT."""
+"""Exit code after SIGINT, as used by shells."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when estimates were written."""
+    """Runs the command; returns 0 if estimates were written."""
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        told = estimate(options)
+        summary_text = estimate(options)
     except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)
         return INTERRUPTED
-    print(told)
+    print(summary_text)
     return 0
 
 
 def estimate(options: argparse.Namespace) -> str:
-    """Read, estimate, write, plot; what came of it.
+    """Runs the estimators on a recording, writes bag and plot, and returns a summary as text.
 
     Raises:
-        DynamicsRosError: a recording, a robot or a parameter that cannot be used.
+        DynamicsRosError: the recording, the robot or a parameter is not valid.
     """
     settings = read_settings(options.parameters)
     with Recording(options.bag) as recording:
@@ -62,7 +62,7 @@ def estimate(options: argparse.Namespace) -> str:
         )
         factory = EstimatorFactory(source, settings.robot, settings.contact)
         if factory.geometry_problem:
-            LOG.warning('contacts there: %s', factory.geometry_problem)
+            LOG.warning('contacts on these shapes are not located: %s', factory.geometry_problem)
         first = factory.make(settings.carried)
         topics = Topics(
             joint_states,
@@ -75,14 +75,16 @@ def estimate(options: argparse.Namespace) -> str:
         with completed(options.output) as partial:
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
-                for one in states.estimates(_shown(recording.messages(topics.all()), total)):
+                for one in states.estimates(
+                    _with_progress(recording.messages(topics.all()), total)
+                ):
                     output.write(one, states.estimators)
             summary = output.summary
-            told = _told(summary, states)
+            summary_text = _summary_text(summary, states)
             if not summary.count:
-                raise RecordingError(f'nothing could be estimated. {told}')
+                raise RecordingError(f'nothing could be estimated. {summary_text}')
     plot(summary, options.output / 'estimates.png')
-    return told
+    return summary_text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,30 +119,30 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _shown(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
-    """The messages, with a bar on a terminal that says how far they are."""
+def _with_progress(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
+    """Yields the messages and shows a progress bar if stderr is a terminal."""
     terminal = sys.stderr.isatty()
-    shown = -1
+    drawn = -1
     for count, message in enumerate(messages, start=1):
         yield message
         done = WIDTH * count // max(total, 1)
-        if terminal and done != shown:
-            shown = done
+        if terminal and done != drawn:
+            drawn = done
             bar = '#' * done + '.' * (WIDTH - done)
             print(f'\r[{bar}] {count} of {total}', end='', file=sys.stderr, flush=True)
     if terminal:
         print(file=sys.stderr)
 
 
-def _told(summary: Summary, states: EstimatedStates) -> str:
-    """What came of it, for a person."""
+def _summary_text(summary: Summary, states: EstimatedStates) -> str:
+    """Returns the summary as text."""
     lines = [f'{summary.count} estimates of {states.messages} joint states']
     if states.refused:
-        lines.append(f'{states.refused} joint states were refused')
+        lines.append(states.refusals_told())
     if states.payloads:
         lines.append(f'another payload {len(states.payloads)} times')
-    lines += [f'{count} times silent: {why}' for why, count in states.silent.items()]
-    lines += [f'{count} times touched: {link}' for link, count in summary.links.items()]
+    lines += [f'{count} states without an estimate: {why}' for why, count in states.silent.items()]
+    lines += [f'{count} states in contact at {link}' for link, count in summary.links.items()]
     return '; '.join(lines)
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What contact_node would have published of each state of a recording, into another one."""
+"""Writer of the messages that contact_node would have published for a recording."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import (
-    sourced_efforts,
-    sourced_estimate,
-    sourced_state,
-    sourced_wrench,
+    contact_state_message,
+    efforts_message,
+    external_wrench_message,
+    wrench_stamped_message,
 )
 from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.templates import message_template
@@ -41,21 +41,21 @@ from .thinning import ThinnedCurve
 Array = NDArray[np.float64]
 
 PREFIX = '/contact_node'
-"""Of the topics that are written: those of the node."""
+"""Prefix of the written topics, the name of the node."""
 
 
 @dataclass
 class Summary:
-    """What was written; curves have as many points as a picture can show.
+    """Summary of the written estimates; curves are thinned to the resolution of a plot.
 
     Attributes:
-        joint_names: of the columns of ``torques``.
-        times: (n) stamps of the states that were estimated from [s since the first].
+        joint_names: joints of the columns of ``torques``.
+        times: (n) stamps of the estimated states [s since the first].
         torques: (n, joints) external torques [Nm, N].
-        forces: frame to (n, 3) force there [N].
-        states: (n) contact state.
-        links: links that were touched, with how many states each.
-        count: how many states there were estimates of.
+        forces: (n, 3) contact force per frame [N].
+        states: (n) contact states.
+        links: number of states with contact per link.
+        count: number of estimated states.
     """
 
     joint_names: tuple[str, ...]
@@ -69,13 +69,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class _Outlet:
-    """Writes what comes of one state.
+    """Writes the messages of one state.
 
     Attributes:
-        writer: of the estimates.
-        time: of recording [ns].
-        stamp: that the messages carry [ns].
-        templates: those that have been needed so far.
+        writer: writer of the bag.
+        time: time of recording [ns].
+        stamp: stamp of the messages [ns].
+        templates: message templates created so far.
     """
 
     writer: RecordingWriter
@@ -86,14 +86,14 @@ class _Outlet:
     def template(
         self, topic: str, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
     ) -> MessageTemplate:
-        """As ``Output.template`` of the output of a topic."""
+        """Returns the message template of a topic, as ``Output.template`` does."""
         template = self.templates.get((topic, key))
         if template is None:
             template = self.templates[topic, key] = message_template(prototype(key), paths)
         return template
 
     def send(self, kind: type, topic: str, template: MessageTemplate) -> None:
-        """Write a template as it is filled in."""
+        """Writes the current content of a template."""
         message = template.message(packed_stamp(self.stamp))
         self.writer.write(f'{PREFIX}/{topic}', kind, self.time, message)
 
@@ -101,7 +101,7 @@ class _Outlet:
 def copied(
     batches: Iterable[Batch], topics: Topics, description: str, writer: RecordingWriter
 ) -> Iterator[Batch]:
-    """The same messages, which are written as well, behind the description of the robot."""
+    """Yields the same batches and writes their messages, after the robot description."""
     kinds = {topics.joint_states: JointState, topics.odometry: Odometry, topics.payload: Payload}
     text: String | None = String(data=description)
     for batch in batches:
@@ -114,15 +114,15 @@ def copied(
 
 
 class EstimateWriter:
-    """Writes what contact_node would have published of each state."""
+    """Writes the messages that contact_node would have published for each state."""
 
     def __init__(self, first: Estimators, root_frame: str, writer: RecordingWriter) -> None:
-        """Begin before the first estimate.
+        """Creates a writer before the first estimate.
 
         Args:
-            first: estimators of the beginning.
-            root_frame: frame_id of what is expressed in the root frame.
-            writer: of the messages.
+            first: estimators at the beginning.
+            root_frame: frame_id of quantities in the root frame.
+            writer: writer of the bag.
         """
         self._root_frame, self._writer = root_frame, writer
         pipeline = first.pipeline
@@ -137,7 +137,7 @@ class EstimateWriter:
 
     @property
     def summary(self) -> Summary:
-        """What has been written."""
+        """Summary of the estimates written so far."""
         summary, rows = self._summary, self._curve.rows
         joints = len(summary.joint_names)
         summary.times, summary.torques = rows[:, 0], rows[:, 1 : 1 + joints]
@@ -147,18 +147,18 @@ class EstimateWriter:
         return summary
 
     def write(self, estimate: Estimate, estimators: Estimators) -> None:
-        """Write the messages of one state."""
+        """Writes the messages of one state."""
         time, stamp, state, external = estimate
         pipeline = estimators.pipeline
         out = _Outlet(self._writer, time, stamp, self._templates)
         templates = partial(out.template, 'external_torques')
-        efforts = sourced_efforts(templates, pipeline, external.values)
+        efforts = efforts_message(templates, pipeline, external.values)
         out.send(JointState, 'external_torques', efforts.filled())
-        place = self._placed(estimators, state, external)
+        place = self._locate(estimators, state, external)
         known = place is not None and place.known(estimators.location.max_deviation)
         link = place.link if place else external.report.link
         templates = partial(out.template, 'contact_state')
-        told = sourced_state(
+        message = contact_state_message(
             templates,
             pipeline,
             external.report,
@@ -169,17 +169,17 @@ class EstimateWriter:
             self._root_frame,
             place.point_frame if place else '',
         )
-        out.send(ContactStateMessage, 'contact_state', told.filled())
+        out.send(ContactStateMessage, 'contact_state', message.filled())
         row = [0.0, *external.values[pipeline.joint_indices]]
         for wrench in pipeline.wrenches(state, external.values):
             root = wrench.expressed_in == pipeline.robot.root_frame
             frame_id = self._root_frame if root else wrench.expressed_in
             name = f'{self._topics[wrench.frame]}/wrench'
-            force = sourced_wrench(partial(out.template, name), wrench, frame_id)
+            force = wrench_stamped_message(partial(out.template, name), wrench, frame_id)
             out.send(WrenchStamped, name, force.filled())
             name = f'{self._topics[wrench.frame]}/estimate'
             offset = pipeline.tare.offset
-            whole = sourced_estimate(
+            whole = external_wrench_message(
                 partial(out.template, name), pipeline, state.stale, offset, wrench, frame_id
             )
             out.send(ExternalWrench, name, whole.filled())
@@ -193,10 +193,10 @@ class EstimateWriter:
         if link:
             summary.links[link] = summary.links.get(link, 0) + 1
 
-    def _placed(
+    def _locate(
         self, estimators: Estimators, state: RobotState, external: ExternalTorques
     ) -> ContactLocation | None:
-        """Where the contact is, looked for as often as the node does, by the stamps."""
+        """Returns the contact location, updated at the rate of the node according to the stamps."""
         locator = estimators.locator
         if locator is None or external.report.state is ContactState.NONE:
             self._place, self._next_place = None, 0

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators of a recording: of the robot with what it carries at the moment."""
+"""Estimators for a recording, created anew when the payload of the robot changes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LOG = logging.getLogger(__name__)
 
 
 class Estimators(NamedTuple):
-    """What estimates, all of it of one robot.
+    """Estimators of one robot with its current payload.
 
     Attributes:
-        payload: that the robot carries.
-        pipeline: compiled estimators.
+        payload: current payload.
+        pipeline: compiled contact pipeline.
         buffer: merges joint states.
-        locator: finds the place of a contact; None does not look for it.
-        location: how it is found.
+        locator: contact locator; None if contacts are not located.
+        location: settings of the locator.
     """
 
     payload: PayloadParameters
@@ -40,23 +40,23 @@ class Estimators(NamedTuple):
 
 
 class EstimatorFactory:
-    """Makes estimators for one payload after another.
+    """Creates estimators for consecutive payloads.
 
     Attributes:
-        root_link: of the description.
+        root_link: root link of the description.
     """
 
     def __init__(
         self, description: str, general: RobotParameters, settings: ContactParameters
     ) -> None:
-        """Read the robot.
+        """Builds the robot.
 
         Args:
-            description: URDF as text.
+            description: URDF as XML text.
             general, settings: parameters of the node.
 
         Raises:
-            DynamicsRosError: it is no robot, or a parameter does not fit it.
+            DynamicsRosError: the description is invalid, or a parameter does not fit the robot.
         """
         self._general, self._settings = general, settings
         urdf = read_urdf(description)
@@ -72,28 +72,28 @@ class EstimatorFactory:
 
     @property
     def robot(self) -> Robot:
-        """Without a payload."""
+        """Robot without a payload."""
         return self._robot
 
     @property
     def geometry_problem(self) -> str:
-        """Why contacts on some shapes are not found; '' where they are."""
+        """Shapes on which contacts cannot be located, and why; '' if there are none."""
         return self._geometry.problem if self._geometry is not None else ''
 
     @property
     def base_moves(self) -> bool:
-        """Whether the root link moves, so that odometry is needed."""
+        """Whether the base moves, so that odometry is needed."""
         return self._robot.model.root_joint_nv > 0
 
     def frame(self, frame_id: str) -> str:
-        """What the model calls a frame_id."""
+        """Returns the model's name of a frame_id."""
         return frame_id.removeprefix(self._general.frame_prefix)
 
     def make(self, payload: PayloadParameters, before: Estimators | None = None) -> Estimators:
-        """Estimators that go on where those of another payload have left off.
+        """Creates estimators that continue from those of another payload.
 
         Raises:
-            DynamicsRosError: the robot cannot carry that.
+            DynamicsRosError: the payload does not fit the robot.
         """
         robot = self._robot
         if payload.mass:
@@ -101,7 +101,7 @@ class EstimatorFactory:
                 payload.frame, payload.mass, payload.center_of_mass, payload.inertia_matrix()
             )
         pipeline = ContactPipeline(robot, self._settings, self._tool)
-        # Joint states cannot wait for a large kernel; a recording can.
+        # Unlike a node, a recording can wait for the compilation of a large kernel.
         pipeline.compile(wait=True)
         buffer = StateBuffer(robot, tuple(self._locked), self._general.joint_timeout)
         if before is not None:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What of a recording is read: its topics, and which of its descriptions is the robot's."""
+"""Selection of the topics and of the robot description of a recording."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ ODOMETRY, DESCRIPTION, PAYLOAD = (
 )
 
 
-LOOKED_AT = 50
-"""Joint states that say which joints are recorded."""
+SCANNED_MESSAGES = 50
+"""Number of joint states that are read to find the recorded joints."""
 
 
 @dataclass(frozen=True)
 class Topics:
-    """What of a recording is read; odometry only where the base moves."""
+    """Topics to read from a recording; odometry only for a moving base."""
 
     joint_states: str
     odometry: str | None = None
     payload: str | None = None
 
     def all(self) -> list[str]:
-        """Those that there are."""
+        """Returns the topics that are not None."""
         return [topic for topic in (self.joint_states, self.odometry, self.payload) if topic]
 
 
 def topic_of(recording: Recording, kind: str, wanted: str | None) -> str:
-    """The topic of a type that is meant.
+    """Returns the topic of a type: the wanted one, or the only one.
 
     Raises:
-        InvalidArgumentError: there is none, or there are several and none was named.
+        InvalidArgumentError: there is none, or there are several and none is selected.
     """
     found = recording.topics(kind)
     if wanted is not None and wanted in found:
@@ -56,17 +56,17 @@ def topic_of(recording: Recording, kind: str, wanted: str | None) -> str:
 
 
 def payload_topic(recording: Recording, wanted: str | None) -> str | None:
-    """The topic that says what is carried; None where none was recorded and none is wanted."""
+    """Returns the topic of the payload; None if none was recorded and none is selected."""
     if wanted is None and not recording.topics(PAYLOAD):
         return None
     return topic_of(recording, PAYLOAD, wanted)
 
 
 def busiest_joint_states(recording: Recording) -> str:
-    """The topic with the most joint states.
+    """Returns the topic with the most joint states.
 
     Raises:
-        RecordingError: there are none.
+        RecordingError: there are no joint states.
     """
     found = recording.topics(JOINT_STATE)
     if not any(recording.count([topic]) for topic in found):
@@ -75,33 +75,33 @@ def busiest_joint_states(recording: Recording) -> str:
 
 
 def recorded_description(recording: Recording, joint_states: str) -> str:
-    """The description of the robot whose joint states are on a topic.
+    """Returns the robot description for the joint states of a topic.
 
-    Of several topics that of the same namespace counts, and of several messages the newest that
-    was recorded before the first joint state, or else the first one.
+    Of several description topics, the one with the longest common namespace is used. Of several
+    messages, the newest one recorded before the first joint state is used, or else the first one.
 
     Raises:
-        RecordingError: none was recorded.
+        RecordingError: no description was recorded.
     """
     topics = [t for t in recording.topics(DESCRIPTION) if t.endswith('robot_description')]
     topics = [t for t in topics if recording.count([t])]
     if not topics:
         raise RecordingError('no robot_description was recorded: give the robot with --robot FILE')
-    topic = max(topics, key=lambda one: _common(one, joint_states))
+    topic = max(topics, key=lambda one: _common_parts(one, joint_states))
     first = next((time for _, time, _ in recording.messages([joint_states])), 0)
     return _newest(recording.messages([topic]), first)
 
 
 def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
-    """The joints that the first joint states name, in the order in which they come.
+    """Returns the joint names of the first joint states, in order of appearance.
 
     Raises:
-        RecordingError: there are none.
+        RecordingError: the joint states name no joints.
     """
     reader = JointStateReader()
     names: dict[str, None] = {}
-    for _, _, data in islice(recording.messages([joint_states]), LOOKED_AT):
-        # A damaged one is refused, and counted, when its turn comes.
+    for _, _, data in islice(recording.messages([joint_states]), SCANNED_MESSAGES):
+        # Damaged messages are refused and counted later, when they are processed.
         with suppress(MalformedMessageError):
             names |= dict.fromkeys(reader.read(data).names)
     if not names:
@@ -109,8 +109,8 @@ def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _common(first: str, second: str) -> tuple[int, int]:
-    """How many parts of two names are the same from the left on; the shorter name is the better."""
+def _common_parts(first: str, second: str) -> tuple[int, int]:
+    """Returns sort keys: number of common leading name parts, then shortness of ``first``."""
     count = 0
     for a, b in zip(first.split('/'), second.split('/'), strict=False):
         if a != b:
@@ -125,8 +125,11 @@ def _newest(messages: Iterator[tuple[str, int, bytes]], before: int) -> str:
         if found is not None and time > before:
             break
         found = data
-    assert found is not None, 'topics without a message are left out'
+    if found is None:
+        raise RecordingError(
+            'its robot_description is damaged: the messages that the index counts are missing'
+        )
     try:
         return str(deserialize_message(found, String).data)
-    except Exception as error:  # the middleware has one of its own
+    except Exception as error:  # the middleware raises its own type
         raise RecordingError(f'its robot_description is damaged: {error}') from error

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML page that needs nothing else, legible when printed."""
+"""Self-contained, printable HTML pages."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ tr, img, svg { break-inside: avoid } h2 { break-after: avoid } }
 TAG, NUMBER = re.compile('<[^>]*>'), re.compile(r'[-+]?[\d.]+(e[-+]?\d+)?|nan|inf')
 
 SHORT = 40
-"""Characters of a cell that is not broken into lines."""
+"""Cells with fewer characters are not wrapped."""
 
 
 def page(title: str, parts: Sequence[str]) -> str:
-    """The page of some parts in HTML."""
+    """Returns a page with a title and parts of its body in HTML."""
     body = '\n'.join(parts)
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
@@ -42,7 +42,7 @@ def page(title: str, parts: Sequence[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells in HTML; columns of numbers stand on the right, short cells on a line."""
+    """Returns an HTML table; columns of text are aligned left, and short cells do not wrap."""
     plain = [[TAG.sub('', cell) for cell in row] for row in rows]
     texts = [any(cell and not NUMBER.fullmatch(cell) for cell in column) for column in zip(*plain)]
     texts += [False] * (len(header) - len(texts))
@@ -57,7 +57,7 @@ def _cell(tag: str, cell: str, text: bool) -> str:
 
 
 def figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure [inch]; None, with a log line, where it is not installed."""
+    """Returns an empty figure [inch]; None, with a warning, if matplotlib is not installed."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -71,12 +71,12 @@ def figure(width: float, height: float) -> Any:
 
 @cache
 def _warn() -> None:
-    """Once a run: there are many pictures."""
+    """Warns once per run."""
     LOG.warning('no pictures: matplotlib is not installed')
 
 
 def as_svg(made: Any, what: str) -> str:
-    """A figure within the page."""
+    """Returns a figure as HTML element with the label ``what``."""
     target = io.StringIO()
     made.savefig(target, format='svg', metadata={'Date': None})
     text = target.getvalue()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of the estimates over a recording; needs matplotlib."""
+"""Plot of the estimates of a recording; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ COLORS = {ContactState.CONTACT: '#f0c000', ContactState.COLLISION: '#d03030'}
 
 
 def plot(summary: Summary, path: Path) -> bool:
-    """Write external torques, contact states and forces as PNG.
+    """Writes external torques, contact states and forces as a PNG file.
 
     Returns:
-        False, with a log line, where matplotlib is not installed or there is nothing to show.
+        False, with a warning, if matplotlib is not installed or there is nothing to plot.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

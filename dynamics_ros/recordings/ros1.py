@@ -1,11 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states of ROS 1 as the bytes that ROS 2 has for the same message.
+"""Conversion of serialized joint states from the format of ROS 1 to that of ROS 2.
 
-ROS 1 writes one field behind the other: a sequence number, the stamp, a string as its length and
-its bytes, an array as its length and its numbers. ROS 2 writes Common Data Representation: four
-bytes of encapsulation, no sequence number, strings with a closing zero, numbers aligned to their
-size.
+ROS 1 writes the fields one after the other: a sequence number, the stamp, strings and arrays as
+their lengths and contents. ROS 2 writes Common Data Representation: four bytes of encapsulation, no
+sequence number, strings with a terminating zero, and numbers aligned to their size.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from __future__ import annotations
 import struct
 
 STAMP = slice(4, 12)
-"""Behind the sequence number."""
+"""Bytes of the stamp, after the sequence number."""
 
 ENCAPSULATION = b'\x00\x01\x00\x00'
-"""Plain, the lower bytes first."""
+"""Plain CDR, little-endian."""
 
-REMEMBERED = 8
-"""Layouts: one a publisher on the topic."""
+MAX_LAYOUTS = 8
+"""Number of cached layouts; each publisher on the topic needs one."""
 
 LENGTH = struct.Struct('<I')
 
 
 class JointStateConverter:
-    """Converts joint states; what only the first of a layout tells is read once."""
+    """Converts joint states; layouts of names and array lengths are cached."""
 
     def __init__(self) -> None:
         self._layouts: list[_Layout] = []
 
     def __call__(self, data: bytes) -> bytes:
-        """The message in the bytes of ROS 2.
+        """Converts a message to the bytes of ROS 2.
 
         Raises:
             ValueError: the message ends within a field.
@@ -41,14 +40,14 @@ class JointStateConverter:
             if converted is not None:
                 return converted
         layout = _Layout(data)
-        self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
+        self._layouts = [layout, *self._layouts[: MAX_LAYOUTS - 1]]
         converted = layout.converted(data)
         assert converted is not None, 'a layout fits what it was made of'
         return converted
 
 
 class _Layout:
-    """Where the numbers are in joint states with these names and lengths."""
+    """Byte ranges of the numbers in joint states with given names and array lengths."""
 
     def __init__(self, data: bytes) -> None:
         scanner = _Scanner(data)
@@ -76,7 +75,7 @@ class _Layout:
         self._parts = parts
 
     def converted(self, data: bytes) -> bytes | None:
-        """A message; None if it is laid out otherwise."""
+        """Returns the converted message; None if its layout is different."""
         if len(data) != self._size or not data.startswith(self._names, STAMP.stop):
             return None
         if any(data[place] != length for place, length in self._lengths):
@@ -88,24 +87,24 @@ class _Layout:
 
 
 class _Scanner:
-    """Goes through the bytes of a message behind its stamp."""
+    """Reads the fields of a message after its stamp."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.at = data, STAMP.stop
 
     def skip(self, count: int) -> slice:
-        """The next bytes."""
+        """Returns the range of the next ``count`` bytes and skips them."""
         begin, self.at = self.at, self.at + count
         if self.at > len(self._data):
             raise ValueError('a joint state ends within a field')
         return slice(begin, self.at)
 
     def length(self) -> int:
-        """Of a string or an array."""
+        """Reads the length of a string or array."""
         return int(LENGTH.unpack(self._data[self.skip(4)])[0])
 
     def string(self) -> bytes:
-        """The bytes of a string."""
+        """Reads the bytes of a string."""
         return self._data[self.skip(self.length())]
 
 

@@ -1,10 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bags of ROS 1 in format 2.0, one chunk at a time.
+"""Reader of ROS 1 bags in format 2.0 that holds only a few chunks in memory.
 
-The reader of rosbags keeps an entry of its index for each message, which is most of a gigabyte for
-an hour at 1 kHz. This one goes by the chunks, about a thousand messages each, of which the index
-at the end of a bag tells place, time and connections. It holds those chunks whose times overlap.
+The reader of rosbags keeps an index entry for each message: most of a gigabyte for an hour at
+1 kHz. This reader works on chunks of about a thousand messages. The index at the end of a bag
+contains position, time and connections of each chunk; only chunks with overlapping times are held
+at once.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from .ros1_records import (
 MAGIC, VERSION = b'#ROSBAG V', b'#ROSBAG V2.0\n'
 
 Message = tuple[int, int, int, int, bytes]
-"""As messages are sorted: time [ns]; for equal times rank of the connection, number of the chunk,
-place in it; bytes."""
+"""Message as sort key: time [ns]; for equal times rank of the connection, number of the chunk,
+position in it; bytes."""
 
 
 class Connection(NamedTuple):
-    """What a publisher publishes on a topic; a topic may have several.
+    """Publisher on a topic; a topic may have several.
 
     Attributes:
-        id: that messages refer to.
+        id: number that messages refer to.
         topic, msgtype: name and type, such as ``sensor_msgs/msg/JointState``.
-        definition, digest: text of the type, and its MD5 sum.
-        msgcount: messages.
+        definition, digest: text of the type definition, and its MD5 sum.
+        msgcount: number of messages.
     """
 
     id: int
@@ -54,14 +55,14 @@ class Connection(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """What the index tells of a chunk.
+    """Index entry of a chunk.
 
     Attributes:
         begin: time of its first message [ns].
-        number: in the index.
-        place: of its record in the file [bytes].
-        end: where the next record of a chunk begins at the latest [bytes].
-        counts: messages, by the number of their connection.
+        number: number in the index.
+        place: position of its record in the file [bytes].
+        end: upper bound of the end of its record [bytes].
+        counts: number of messages per connection id.
     """
 
     begin: int
@@ -72,28 +73,28 @@ class _Chunk(NamedTuple):
 
 
 def is_ros1(path: Path) -> bool:
-    """Whether a file is a bag of ROS 1, or called like one.
+    """Whether a file is a ROS 1 bag or has the extension of one.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with path.open('rb') as file:
         return path.suffix == '.bag' or file.read(len(MAGIC)) == MAGIC
 
 
 class Ros1Bag:
-    """A bag of ROS 1 that is read.
+    """A ROS 1 bag open for reading.
 
     Attributes:
         connections: in the order of the index.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the index.
+        """Opens the file and reads the index.
 
         Raises:
-            Ros1BagError: it is no bag, of another format, was not closed, or is damaged.
-            OSError: it cannot be read.
+            Ros1BagError: the file is no bag, has another format, was not closed, or is damaged.
+            OSError: the file cannot be read.
         """
         self._file = path.open('rb')
         try:
@@ -104,16 +105,16 @@ class Ros1Bag:
             raise
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         self._file.close()
 
     def messages(
         self, connections: Sequence[Connection]
     ) -> Iterator[tuple[Connection, int, bytes]]:
-        """Connection, time of recording [ns] and bytes of messages, in the order of recording.
+        """Yields connection, time of recording [ns] and bytes of messages in recorded order.
 
         Args:
-            connections: whose messages come; of those of the same time in this order.
+            connections: connections to read; messages of the same time are ordered as these.
 
         Raises:
             Ros1BagError: the bag is damaged.
@@ -131,7 +132,7 @@ class Ros1Bag:
             yield connections[rank], time, data
 
     def _index(self) -> tuple[list[Connection], list[_Chunk]]:
-        """Connections and chunks, by the part of the file behind the chunks."""
+        """Reads connections and chunks from the records after the chunks."""
         self._check_version()
         header = Source(self._file, len(VERSION), self._size).header(BAG_HEADER)
         if header.fields.get(b'encryptor'):
@@ -153,7 +154,7 @@ class Ros1Bag:
         places = sorted(one.place for one in infos)
         ends = dict(zip(places, [*places[1:], place], strict=True))
         if len(connections) < len(found) or len(ends) < len(infos) or max(ends, default=0) >= place:
-            raise Ros1BagError('its index contradicts itself')
+            raise Ros1BagError('its index is inconsistent')
         for info in infos:
             for number, count in info.counts.items():
                 if number not in connections:
@@ -167,20 +168,20 @@ class Ros1Bag:
         return list(connections.values()), chunks
 
     def _check_version(self) -> None:
-        """Refuse what is no bag in format 2.0."""
+        """Raises ``Ros1BagError`` if the file is no bag in format 2.0."""
         start = self._file.read(len(VERSION))
         if start.startswith(MAGIC) and start != VERSION:
-            told = start.removeprefix(MAGIC).decode(errors='replace').strip()
-            raise Ros1BagError(f'a bag of ROS 1 in format {told}, of which only 2.0 is read')
+            version = start.removeprefix(MAGIC).decode(errors='replace').strip()
+            raise Ros1BagError(f'a bag of ROS 1 in format {version}, of which only 2.0 is read')
         if start != VERSION:
             raise Ros1BagError(f'no bag of ROS 1, which begins with {VERSION.decode().strip()}')
 
     def _messages(self, chunk: _Chunk, ranks: dict[int, int]) -> list[Message]:
-        """The messages of a chunk that are wanted.
+        """Returns the messages of some connections in a chunk.
 
         Args:
-            chunk: that is read.
-            ranks: of connections, by their numbers.
+            chunk: chunk to read.
+            ranks: ranks of the connections by their ids.
         """
         place = chunk.place
         source = Source(self._file, place, chunk.end)
@@ -201,7 +202,7 @@ class Ros1Bag:
 
 
 class _ChunkInfo(NamedTuple):
-    """What the index tells of a chunk; as in ``_Chunk``."""
+    """Record of the index about a chunk; fields as in ``_Chunk``."""
 
     place: int
     begin: int
@@ -211,8 +212,8 @@ class _ChunkInfo(NamedTuple):
 def _connection(source: Source) -> Connection:
     header = source.header(CONNECTION)
     number, topic = header.number(b'conn'), header.text(b'topic')
-    # The data are the header with which the publisher greeted its subscribers.
-    header = source.greeting()
+    # The data contain the connection header that the publisher sent to its subscribers.
+    header = source.connection_header()
     root = '/' if topic.startswith('/') else ''
     kind = header.text(b'type').split('/')
     return Connection(

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records of a bag of ROS 1 in format 2.0 (wiki.ros.org/Bags/Format/2.0).
+"""Reader of the records of ROS 1 bags in format 2.0 (wiki.ros.org/Bags/Format/2.0).
 
-A record is a header (length, then fields ``name=value`` with a length each) and data (length, then
-bytes). No length is believed: none reaches beyond what it lies in, and a chunk does not grow beyond
-the size that is told of it.
+A record consists of a header (length, then fields ``name=value``, each with a length) and data
+(length, then bytes). All lengths are checked against their surroundings, and decompression stops if
+a chunk exceeds its stated size.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import BinaryIO
 from dynamics_ros.errors import DynamicsRosError
 
 MESSAGE, BAG_HEADER, CHUNK, CHUNK_INFO, CONNECTION = 2, 3, 5, 6, 7
-"""Kinds of records, their field ``op``."""
+"""Types of records, their field ``op``."""
 
-LONGEST_HEADER = 1 << 16
-"""Bytes; those of recorders are below 200, with long names of topics."""
+MAX_HEADER = 1 << 16
+"""Maximum length of a header [bytes]; recorders write less than 200, or more with long topic
+names."""
 
-PIECE = 1 << 20
-"""Bytes of a chunk that are decompressed before it is looked whether there are too many."""
+FIRST_PIECE = 1 << 20
+"""Initial size of decompressed pieces, after each of which the size of a chunk is checked
+[bytes]."""
 
-USUAL_HEAD = 46
-"""Bytes of a message before its data, with the fields ``op``, ``conn`` and ``time``."""
+MESSAGE_HEAD = 46
+"""Length of a message record before its data, with the fields ``op``, ``conn`` and ``time``
+[bytes]."""
 
 U32, U64, PAIR = struct.Struct('<I'), struct.Struct('<Q'), struct.Struct('<II')
 
@@ -34,22 +37,22 @@ NANOSECONDS = 10**9
 
 
 class Ros1BagError(DynamicsRosError):
-    """A file that is no bag of ROS 1 in format 2.0, or a damaged one."""
+    """Raised for a file that is no valid ROS 1 bag in format 2.0."""
 
 
 class Header:
-    """Fields of a record.
+    """Header of a record.
 
     Attributes:
-        fields: by their names.
+        fields: values by name.
     """
 
     def __init__(self, data: bytes, name: str) -> None:
-        """Read them.
+        """Parses the fields.
 
         Args:
-            data: of the header.
-            name: of the record, for errors.
+            data: bytes of the header.
+            name: name of the record in errors.
         """
         self._name = name
         self.fields: dict[bytes, bytes] = {}
@@ -63,21 +66,21 @@ class Header:
             self.fields[field] = value
 
     def number(self, field: bytes, form: struct.Struct = U32) -> int:
-        """A field that is a number."""
+        """Returns the value of a numeric field."""
         return int(form.unpack(self._value(field, form.size))[0])
 
     def time(self) -> int:
-        """When a message was recorded, or the first of a chunk [ns]."""
+        """Returns the time of a message, or of the first message of a chunk [ns]."""
         field = b'time' if b'time' in self.fields else b'start_time'
         seconds, rest = PAIR.unpack(self._value(field, PAIR.size))
         return int(seconds) * NANOSECONDS + int(rest)
 
     def text(self, field: bytes) -> str:
-        """A field that is a text."""
+        """Returns the value of a text field."""
         return self._value(field).decode(errors='replace')
 
     def kind(self) -> int:
-        """Of the record."""
+        """Returns the type of the record."""
         return self._value(b'op', 1)[0]
 
     def _value(self, field: bytes, size: int | None = None) -> bytes:
@@ -88,31 +91,31 @@ class Header:
 
 
 class Source:
-    """Records of a file, one after the other, up to a place beyond which none reaches."""
+    """Reads consecutive records of a file within a byte range."""
 
     def __init__(self, file: BinaryIO, place: int, end: int) -> None:
-        """Begin at a place."""
+        """Moves to the first record at ``place``; no record may exceed ``end`` [bytes]."""
         file.seek(place)
         self._file, self._end = file, end
         self.left = end - place
 
     def header(self, kind: int) -> Header:
-        """The header of a record of a kind; its data come next."""
+        """Reads the header of a record of the given type; its data follow."""
         name = self._name
-        header = Header(self.data(LONGEST_HEADER), name)
+        header = Header(self.data(MAX_HEADER), name)
         if header.kind() != kind:
             raise Ros1BagError(f'{name} is of kind {header.kind()}, where one of {kind} has to be')
         return header
 
-    def greeting(self) -> Header:
-        """Data that are a header themselves."""
+    def connection_header(self) -> Header:
+        """Reads data that contain a header, as those of connections."""
         return Header(self.data(), self._name)
 
-    def data(self, most: int | None = None) -> bytes:
-        """A length, and so many bytes."""
+    def data(self, max_length: int | None = None) -> bytes:
+        """Reads a length and that many bytes; raises if the length exceeds ``max_length``."""
         name = self._name
         (length,) = U32.unpack(self._read(U32.size, name))
-        if most is not None and length > most:
+        if max_length is not None and length > max_length:
             raise Ros1BagError(f'{name} has a header of {length} bytes')
         return self._read(length, name)
 
@@ -129,11 +132,11 @@ class Source:
 
 
 def records(data: bytes, place: int) -> Iterator[tuple[int, int, int, int]]:
-    """Connection, time [ns], begin and end of the messages in a chunk.
+    """Yields connection id, time [ns], begin and end of the message data in a chunk.
 
     Args:
-        data: of the chunk, decompressed.
-        place: of the chunk in the file [bytes].
+        data: decompressed chunk.
+        place: position of the chunk in the file, for errors [bytes].
     """
     at, size = 0, len(data)
     layout: _Layout | None = None
@@ -143,7 +146,7 @@ def records(data: bytes, place: int) -> Iterator[tuple[int, int, int, int]]:
             begin = at + U32.size
             length = U32.unpack_from(data, at)[0] if begin <= size else size
             end = begin + length
-            if end + U32.size > size or length > LONGEST_HEADER:
+            if end + U32.size > size or length > MAX_HEADER:
                 raise Ros1BagError(f'{at_byte(place)} has a record that is longer than the chunk')
             header = Header(data[begin:end], at_byte(place))
             (length,) = U32.unpack_from(data, end)
@@ -165,22 +168,22 @@ def records(data: bytes, place: int) -> Iterator[tuple[int, int, int, int]]:
 
 
 class _Layout:
-    """Headers of messages whose fields come in the same order, read in one go."""
+    """Layout of message headers with a fixed field order, which are parsed in one call."""
 
     def __init__(self, form: struct.Struct, before: bytes, between: bytes) -> None:
         self._form, self._before, self._between = form, before, between
 
     @classmethod
     def of(cls, head: bytes) -> _Layout | None:
-        """As in a message up to its data; None where fields are others, or in another order."""
+        """Returns the layout of a message record before its data; None for unusual fields."""
         number, time = head.find(b'conn='), head.find(b'time=')
-        if len(head) != USUAL_HEAD or not 0 < number < time or time + 17 != len(head):
+        if len(head) != MESSAGE_HEAD or not 0 < number < time or time + 17 != len(head):
             return None
         before, between = head[: number + 5], head[number + 9 : time + 5]
         return cls(struct.Struct(f'<{len(before)}sI{len(between)}sIII'), before, between)
 
     def read(self, data: bytes, at: int) -> tuple[int, int, int, int] | None:
-        """Connection, time [ns], place and length of the data; None if it looks otherwise."""
+        """Returns connection id, time [ns], begin and length of the data; None if different."""
         begin = at + self._form.size
         if begin > len(data):
             return None
@@ -191,13 +194,13 @@ class _Layout:
 
 
 def decompressed(data: bytes, compression: str, size: int, place: int) -> bytes:
-    """The bytes of a chunk.
+    """Returns the decompressed bytes of a chunk.
 
     Args:
-        data: as they are in the file.
+        data: bytes in the file.
         compression: 'none', 'bz2' or 'lz4'.
-        size: that the chunk is told to have [bytes].
-        place: of the chunk in the file [bytes].
+        size: stated size of the chunk [bytes].
+        place: position of the chunk in the file, for errors [bytes].
     """
     if compression == 'none':
         parts, whole = [data], True
@@ -212,11 +215,11 @@ def decompressed(data: bytes, compression: str, size: int, place: int) -> bytes:
 
 
 def _decompressed_parts(data: bytes, compression: str, size: int) -> tuple[list[bytes], bool]:
-    """The bytes in parts, at most one more than there have to be; whether that is the end."""
+    """Returns the bytes in parts, at most one byte too many, and whether the end was reached."""
     if compression == 'bz2':
         decompressor = BZ2Decompressor()
     elif compression == 'lz4':
-        # With rosbags, without which nothing is read.
+        # Installed together with rosbags.
         from lz4.frame import LZ4FrameDecompressor
 
         decompressor = LZ4FrameDecompressor()
@@ -225,8 +228,8 @@ def _decompressed_parts(data: bytes, compression: str, size: int) -> tuple[list[
     parts: list[bytes] = []
     count = 0
     while not decompressor.eof and count <= size:
-        # Ever larger parts: what is left of the data is copied for each.
-        part = decompressor.decompress(data, min(size + 1 - count, max(PIECE, count)))
+        # Growing parts, because each call copies the remaining compressed data.
+        part = decompressor.decompress(data, min(size + 1 - count, max(FIRST_PIECE, count)))
         if not part and not decompressor.eof:
             break
         parts.append(part)
@@ -235,5 +238,5 @@ def _decompressed_parts(data: bytes, compression: str, size: int) -> tuple[list[
 
 
 def at_byte(place: int) -> str:
-    """What a chunk is called."""
+    """Returns the name of a chunk in errors."""
     return f'the chunk at byte {place}'

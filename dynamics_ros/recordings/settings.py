@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a node from a YAML file, without the node."""
+"""Reader of node parameters from YAML files, without a node."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EstimationSettings:
-    """What estimators of a recording are told.
+    """Parameters of the estimators for a recording.
 
     Attributes:
         contact, robot: parameters of contact_node.
-        carried: payload at the beginning.
+        carried: initial payload.
     """
 
     contact: ContactParameters = field(default_factory=ContactParameters)
@@ -40,10 +40,10 @@ class EstimationSettings:
 
 
 def read_settings(path: Path | None) -> EstimationSettings:
-    """The settings in a file of ROS parameters; the defaults without one.
+    """Returns the settings of a ROS parameter file; the defaults if ``path`` is None.
 
     Raises:
-        DynamicsRosError: a parameter that contact_node does not have, or a value it cannot take.
+        DynamicsRosError: a parameter that contact_node does not declare, or an invalid value.
     """
     if path is None:
         return EstimationSettings()
@@ -58,19 +58,21 @@ def read_settings(path: Path | None) -> EstimationSettings:
 
 
 def read_parameters(path: Path, node: str) -> dict[str, Any]:
-    """What a file of ROS parameters says about a node, under dotted names.
+    """Returns the parameters of a node in a ROS parameter file, with dotted names.
 
     Args:
-        path: as for ``--params-file``; patterns such as ``/**`` are followed.
-        node: name of the node, without a namespace.
+        path: file as for ``--params-file``; patterns such as ``/**`` are supported.
+        node: name of the node, without namespace.
 
     Raises:
-        InvalidArgumentError: no such file, or it does not hold parameters.
+        InvalidArgumentError: the file does not exist or contains no parameters.
     """
     try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise InvalidArgumentError('parameters', str(error), 'a YAML file') from error
+        content = yaml.safe_load(path.read_text('utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidArgumentError(
+            'parameters', f'{path}: {" ".join(str(error).split())}', 'a YAML file in UTF-8'
+        ) from error
     if not isinstance(content, Mapping):
         raise InvalidArgumentError('parameters', f'{path} is no mapping', 'node: ros__parameters:')
     values: dict[str, Any] = {}
@@ -79,16 +81,22 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
             raise InvalidArgumentError(
                 'parameters', f'{pattern} has no {PARAMETERS}', f'{pattern}: {PARAMETERS}:'
             )
+        if not isinstance(pattern, str):
+            raise InvalidArgumentError('parameters', f'{pattern!r} is no name', 'a name of a node')
+        parameters = group[PARAMETERS] or {}
+        if not isinstance(parameters, Mapping):
+            problem = f'{PARAMETERS} of {pattern} is {type(parameters).__name__}'
+            raise InvalidArgumentError('parameters', problem, 'NAME: VALUE')
         if fnmatchcase(f'/{node}', f'/{pattern.lstrip("/")}'.replace('/**/', '/')):
-            values |= dict(_flat(group[PARAMETERS] or {}))
+            values |= dict(_flat(parameters))
     return values
 
 
 def settings_of(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """A dataclass of parameters with these values; names that it does not have are passed over.
+    """Returns a parameter dataclass with these values; unknown names are ignored.
 
     Raises:
-        InvalidArgumentError: a value that the parameter cannot take.
+        InvalidArgumentError: a value is invalid for its parameter.
     """
     settings = kind()
     for item in declared(kind):
@@ -100,7 +108,7 @@ def settings_of(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
 def _refuse_undeclared(
     for_all: Mapping[str, Any], unknown: Iterable[str], known: Sequence[str]
 ) -> None:
-    """As the node does: what is for all nodes may be for others."""
+    """Raises for unknown parameters of the node; warns if they are set for all nodes."""
     refused = []
     for name in sorted(unknown):
         if name in for_all:

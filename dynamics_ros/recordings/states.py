@@ -1,9 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a recording and what is estimated from them, one after the other.
+"""Runs the estimators over the messages of a recording, in one pass and with bounded memory.
 
-What ``estimate_bag`` writes and what ``analyze_recordings`` looks at comes from here: messages are
-read once, as the node would get them, and nothing is kept.
+``estimate_bag`` and ``analyze_recordings`` both use it. Messages are processed as by the node.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 from rclpy.serialization import deserialize_message
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, printable
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
@@ -30,19 +29,24 @@ from .inputs import Topics
 Messages = Iterable[tuple[str, int, bytes]]
 
 BATCH = 2048
-"""Joint states that are read together."""
+"""Maximum number of joint states that are processed together."""
 
-TRIES = 2
-"""Joint states of a batch that are read one by one before all the others are."""
+MAX_REASONS = 3
+"""Maximum number of reasons of refusals in a sentence."""
+
+MAX_ATTEMPTS = 2
+"""Number of attempts to process a batch at once; after that many failures its joint states are
+processed one by one."""
 
 
 class Estimate(NamedTuple):
-    """What a message brought.
+    """Result of one message.
 
     Attributes:
-        time: of recording [ns].
-        stamp: of the message's state [ns].
-        state: that the estimate is of: that one, or the one before while that one is in doubt.
+        time: time of recording [ns].
+        stamp: stamp of the message's state [ns].
+        state: the estimated state: that of the message, or the previous one while it is held as
+            doubtful.
         external: the estimate.
     """
 
@@ -53,12 +57,12 @@ class Estimate(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Consecutive messages of a topic, several only of joint states that are as long as each other.
+    """Consecutive messages of a topic; more than one only for joint states of equal length.
 
     Attributes:
-        topic: of all of them.
-        times: of recording [ns].
-        messages: their bytes.
+        topic: topic of the messages.
+        times: times of recording [ns].
+        messages: serialized messages.
     """
 
     topic: str
@@ -67,13 +71,13 @@ class Batch(NamedTuple):
 
 
 class EstimatedBlock(NamedTuple):
-    """What consecutive messages brought.
+    """Results of consecutive messages.
 
     Attributes:
         recorded: times of recording [ns].
-        stamps: of the messages' states [ns].
-        estimates: of these states, or of one before while that one is in doubt.
-        estimators: that made them.
+        stamps: stamps of the messages' states [ns].
+        estimates: estimates of these states, or of previous ones while these are held as doubtful.
+        estimators: estimators that computed them.
     """
 
     recorded: list[int]
@@ -82,18 +86,18 @@ class EstimatedBlock(NamedTuple):
     estimators: Estimators
 
     def rows(self) -> Iterator[Estimate]:
-        """One after the other."""
+        """Yields the results one by one."""
         for i, times in enumerate(zip(self.recorded, self.stamps, strict=True)):
             yield Estimate(*times, self.estimates.states.row(i), self.estimates.row(i))
 
 
-def batches(messages: Messages, joint_states: str, most: int = BATCH) -> Iterator[Batch]:
-    """Messages as batches.
+def batches(messages: Messages, joint_states: str, max_size: int = BATCH) -> Iterator[Batch]:
+    """Groups messages into batches.
 
     Args:
-        messages: topic, time of recording [ns] and bytes of each.
+        messages: topic, time of recording [ns] and bytes of each message.
         joint_states: topic whose messages may share a batch.
-        most: messages of a batch.
+        most: maximum number of messages in a batch.
     """
     times: list[int] = []
     taken: list[bytes] = []
@@ -111,7 +115,7 @@ def batches(messages: Messages, joint_states: str, most: int = BATCH) -> Iterato
         size = len(data)
         times.append(time)
         taken.append(data)
-        if len(taken) >= most:
+        if len(taken) >= max_size:
             yield Batch(joint_states, times, taken)
             times, taken = [], []
     if taken:
@@ -122,10 +126,11 @@ class EstimatedStates:
     """Runs the estimators over the messages of a recording.
 
     Attributes:
-        estimators: of what the robot carries at the moment.
-        messages, refused: how many joint states there were, and were not taken.
-        payloads: recorded times [ns] at which the robot took up something else.
-        silent: reason to how many states nothing could be said of.
+        estimators: estimators for the current payload.
+        messages: number of joint states.
+        refusals: number of refused messages by reason.
+        payloads: recorded times [ns] of changes of the payload.
+        silent: number of states without estimate by cause.
     """
 
     def __init__(
@@ -137,14 +142,14 @@ class EstimatedStates:
         *,
         latches: bool = True,
     ) -> None:
-        """Begin before the first message.
+        """Creates the state before the first message.
 
         Args:
-            factory: makes estimators when the payload changes.
-            first: those to begin with.
-            topics: of the messages.
-            names: recorded names of joints to those of the robot, where they differ.
-            latches: whether a collision stays; else it ends with the contact.
+            factory: creates estimators when the payload changes.
+            first: initial estimators.
+            topics: topics of the messages.
+            names: joint names of the robot by recorded names, where they differ.
+            latches: whether a collision lasts; otherwise it ends with the contact.
         """
         self._factory, self.estimators = factory, first
         self._latches = first.pipeline.detector.latches = latches
@@ -152,46 +157,60 @@ class EstimatedStates:
         self._names = dict(names or {})
         self._renamed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
-        self.messages = self.refused = 0
+        self.messages = 0
+        self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
         self.silent: Counter[str] = Counter()
 
+    @property
+    def refused(self) -> int:
+        """How many messages were not taken."""
+        return self.refusals.total()
+
+    def refusals_told(self) -> str:
+        """A sentence with the number of refused messages and the most frequent reasons."""
+        most = self.refusals.most_common(MAX_REASONS)
+        reasons = ', '.join(f'{why} ({count})' for why, count in most)
+        return f'{self.refused} joint states were refused, mostly: {reasons}'
+
     def estimates(self, messages: Messages) -> Iterator[Estimate]:
-        """Topic, time of recording [ns] and bytes in, estimates out, one after the other."""
-        for block in self.blocks(batches(messages, self._topics.joint_states, most=1)):
+        """Yields the estimates for messages, given as topic, time of recording [ns] and bytes."""
+        for block in self.blocks(batches(messages, self._topics.joint_states, max_size=1)):
             yield from block.rows()
 
     def blocks(self, batches: Iterable[Batch]) -> Iterator[EstimatedBlock]:
-        """Messages in, what some consecutive joint states brought out."""
+        """Yields the estimates for batches of messages, in blocks of consecutive states."""
         topics = self._topics
         for topic, times, messages in batches:
             if topic == topics.payload:
-                self._take_up(times[0], messages[0])
+                self._change_payload(times[0], messages[0])
             elif topic == topics.odometry:
-                self._state(True, messages[0])
+                self._single_state(True, messages[0])
             else:
-                yield from self._estimated(times, messages)
+                yield from self._process(times, messages)
 
-    def _estimated(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
-        """Of joint states of the same length."""
+    def _process(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
+        """Processes joint states of equal length."""
         count, single = len(messages), 0
         begin = 0
         while begin < count:
-            # What is the same for all may be known after the first message.
+            # A batch may fail only because of its first messages, such as new names.
             states = (
-                self._states(messages[begin:]) if single < TRIES and begin + 1 < count else None
+                self._batch_states(messages[begin:])
+                if single < MAX_ATTEMPTS and begin + 1 < count
+                else None
             )
             if states is None:
                 single += 1
-                state = self._state(False, messages[begin])
+                state = self._single_state(False, messages[begin])
                 begin += 1
                 if state is not None:
-                    yield from self._of(times[begin - 1 : begin], RobotStates.of(state))
+                    yield from self._estimate(times[begin - 1 : begin], RobotStates.of(state))
             else:
-                yield from self._of(times[begin:], states)
+                yield from self._estimate(times[begin:], states)
                 begin = count
 
-    def _of(self, times: list[int], states: RobotStates) -> Iterator[EstimatedBlock]:
+    def _estimate(self, times: list[int], states: RobotStates) -> Iterator[EstimatedBlock]:
         estimators = self.estimators
         pipeline, begin = estimators.pipeline, 0
         for count, found in pipeline.update_all(states):
@@ -202,8 +221,8 @@ class EstimatedStates:
                 yield EstimatedBlock(times[some], states.time[some].tolist(), found, estimators)
             begin += count
 
-    def _states(self, messages: list[bytes]) -> RobotStates | None:
-        """The states that messages complete; None where they have to be read one by one."""
+    def _batch_states(self, messages: list[bytes]) -> RobotStates | None:
+        """Returns the states for several messages; None if they must be processed one by one."""
         try:
             values = self._joint_states.read_all(messages)
         except MalformedMessageError:
@@ -211,15 +230,19 @@ class EstimatedStates:
         if values is None:
             return None
         if self._names:
-            values = values._replace(names=self._own(values.names))
+            values = values._replace(names=self._renamed_names(values.names))
         states = self.estimators.buffer.update_all(values)
         if states is not None:
             self.messages += len(messages)
         return states
 
-    def _take_up(self, time: int, data: bytes) -> None:
-        """Go on with another payload; one that the robot cannot carry changes nothing."""
-        message = deserialize_message(data, Payload)
+    def _change_payload(self, time: int, data: bytes) -> None:
+        """Switches to estimators for another payload; a payload that does not fit is ignored."""
+        try:
+            message = deserialize_message(data, Payload)
+        except Exception as error:  # of the middleware, which has types of its own
+            LOG.warning('payload refused: the message is damaged: %s', error)
+            return
         frame = self._factory.frame(message.header.frame_id)
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
@@ -231,8 +254,8 @@ class EstimatedStates:
         except DynamicsRosError as error:
             LOG.warning('payload refused: %s', error)
 
-    def _state(self, odometry: bool, data: bytes) -> RobotState | None:
-        """The state that a message completes; None where it completes none."""
+    def _single_state(self, odometry: bool, data: bytes) -> RobotState | None:
+        """Returns the state that a message completes; None if it completes none."""
         buffer = self.estimators.buffer
         try:
             if odometry:
@@ -241,18 +264,22 @@ class EstimatedStates:
             self.messages += 1
             values = self._joint_states.read(data)
             if self._names:
-                values = values._replace(names=self._own(values.names))
+                values = values._replace(names=self._renamed_names(values.names))
             taken = buffer.update(values)
-        except (RefusedMessage, MalformedMessageError):
-            self.refused += 1
+        except RefusedMessage as refusal:
+            self.refusals[refusal.kind] += 1
+            return None
+        except MalformedMessageError:
+            self.refusals[f'malformed {"odometry" if odometry else "joint state"}'] += 1
             return None
         if not taken:
-            self.refused += 1
+            named = printable(', '.join(values.names))
+            self.refusals[f'no joint of the robot is named: {named}'] += 1
             return None
         return buffer.due_state()
 
-    def _own(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The robot's names; the same object for the same names, which saves comparing them."""
+    def _renamed_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the robot's names, the same object for the same names to speed up comparison."""
         if names not in self._renamed:
             self._renamed[names] = tuple(self._names.get(name, name) for name in names)
         return self._renamed[names]

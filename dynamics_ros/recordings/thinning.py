@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A curve of bounded size, whatever the length of the recording."""
+"""Curve with a bounded number of points for recordings of any length."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST_POINTS = 5000
-"""Of a curve; more cannot be told apart on paper."""
+THINNED_POINTS = 5000
+"""Number of points after thinning, which starts at twice as many; more cannot be distinguished in
+print."""
 
 
 class ThinnedCurve:
-    """Keeps one row of every so many; when there is no room for more, every second row goes.
+    """Stores every n-th row; n doubles whenever the storage is full.
 
-    The last column is the largest of all rows that a row stands for, so that nothing short is lost
-    of a state.
+    The last column of a stored row is the maximum over the rows that it represents, so that short
+    events of that column, such as contacts, are not lost.
     """
 
     def __init__(self, width: int) -> None:
-        """Begin empty, with so many columns."""
-        self._rows = np.zeros((2 * MOST_POINTS, width))
+        """Creates an empty curve with ``width`` columns."""
+        self._rows = np.zeros((2 * THINNED_POINTS, width))
         self._size, self._step, self._count = 0, 1, 0
         self._largest = -np.inf
 
     def add(self, values: Sequence[float]) -> None:
-        """Add a row."""
+        """Adds a row."""
         self._largest = max(self._largest, values[-1])
         self._count += 1
         if self._count < self._step:
@@ -43,7 +44,7 @@ class ThinnedCurve:
 
     @property
     def rows(self) -> Array:
-        """(n, width) what is kept."""
+        """(n, width) stored rows."""
         return self._rows[: self._size]
 
     def _halve(self) -> None:

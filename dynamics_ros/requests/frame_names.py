@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What frames are called outside of the model."""
+"""Names of frames in messages, which have a prefix."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dynamics_ros.robot import Robot
 
 
 class FrameNames(NamedTuple):
-    """What frames are called in messages.
+    """Conversion between names of frames in the model and in messages.
 
     Attributes:
-        root: the frame that poses are given in: the root link; for a moving base, that of odometry.
-        prefix: in front of the names of all frames of the model.
+        root: frame id in which poses are expressed: the root link, or the frame of the odometry for
+            a moving base.
+        prefix: prefix of all frames of the model in messages.
     """
 
     root: str
@@ -23,15 +24,15 @@ class FrameNames(NamedTuple):
 
     @classmethod
     def of(cls, robot: Robot, buffer: StateBuffer, prefix: str) -> FrameNames:
-        """The names of a robot whose odometry, if its base moves, is in a buffer."""
+        """Return the names for a robot; a moving base has its odometry in ``buffer``."""
         root = robot.root_frame
         moving = buffer.has_base
         return cls(buffer.base_frame_id or root if moving else f'{prefix}{root}', prefix)
 
-    def outside(self, frame: str) -> str:
-        """The frame_id of a frame of the model; none for none."""
+    def frame_id_of(self, frame: str) -> str:
+        """Return the frame id of a frame of the model; '' for ''."""
         return f'{self.prefix}{frame}' if frame else ''
 
-    def inside(self, frame_id: str) -> str:
-        """What the model calls a frame_id."""
+    def frame_of(self, frame_id: str) -> str:
+        """Return the name in the model of a frame id."""
         return frame_id.removeprefix(self.prefix) if self.prefix else frame_id

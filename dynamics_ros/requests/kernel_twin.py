@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that one user of the robot in force has for itself."""
+"""Copy of the current robot with separate kernels, for requests or for a worker thread."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collections.abc import Set
 from dynamics_ros.robot import Robot
 
 MAX_KERNELS = 128
-"""Kernels that requests may have made for frames that are not configured, some 0.2 MB each."""
+"""Maximum number of kernels of a twin, about 0.2 MB each."""
 
 
 def kernel(name: str, *options: str) -> str:
-    """What ``Robot.kernels`` calls a kernel."""
+    """Return the key of a kernel in ``Robot.kernels``."""
     return f'{name}({", ".join(options)})'
 
 
 class KernelTwin:
-    """A copy of the robot in force with kernels of its own, which go with it.
+    """Copy of the current robot, whose additional kernels are freed together with it.
 
-    A robot with another gravity or payload shares the kernels of the one before; so does its twin.
+    A robot with another gravity or payload shares the kernels of the previous one; so does its
+    twin.
     """
 
     def __init__(self) -> None:
@@ -29,14 +30,14 @@ class KernelTwin:
         self._twin: Robot | None = None
 
     def of(self, robot: Robot) -> Robot:
-        """The twin of a robot, without kernels if the robot has others than the one before."""
+        """Return the twin of a robot; a new one if it shares no kernels with the previous robot."""
         self.follow(robot)
         if self._twin is None:
             self._twin = copy.copy(robot)
         return self._twin
 
     def follow(self, robot: Robot) -> None:
-        """Let go of the robot before; keep the kernels if this one shares those of that one."""
+        """Switch to another robot; keep the twin's kernels if both robots share their kernels."""
         before, self._robot = self._robot, robot
         if robot is before or self._twin is None:
             return
@@ -44,17 +45,17 @@ class KernelTwin:
         self._twin = self._twin.with_load_of(robot) if shared else None
 
     def forget(self) -> None:
-        """Let go of the kernels."""
+        """Discard the twin with its kernels."""
         self._twin = None
 
-    def home(self, robot: Robot, needed: Set[str]) -> Robot:
-        """Where kernels of these names are, or are to be made: the robot in force or its twin.
+    def owner(self, robot: Robot, needed: Set[str]) -> Robot:
+        """Return the robot or its twin, whichever has or is to compile the needed kernels.
 
-        A twin that would have too many is replaced by a fresh one.
+        A twin that would exceed ``MAX_KERNELS`` is replaced by a new one.
         """
         if robot.has_kernels(needed):
             return robot
-        # Those without options are few, and soon there anyway.
+        # Kernels without options are few, and the warm-up compiles most of them anyway.
         if all(name.endswith('()') for name in needed - robot.kernels.keys()):
             return robot
         twin = self.of(robot)

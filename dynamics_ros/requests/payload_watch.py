@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states that are watched for a while for what the robot holds."""
+"""Recording of joint states for the identification of a payload."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from dynamics_ros.parameters.dynamics import IdentificationParameters
 from dynamics_ros.robot import Robot
 
 VELOCITY_NOISE = 0.01
-"""rad/s or m/s: what a velocity differs by from one sample to the next is no outlier below some
-ten times that."""
+"""Noise of velocities [rad/s or m/s]; a difference between two samples is an outlier from about ten
+times this."""
 
 
 class PayloadWatch:
-    """Takes samples for so many seconds, of a robot as if it held nothing yet.
+    """Records joint states for a duration and identifies the whole payload from them.
 
     Attributes:
-        identifier: of the payload.
+        identifier: identification of the payload, with the model of the robot without payload.
     """
 
     def __init__(
         self, robot: Robot, frame: str, values: IdentificationParameters, duration: float
     ) -> None:
-        """Begin without samples.
+        """Start without samples.
 
         Args:
-            robot: the robot in force.
-            frame: that the payload is at.
-            values: how efforts are read.
-            duration: of the watch [s].
+            robot: the current robot.
+            frame: frame to which the payload is fixed.
+            values: settings of efforts and friction.
+            duration: duration of the recording [s].
 
         Raises:
             DynamicsRosError: the robot is too large, or the values do not fit it.
@@ -57,20 +57,20 @@ class PayloadWatch:
         self._duration = duration
 
     def add(self, state: RobotState) -> None:
-        """Take a state in, unless it lacks something."""
+        """Record a state, unless it is stale or lacks velocities or efforts."""
         if state.effort_missing or state.velocity_missing or state.stale:
             return
         for one in self._samples.take(state, merged=state.ages is not None):
             self.identifier.add(one.time, one.q, one.v, one.effort)
 
     def ended(self, elapsed: float) -> bool:
-        """Whether the time is over."""
+        """Return whether the duration has passed."""
         return elapsed >= self._duration
 
     def estimate(self) -> PayloadEstimate:
-        """What the robot holds.
+        """Return the estimated payload.
 
         Raises:
-            DynamicsRosError: the samples do not tell.
+            DynamicsRosError: the samples are insufficient.
         """
         return self.identifier.estimate()

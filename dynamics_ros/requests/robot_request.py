@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From what is asked for to a robot that is ready to run."""
+"""Builds the robot of a request: description, gravity, payload and options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dynamics_ros.settings import declared
 
 @dataclass(frozen=True)
 class RobotRequest:
-    """All that decides what the robot is. Without a description there is none yet."""
+    """Everything that determines the robot; without a description there is no robot yet."""
 
     description: str = ''
     root_joint: str = 'fixed'
@@ -37,16 +37,16 @@ class RobotRequest:
 
 @dataclass(frozen=True)
 class Built:
-    """A robot that is ready to run.
+    """Robot that is ready for use.
 
     Attributes:
-        request: what it was made of.
-        robot: with gravity and payload.
-        root_link: the link at the root of the description.
-        default_frame: the frame that is meant when none is configured.
-        prepared: what the parts of the node have made ready for it.
-        seconds: how long all of it took.
-        doubts: what the description says that is usable but probably not meant.
+        request: the request that it was built from.
+        robot: the robot, with gravity and payload.
+        root_link: root link of the description.
+        default_frame: frame to use where the parameters name none.
+        prepared: results of ``prepare`` of the components.
+        seconds: time to build the robot and to prepare the components [s].
+        doubts: usable but suspicious contents of the description.
     """
 
     request: RobotRequest
@@ -59,23 +59,23 @@ class Built:
 
 
 class RobotMaker:
-    """Makes robots one after another, of which each takes over what it has in common with the last.
+    """Builds robots, each of which reuses what it has in common with the previous one.
 
-    Called in one thread.
+    All calls must come from the same thread.
     """
 
     def __init__(self) -> None:
         self._latest: tuple[RobotRequest, Robot, RobotDescription] | None = None
 
     def make(self, request: RobotRequest, prepare: Callable[[Robot, str], Any]) -> Built:
-        """A robot that is ready to run.
+        """Build the robot of a request, and prepare the components for it.
 
         Args:
-            request: what it is made of; has a description.
-            prepare: makes whatever works on it ready, from the robot and its default frame.
+            request: request with a description.
+            prepare: prepares the components for a robot and its default frame.
 
         Raises:
-            DynamicsRosError: what is asked for makes no robot.
+            DynamicsRosError: the request is invalid.
         """
         started = time.perf_counter()
         robot, description = self._robot(request)
@@ -86,7 +86,7 @@ class RobotMaker:
         return Built(request, robot, description.root, default_frame, prepared, seconds, doubts)
 
     def _robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
-        """The robot with gravity and payload; the one before where nothing of it has changed."""
+        """Return the robot with gravity and payload; the previous one if nothing has changed."""
         if self._latest is not None and self._latest[0] == request:
             return self._latest[1:]
         robot, description = self._similar_robot(request)
@@ -104,15 +104,15 @@ class RobotMaker:
         return robot, description
 
     def _similar_robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
-        """One of the same description, read again only when what it is read from has changed.
+        """Return a robot of the same description; build a new one only if that has changed.
 
-        Robots with another gravity or payload at the tool, or at a frame that had one before, share
-        their kernels: nothing is compiled for them.
+        Robots that differ in gravity, or in the payload at the tool frame or at a frame that has
+        had a payload before, share their kernels, so nothing is compiled for them.
         """
         if self._latest is not None and _without_load(self._latest[0]) == _without_load(request):
             return self._latest[1:]
         if self._latest is not None:
-            # Messages about the robot in force do not wait for the kernels of the next one.
+            # Compile in another process, so that messages of the current robot are not delayed.
             compile_process.enable()
         description = read_description(request.description)
         locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
@@ -125,15 +125,15 @@ def _without_load(request: RobotRequest) -> RobotRequest:
 
 
 def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:
-    """Refuse a payload that the robot cannot be meant to carry: torques would fling the arm.
+    """Check that a payload is plausible, since gravity compensation of a wrong one flings the arm.
 
     Args:
-        payload: from wherever it comes.
-        robot: that is to carry it, with or without another one.
-        largest: mass [kg]; 0: that of the robot itself.
+        payload: the payload.
+        robot: robot that is to carry it; may have another payload now.
+        largest: largest mass [kg]; 0: the mass of the robot without payload.
 
     Raises:
-        InvalidArgumentError: naming what of it is beyond its range.
+        InvalidArgumentError: a value is out of its range.
     """
     if not payload.mass:
         return
@@ -150,16 +150,16 @@ def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> N
 
 
 def read_description(text: str) -> RobotDescription:
-    """Read a robot description from text, and never from a file that the text may name.
+    """Read a robot description from URDF text; unlike ``read_urdf``, never from a path.
 
     Raises:
-        ModelError: it is not the description of a robot.
+        ModelError: the text is not a valid description.
     """
     if not text.lstrip().startswith('<'):
         shown = text.strip()[:40]
         reason = f'starts with {shown!r}' if shown else 'is empty'
-        cure = 'expected URDF as XML text; of a file: "$(cat FILE)"'
-        raise ModelError('robot_description', f'{reason}; {cure}')
+        expected = 'expected URDF as XML text; of a file: "$(cat FILE)"'
+        raise ModelError('robot_description', f'{reason}; {expected}')
     try:
         return read_urdf(text)
     except DynamicsRosError:
@@ -169,12 +169,12 @@ def read_description(text: str) -> RobotDescription:
 
 
 def check_locked_joints(values: LockedJointParameters) -> None:
-    """Refuse names and positions that do not belong together.
+    """Check that names and positions of locked joints match.
 
-    They are set one after the other, so this is no reason to refuse either of them.
+    The two parameters are set one after the other, so neither is refused for a mismatch.
 
     Raises:
-        InvalidArgumentError: there are more of one than of the other, or a joint is named twice.
+        InvalidArgumentError: their lengths differ, or a joint is named twice.
     """
     names, positions = values.names, values.positions
     if len(names) != len(positions):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A search for joint positions, as a request asks for it."""
+"""Search of inverse kinematics for a request, with its time limit and result."""
 
 from __future__ import annotations
 
@@ -28,26 +28,28 @@ REASONS = {
     'unreachable': 'the target is out of reach',
     'stalled': 'no start led to a solution',
 }
-"""Why a search may end without a solution."""
+"""Descriptions of the reasons for which a search may end without a solution."""
 
-QUICK = 0.002
-"""Seconds that messages may wait for a search: most are solved from the seed in less, and in
-another thread would take longer for having to share the interpreter with the messages."""
+MAX_BLOCKING_TIME = 0.002
+"""Maximum time of a search in the executor's thread [s]. Most searches succeed from the seed in
+less; in another thread they would take longer, because they share the interpreter."""
 
 MAX_SOLUTIONS = 64
 
-WORTH_WHILE = 0.1
-"""A search that other searches have left less than this share of its time is not begun."""
+MIN_TIME_SHARE = 0.1
+"""A search is not started if waiting for other searches has left less than this share of its
+time limit."""
 
-SEVERAL = 0.8
-"""Share of the time for several solutions; the rest tells why there is none."""
+SEVERAL_SHARE = 0.8
+"""Share of the time limit for the search for several solutions; if it finds none, the rest is used
+to find the reason."""
 
 _solved: WeakKeyDictionary[Robot, set[tuple[str, ...]]] = WeakKeyDictionary()
-"""Frames that have been searched for once: whatever the solver has made ready for them is there."""
+"""Sets of frames of previous searches, for which the solver is already prepared."""
 
 
 class SearchError(DynamicsRosError):
-    """A search has ended without a solution.
+    """A search ended without a solution.
 
     Attributes:
         reason: one of ``REASONS``.
@@ -59,7 +61,7 @@ class SearchError(DynamicsRosError):
 
     @classmethod
     def of(cls, result: InverseKinematicsResult) -> SearchError:
-        """Why a search ended without a solution."""
+        """Return the error for a result without a solution."""
         text = (
             f'{REASONS[result.reason]}; the closest was {result.position_error:.3g} m and '
             f'{result.rotation_error:.3g} rad away after {result.iterations} iterations'
@@ -68,7 +70,7 @@ class SearchError(DynamicsRosError):
 
 
 def warm_up(robot: Robot, frame: str) -> None:
-    """Have the solver make ready what it needs for a frame."""
+    """Run a search for a frame once, so that the solver is prepared for it."""
     q = robot.neutral()
     robot.inverse_kinematics(robot.forward_kinematics(q, frame), frame, q)
     _solved.setdefault(robot, set()).add((frame,))
@@ -76,12 +78,12 @@ def warm_up(robot: Robot, frame: str) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a frame shall be.
+    """Target pose of a frame.
 
     Attributes:
-        frame: what is brought there.
-        pose: (4, 4) in the carrier.
-        carrier: the frame that the pose is given in, at the seed; '' for the root frame.
+        frame: the frame to move.
+        pose: target pose (4, 4) in the frame ``carrier``.
+        carrier: frame of the pose, at the configuration of the seed; '' for the root frame.
     """
 
     frame: str
@@ -91,12 +93,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search came to.
+    """Result of a search.
 
     Attributes:
-        results: solutions, the nearest to the seed first, or one that says why there is none.
-        seconds: time that it took.
-        limit_margins, manipulabilities: of each solution.
+        results: solutions, the nearest to the seed first, or one result without success.
+        seconds: duration of the search [s].
+        limit_margins, manipulabilities: margin to the joint limits and manipulability of each
+            solution.
     """
 
     results: list[InverseKinematicsResult]
@@ -107,17 +110,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for.
+    """Search of inverse kinematics.
 
     Attributes:
-        targets: of one frame or several.
-        seed: (nq).
-        count: how many solutions at most.
-        approximate: take the closest configuration when there is no solution.
-        timeout: s, of which those count that it waits for other searches, and its own.
-        options: further ones of the solver.
-        of_several: further ones where several solutions are searched for.
-        received: when, by time.monotonic().
+        targets: targets of one or several frames.
+        seed: configuration from which the search starts (nq).
+        count: maximum number of solutions.
+        approximate: whether to return the closest configuration if there is no solution.
+        timeout: time limit, including the time spent waiting for other searches [s].
+        options: further options of the solver.
+        several_options: further options of a search for several solutions.
+        received: time of the request by time.monotonic() [s].
     """
 
     targets: tuple[Target, ...]
@@ -126,16 +129,16 @@ class Search:
     approximate: bool
     timeout: float
     options: Mapping[str, Any]
-    of_several: Mapping[str, Any] = field(default_factory=dict)
+    several_options: Mapping[str, Any] = field(default_factory=dict)
     received: float = field(default_factory=time.monotonic)
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """What is brought to its target."""
+        """Frames to move."""
         return tuple(target.frame for target in self.targets)
 
     def kernels(self) -> list[str]:
-        """The kernels that it takes beside those of the solver."""
+        """Return the names of the needed kernels, other than those of the solver."""
         carriers = (target.carrier for target in self.targets if target.carrier)
         return [
             *(kernel('forward_kinematics', name) for name in (*self.frames, *carriers)),
@@ -143,46 +146,51 @@ class Search:
         ]
 
     def quick(self, robot: Robot) -> Outcome | None:
-        """The outcome, if there is one at once."""
+        """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
         if self.count > 1 or self.frames not in _solved.get(robot, ()):
             return None
         if not robot.kernels.keys() >= set(self.kernels()):
             return None
-        outcome = self._one(robot, min(QUICK, self.timeout))
+        outcome = self._search_one(robot, min(MAX_BLOCKING_TIME, self.timeout))
         return outcome if outcome.results[0].success else None
 
     def run(self, robot: Robot, free_since: float) -> Outcome:
-        """The outcome; what is compiled first, or a busy machine, takes nothing of the time.
+        """Run the search and return its outcome.
+
+        Only time spent waiting for the previous searches counts towards the time limit, not
+        compilation or the delays of a busy machine before the search.
 
         Args:
-            robot: that is searched for.
-            free_since: when the search before it had ended, by time.monotonic().
+            robot: the robot.
+            free_since: end of the previous search by time.monotonic() [s].
 
         Raises:
-            SearchError: other searches have taken the time.
+            SearchError: other searches have used up the time limit.
         """
-        left = self.timeout - max(free_since - self.received, 0.0)
-        if left < WORTH_WHILE * self.timeout:
+        remaining = self.timeout - max(free_since - self.received, 0.0)
+        if remaining < MIN_TIME_SHARE * self.timeout:
             text = f'other searches have taken all of its {self.timeout:g} s; ask again'
             raise SearchError('timed_out', text)
         if self.count == 1:
-            return self._one(robot, left)
+            return self._search_one(robot, remaining)
         started = time.monotonic()
         found = robot.all_inverse_kinematics(
             self._poses(robot),
             self._frames(),
             self.seed,
             max_solutions=min(self.count, MAX_SOLUTIONS),
-            timeout=SEVERAL * left,
+            timeout=SEVERAL_SHARE * remaining,
             **self.options,
-            **self.of_several,
+            **self.several_options,
         )
-        took = time.monotonic() - started
+        elapsed = time.monotonic() - started
         if not found:
-            return self._one(robot, max(left - took, (1.0 - SEVERAL) * left))
-        return _described(list(found), took)
+            return self._search_one(
+                robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining)
+            )
+        return _outcome(list(found), elapsed)
 
-    def _one(self, robot: Robot, timeout: float) -> Outcome:
+    def _search_one(self, robot: Robot, timeout: float) -> Outcome:
         result = robot.inverse_kinematics(
             self._poses(robot),
             self._frames(),
@@ -192,13 +200,13 @@ class Search:
             **self.options,
         )
         _solved.setdefault(robot, set()).add(self.frames)
-        return _described([result], result.elapsed)
+        return _outcome([result], result.elapsed)
 
     def _frames(self) -> Any:
         return self.frames if len(self.frames) > 1 else self.frames[0]
 
     def _poses(self, robot: Robot) -> Array:
-        """(4, 4) or (m, 4, 4) in the root frame."""
+        """Return the target pose (4, 4), or several (m, 4, 4), in the root frame."""
         poses = [
             robot.forward_kinematics(self.seed, target.carrier) @ target.pose
             if target.carrier
@@ -208,7 +216,7 @@ class Search:
         return np.array(poses) if len(poses) > 1 else poses[0]
 
 
-def _described(results: list[InverseKinematicsResult], seconds: float) -> Outcome:
+def _outcome(results: list[InverseKinematicsResult], seconds: float) -> Outcome:
     if not results[0].success:
         return Outcome(results, seconds)
     return Outcome(

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motors, gears, stops and joint controllers of a robot whose description says little about them.
+"""Motors, gears, joint stops and joint controllers of a simulated robot.
 
-Everything follows from the inertia that each joint has to move, so that any robot behaves like one
-that was built for its size: the controllers have the same bandwidth on a small arm and a large one.
+Robot descriptions say little about actuators, so all parameters are derived from the inertia that
+each joint moves. The controllers therefore have the same bandwidth on small and large robots.
 """
 
 from __future__ import annotations
@@ -18,31 +18,32 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-_REFERENCE_LOAD = 0.05  # of the robot's mass, carried at the tool, that the actuators are made for
-_LEAST_LOAD = 0.1  # kg, for a description without masses
-_LOAD_RADIUS = 0.1  # m, radius of gyration of that load
-_INERTIA_FLOOR = 1e-3  # of the largest inertia of a joint of the same kind
-_ROTOR_SHARE = 0.1  # rotor inertia at the joint, of the inertia it moves
-_BANDWIDTH = 60.0  # rad/s, of the critically damped position controllers
-_STOP_BANDWIDTH = 300.0  # rad/s, of the joint stops
-_COASTING = 1.0  # s, in which viscous gear friction stops a free joint
-_BREAKAWAY = 0.2  # rad/s^2 or m/s^2 that dry gear friction decelerates a joint by
-_SLIPPING = 0.01  # rad/s or m/s, below which dry friction fades
-_HEADROOM = 1.5  # an effort limit below this much of the weight to carry cannot be meant
+_REFERENCE_LOAD = 0.05  # design load at the tool, as a fraction of the robot's mass
+_LEAST_LOAD = 0.1  # smallest design load [kg], for a description without masses
+_LOAD_RADIUS = 0.1  # radius of gyration of the load [m]
+_INERTIA_FLOOR = 1e-3  # fraction of the largest inertia of a joint of the same kind
+_ROTOR_SHARE = 0.1  # rotor inertia at the joint, as a fraction of the moved inertia
+_BANDWIDTH = 60.0  # bandwidth of the critically damped position controllers [rad/s]
+_STOP_BANDWIDTH = 300.0  # bandwidth of the joint stops [rad/s]
+_COASTING = 1.0  # time constant with which viscous gear friction stops a free joint [s]
+_BREAKAWAY = 0.2  # deceleration of a joint by dry gear friction [rad/s^2 or m/s^2]
+_SLIPPING = 0.01  # speed below which dry friction decreases [rad/s or m/s]
+_HEADROOM = 1.5  # smallest plausible ratio of an effort limit to the gravity torque
 
 
 @dataclass(frozen=True)
 class Actuators:
-    """One actuator per joint, arrays of (n); units are those of a turning joint.
+    """One actuator per joint: arrays (n), with units of a revolute joint.
 
     Attributes:
-        armature: inertia of the rotor as felt at the joint [kg m^2].
-        viscous: gear friction [Nms/rad].
-        coulomb: dry gear friction [Nm], as ``coulomb * tanh(v / 0.01)``.
-        stiffness, damping: of the position controller [Nm/rad, Nms/rad].
-        stop_stiffness, stop_damping: of the stops at the position limits [Nm/rad, Nms/rad].
-        effort_limits: of the actuator [Nm]; infinite where there is none.
-        unusable_limits: joints whose effort limit could not even carry the robot; not enforced.
+        armature: rotor inertia reflected to the joint [kg m^2].
+        viscous: viscous gear friction [Nms/rad].
+        coulomb: dry gear friction [Nm], ``coulomb * tanh(v / 0.01)``.
+        stiffness, damping: gains of the position controller [Nm/rad, Nms/rad].
+        stop_stiffness, stop_damping: of the joint stops at the position limits [Nm/rad, Nms/rad].
+        effort_limits: of the actuators [Nm]; infinite if there is no limit.
+        unusable_limits: names of joints whose effort limit is too small to hold the robot; these
+            limits are not enforced.
     """
 
     armature: Array
@@ -56,14 +57,20 @@ class Actuators:
     unusable_limits: tuple[str, ...] = ()
 
     def gear_friction_slope(self, v: Array) -> Array:
-        """(n) gear friction / v, finite at rest."""
+        """Gear friction divided by v (n) [Nms/rad]; finite at rest."""
         speed = np.maximum(np.abs(v), 1e-6 * _SLIPPING)
         slope: Array = self.viscous + self.coulomb * np.tanh(speed / _SLIPPING) / speed
         return slope
 
     @classmethod
     def ideal(cls, robot: Robot, q: Array, tool: str) -> Actuators:
-        """No rotor, no friction, no controller, no effort limit: the rigid bodies alone."""
+        """Ideal actuators without rotors, friction, controllers and effort limits.
+
+        Args:
+            robot: fixed base.
+            q: (n) posture at which the stops are designed.
+            tool: frame of the design load.
+        """
         n = robot.nv
         inertia = joint_inertia(robot, q, tool)
         return cls(
@@ -79,13 +86,13 @@ class Actuators:
 
     @classmethod
     def for_robot(cls, robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -> Actuators:
-        """Actuators made for a robot that carries a light load at its tool, or stands on feet.
+        """Actuators designed for a robot that carries a light load at its tool, or stands on feet.
 
         Args:
             robot: fixed base.
-            q: (n) posture.
+            q: (n) posture at which the actuators are designed.
             tool: frame of the load.
-            feet: frames, on each of which an even share of the robot's mass stands.
+            feet: frames of the feet, each of which supports the same part of the robot's mass.
         """
         inertia = joint_inertia(robot, q, tool, feet)
         armature = _ROTOR_SHARE * inertia
@@ -111,10 +118,10 @@ class Actuators:
 
 
 def joint_inertia(robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -> Array:
-    """(n) inertia that each joint moves at q: its links, a light load at the tool, what stands.
+    """Inertia (n) that each joint moves at q: its links, a light load at the tool, mass on feet.
 
-    The load gives a joint something to move where links are tiny or massless. A joint that moves
-    neither gets a thousandth of the largest inertia, which keeps the mass matrix regular.
+    The load is relevant for tiny or massless links. The inertia of a joint is at least a thousandth
+    of the largest one, which keeps the mass matrix regular.
     """
     load = max(_REFERENCE_LOAD * robot.total_mass, _LEAST_LOAD)
     J = robot.jacobian(q, tool)

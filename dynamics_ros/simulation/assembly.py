@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot made from its description: posture, actuators, motion, engine, ground."""
+"""Creates a simulated robot from its description: posture, actuators, motion, engine, ground."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ ENGINES = ('auto', 'internal', 'mujoco')
 
 @dataclass(frozen=True)
 class Assembly:
-    """How a description becomes a simulated robot.
+    """Options for a simulated robot.
 
     Attributes:
-        root_joint: fixed or floating.
-        engine: auto is mujoco for a floating base, else internal: `RigidBodies`.
-        tool: frame that is followed; '' is the end of the longest chain.
-        posture: (n) joints at the start; empty is a comfortable one of a fixed base, and the
-            middle of the ranges of a floating one.
-        moving: whether a fixed base has its arm move slowly by itself.
-        feet: frames that stand on the ground, of a floating base.
-        foot_radius: of a sphere around each [m].
-        friction: coefficient of the ground.
-        load_friction: what dry friction of the joints grows by per torque that they carry: one
-            number, or one per joint.
+        root_joint: 'fixed' or 'floating'.
+        engine: 'internal' (`RigidBodies`) or 'mujoco'; 'auto' selects 'mujoco' for a floating base,
+            else 'internal'.
+        tool: tool frame; '' for the end of the longest chain.
+        posture: (n) joint positions at the start; empty for a comfortable posture of a fixed base,
+            and for the middle of the ranges of a floating base.
+        moving: whether an arm on a fixed base moves slowly without commands.
+        feet: frames of the feet of a floating base.
+        foot_radius: radius of the sphere around each foot [m].
+        friction: friction coefficient of the ground.
+        load_friction: increase of the dry friction of joints per transmitted torque: one number, or
+            one per joint.
     """
 
     root_joint: str = 'fixed'
@@ -59,12 +60,18 @@ class Assembly:
     load_friction: Sequence[float] = (0.0,)
 
     def of(self, urdf: str) -> tuple[SimulatedRobot, str, tuple[str, ...]]:
-        """The robot, the name of its tool, and what is worth a warning.
+        """Create the simulated robot.
+
+        Args:
+            urdf: text of the robot description.
+
+        Returns:
+            The robot, the name of its tool frame, and warnings.
 
         Raises:
-            DynamicsRosError: MuJoCo is wanted and not installed.
-            ModelError: a description that is none, or that the engine does not simulate.
-            InvalidArgumentError: a posture of another size, a frame that there is not.
+            DynamicsRosError: MuJoCo is required, but not installed.
+            ModelError: the description is invalid, or the engine cannot simulate the robot.
+            InvalidArgumentError: the posture has a wrong size, or a frame does not exist.
         """
         description = read_urdf(urdf)
         floating = self.root_joint == 'floating'
@@ -112,7 +119,7 @@ class Assembly:
         return comfortable_posture(held, tool)
 
     def _surroundings(self, urdf: str, robot: Robot) -> tuple[Surroundings, list[str]]:
-        """Feet, and the collision shapes of bodies that end in none."""
+        """Feet, collision shapes of bodies without feet, and warnings of unread shapes."""
         model = robot.model
         ends = {model.frame(foot).body for foot in self.feet}
         geometry = read_collision_geometry(urdf)
@@ -128,7 +135,7 @@ class Assembly:
 
 
 def lowest_point(robot: Robot, q: Array, around: Surroundings) -> float:
-    """Height of what touches the ground first, at q (nq) [m]; 0 where nothing can."""
+    """Height of the lowest point of feet and shapes at q (nq) [m]; 0 if there are none."""
     heights = [
         float(robot.forward_kinematics(q, foot)[2, 3]) - radius
         for foot, radius in around.feet.items()

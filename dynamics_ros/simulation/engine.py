@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What moves the bodies of a simulated robot by one step, and what it is told of the joints."""
+"""Interface of a simulation engine, which moves the bodies of a robot step by step."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .push import Push
 Array = NDArray[np.float64]
 
 TIME_STEP_NS = 1_000_000
-"""Of simulated time per step: 1 ms."""
+"""Duration of a step in simulated time [ns]."""
 
 DT = TIME_STEP_NS * 1e-9
-"""The same [s]."""
+"""Duration of a step in simulated time [s]."""
 
 
 @dataclass(frozen=True)
 class Drives:
-    """What acts in the joints; arrays (n) of the joints after the root joint.
+    """Motors and friction of the joints after the root joint; arrays (n).
 
     Attributes:
-        motor: from a configuration (nq) in the middle of the step to c and s of torques c - s v,
-            with v at the end of the step.
-        friction_slope: from the present v (n) to friction over v.
-        effort_limits: of the motors.
+        motor: function of the configuration (nq) in the middle of the step that returns c and s of
+            the motor torques c - s v, with v at the end of the step.
+        friction_slope: function of the current velocity v (n) that returns friction divided by v.
+        effort_limits: of the motors [Nm or N].
     """
 
     motor: Callable[[Array], tuple[Array, Array]]
@@ -41,13 +41,15 @@ class Drives:
 
 
 class Engine(Protocol):
-    """A robot that obeys mechanics.
+    """A simulation engine with the state of one robot.
 
     Attributes:
-        robot: which one.
-        q: (nq); v, a: (nv), the acceleration of the last step.
-        touching: frame to the wrench (6) of the ground about its origin in the last step, in root
-            axes.
+        robot: the robot.
+        q: (nq) configuration.
+        v: (nv) velocity.
+        a: (nv) acceleration of the last step.
+        touching: for each frame in contact, the wrench (6) of the ground in the last step, about
+            the origin of the frame, in axes of the root frame.
     """
 
     robot: Robot
@@ -57,4 +59,9 @@ class Engine(Protocol):
     touching: dict[str, Array]
 
     def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
-        """Go on by ``TIME_STEP_NS``."""
+        """Advance by ``TIME_STEP_NS``.
+
+        Args:
+            drives: motors and friction of the joints.
+            pushes: active external wrenches.
+        """

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that stands, walks and falls: MuJoCo behind a `SimulatedRobot`."""
+"""Engine for robots on the ground, by MuJoCo."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from .push import Push
 Array = NDArray[np.float64]
 
 SUBSTEPS = 2
-"""Of MuJoCo in a step: contacts are stiffer than anything else."""
+"""Number of MuJoCo's steps per step, because contacts are stiff."""
 
 
 class GroundedRobot:
-    """An `Engine` for any base on the ground, and joints of one coordinate each.
+    """An `Engine` for robots on the ground with any base, and joints with one coordinate each.
 
-    Motors and friction act as dampers on the velocity at the end of MuJoCo's step, as they do in
-    `RigidBodies`; torques that reach a limit of the motors are held as they are.
+    Motors and friction are integrated implicitly, as dampers on the velocity at the end of MuJoCo's
+    step, like in `RigidBodies`. Torques at a limit of the motors are constant during the step.
     """
 
     def __init__(
         self, robot: Robot, actuators: Actuators, q: Array, surroundings: Surroundings
     ) -> None:
-        """Begin at rest.
+        """Start at rest.
 
         Args:
             robot: the robot.
             actuators: of its joints.
-            q: (nq).
-            surroundings: what it can touch.
+            q: (nq) initial configuration.
+            surroundings: ground and collision shapes.
 
         Raises:
             DynamicsRosError: MuJoCo is not installed.
-            ModelError: a joint that has several coordinates, or MuJoCo refuses the robot.
+            ModelError: a joint has several coordinates, or MuJoCo rejects the robot.
         """
         self._of_base = robot.model.root_joint_nv
         if robot.nq - robot.model.root_joint_nq != robot.nv - self._of_base or not robot.nv:
@@ -57,7 +57,7 @@ class GroundedRobot:
         self.touching: dict[str, Array] = {}
 
     def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
-        """Go on by ``TIME_STEP_NS``."""
+        """Advance by ``TIME_STEP_NS``; see `Engine.step`."""
         robot, v, joints = self.robot, self.v, slice(self._of_base, None)
         motor, slope = drives.motor(np.asarray(robot.integrate(self.q, 0.5 * DT * v)))
         exerted = motor - slope * v[joints]

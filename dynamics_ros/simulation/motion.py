@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The slow motion of the simulated robot: where it moves around, and how."""
+"""Slow motion of a simulated robot without commands: its posture and its sinusoids."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 _CANDIDATES = 512
-_HALF_RANGE = 1.5  # rad or m: postures of joints that turn farther are looked for this far
-_SHARE_OF_RANGE = 0.6  # of the range between the limits, so that the motion keeps away from them
-_AMPLITUDE = 0.25  # rad or m
-_SHARE_OF_AMPLITUDE = 0.12  # of the range between the limits
-_SHARE_OF_SPEED = 0.25  # of the velocity limit
-_PERIOD = 8.0  # s, of the first joint; the others are slower, so that the motion does not repeat
-_RAMP = 2.0  # s, from rest to the full amplitude
-_LENGTH = 0.3  # m that weighs rotation against translation, the size of a hand
+_HALF_RANGE = 1.5  # largest distance of sampled postures from the middle of a range [rad or m]
+_SHARE_OF_RANGE = 0.6  # sampled fraction of the range between the limits
+_AMPLITUDE = 0.25  # largest amplitude [rad or m]
+_SHARE_OF_AMPLITUDE = 0.12  # largest amplitude as a fraction of the range between the limits
+_SHARE_OF_SPEED = 0.25  # largest speed as a fraction of the velocity limit
+_PERIOD = 8.0  # period of the first joint [s]; others are slower, so the motion does not repeat
+_RAMP = 2.0  # time from rest to the full amplitude [s]
+_LENGTH = 0.3  # length by which rotations are weighted against translations [m]
 
 
 @dataclass(frozen=True)
 class SmoothMotion:
-    """Joint sinusoids around a posture that begin and grow smoothly from rest.
+    """Sinusoidal joint motions around a posture that start smoothly from rest.
 
     Attributes:
-        center: (n) posture in the middle [rad, m].
-        amplitude: (n) [rad, m]; zero stands still.
+        center: (n) posture in the middle of the motion [rad, m].
+        amplitude: (n) amplitudes [rad, m]; zero for no motion.
         frequency: (n) angular frequencies [rad/s].
     """
 
@@ -41,9 +41,9 @@ class SmoothMotion:
     frequency: Array
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """(n) position and (n) velocity wanted at time t [s] since the beginning."""
+        """Reference positions (n) and velocities (n) at the time t since the start [s]."""
         s = min(max(t / _RAMP, 0.0), 1.0)
-        # The quintic that has zero velocity and acceleration at both ends.
+        # Quintic polynomial with zero velocity and acceleration at both ends.
         ramp = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
         ramp_rate = 30.0 * s * s * (1.0 - s) ** 2 / _RAMP
         wave, slope = np.sin(self.frequency * t), np.cos(self.frequency * t)
@@ -53,16 +53,16 @@ class SmoothMotion:
 
     @computed_once
     def standing(self) -> SmoothMotion:
-        """The same posture without the motion."""
+        """The posture of this motion, without the motion."""
         return SmoothMotion(self.center, np.zeros_like(self.amplitude), self.frequency)
 
 
 def slow_motion(robot: Robot, posture: Array) -> SmoothMotion:
-    """A motion around a posture, within a share of the position and velocity limits.
+    """Slow motion around a posture, well within the position and velocity limits.
 
     Args:
-        robot: fixed base, joints of one coordinate.
-        posture: (n) inside the limits.
+        robot: fixed base, joints with one coordinate each.
+        posture: (n) posture inside the limits.
     """
     n = robot.nv
     periods = _PERIOD * (1.0 + 0.13 * np.arange(n, dtype=np.float64))
@@ -77,18 +77,19 @@ def slow_motion(robot: Robot, posture: Array) -> SmoothMotion:
 
 
 def comfortable_posture(robot: Robot, tool: str) -> Array:
-    """A posture well inside the limits in which the tool can be moved, and felt, in all directions.
+    """A posture well inside the limits in which the tool can move in all directions.
 
-    The middle of the limits is stretched out and singular on many arms. So of some hundred
-    postures, drawn with a fixed seed, the one is taken whose tool Jacobian has the largest smallest
-    singular value; a tool below the root, often inside a table, counts half.
+    The middle of the limits is a singular posture of many arms. Therefore hundreds of postures are
+    sampled with a fixed random seed, and the one with the largest smallest singular value of the
+    tool's Jacobian is returned. Postures with the tool below the root frame, often inside a table,
+    count with half of that value.
 
     Args:
-        robot: fixed base, joints of one coordinate.
-        tool: a frame of the robot.
+        robot: fixed base, joints with one coordinate each.
+        tool: tool frame of the robot.
 
     Returns:
-        (n) joint positions inside the limits.
+        Joint positions (n) inside the limits.
     """
     lower, upper = robot.lower_limits, robot.upper_limits
     unbounded = ~np.isfinite(lower) | ~np.isfinite(upper)
@@ -109,7 +110,7 @@ def comfortable_posture(robot: Robot, tool: str) -> Array:
     moving = np.any(J != 0.0, axis=(0, 1))
     if not moving.any():
         return middle
-    # Joints elsewhere on the robot stay in the middle: they do not change the score.
+    # Joints that do not move the tool do not affect the score; they stay in the middle.
     postures[:, ~moving] = middle[~moving]
     weighted = J[:, :, moving] * np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
     smallest = np.linalg.svd(weighted, compute_uv=False)[:, -1]

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The model that MuJoCo simulates, made from ours.
+"""MuJoCo's model of a robot, created from the `Model` of this package.
 
-MuJoCo reads no URDF here: bodies, joints and inertias are those of our `Model`, so that every robot
-that we read can be simulated, and both mean the same robot. A mimic joint is held to its leader by
-a stiff constraint; contacts have compliance.
+MuJoCo does not read the URDF. Bodies, joints and inertias are those of `Model`, so every supported
+robot can be simulated, and both models are the same. A stiff constraint connects a mimic joint to
+its leader; contacts are compliant.
 """
 
 from __future__ import annotations
@@ -32,27 +32,29 @@ MISSING = (
     'contacts and bases that move are simulated by MuJoCo, which is not installed '
     '(pip install mujoco)'
 )
-"""What to tell where the Python package is not there."""
+"""Error message if the Python package mujoco is not installed."""
 
 CONTACT_TIME = 0.01
 """Time constant of a contact's compliance [s]."""
 
-_LIGHTEST = 1e-9  # kg, kg m^2: MuJoCo compiles no lighter body; the numbers are ours afterwards
-_STIFF = (0.9999, 0.9999, 1e-3, 0.5, 2.0)  # impedance of the constraint that holds a mimic joint
-_SIDEWAYS = 10.0  # how much stiffer friction is than the normal direction
-_AGAINST_CREEP = 3  # iterations that take out what is left of the slip of feet within friction
-_OTHER_FRICTION = (0.005, 0.0001)  # against turning and rolling, which points do not feel
+# Smallest mass [kg] and inertia [kg m^2] that MuJoCo compiles; true values are set afterwards.
+_LIGHTEST = 1e-9
+_STIFF = (0.9999, 0.9999, 1e-3, 0.5, 2.0)  # impedance of the constraint of a mimic joint
+_SIDEWAYS = 10.0  # ratio of the impedance of friction to that of the normal direction
+_AGAINST_CREEP = 3  # iterations that reduce the slip of feet within the friction cone
+_OTHER_FRICTION = (0.005, 0.0001)  # torsional and rolling friction, without effect on points
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a robot can touch, and with what.
+    """Ground, and collision shapes of a robot.
 
     Attributes:
-        feet: frame to the radius of a sphere around its origin [m].
-        shapes: link to (n, 3, 3) triangles in the link frame [m]; their convex hull touches.
-        friction: coefficient between them and the ground.
-        ground: whether there is a floor, the plane z = 0 of the root frame.
+        feet: radius of a sphere around the origin of each foot frame [m], by name of the frame.
+        shapes: triangles (n, 3, 3) in the frame of each link [m], by name of the link; their convex
+            hull is the collision shape.
+        friction: friction coefficient of the ground.
+        ground: whether there is a ground, the plane z = 0 of the root frame.
     """
 
     feet: Mapping[str, float]
@@ -65,11 +67,16 @@ NOTHING_AROUND = Surroundings({}, {}, ground=False)
 
 
 def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
-    """MuJoCo's model (MjModel): body i + 1 is our body i.
+    """MuJoCo's model (MjModel) of a robot; its body i + 1 is body i of ``model``.
+
+    Args:
+        model: the robot.
+        time_step: [s].
+        around: ground and collision shapes.
 
     Raises:
         DynamicsRosError: MuJoCo is not installed.
-        ModelError: MuJoCo refuses what was built.
+        ModelError: MuJoCo rejects the model.
     """
     if mujoco is None:
         raise DynamicsRosError(MISSING)
@@ -88,12 +95,12 @@ def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
 
 
 def first_part(joint: str) -> str:
-    """What the first of MuJoCo's joints of a joint of ours is called."""
+    """Name of the first of MuJoCo's joints that represent a joint of the robot."""
     return _part(joint, 0)
 
 
 def geoms_of(own: Any, frame: str) -> list[int]:
-    """MuJoCo's geometries of a foot or link."""
+    """Indices of MuJoCo's geometries of a foot or link."""
     names = _foot(frame), _shape(frame)
     return [i for i in range(own.ngeom) if own.geom(i).name in names]
 
@@ -167,7 +174,7 @@ def _add_shape(
     spec: Any, bodies: list[Any], model: Model, name: str, triangles: Array, friction: float
 ) -> None:
     frame = model.frame(name)
-    # Corners that triangles share are one corner of the hull.
+    # Corners that several triangles share are added once.
     corners = np.unique(triangles.reshape(-1, 3), axis=0)
     mesh = spec.add_mesh(name=_shape(name), uservert=corners.ravel())
     mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
@@ -186,13 +193,13 @@ def _carrier(spec: Any, bodies: list[Any], body: int) -> Any:
 
 
 def _touching(friction: float) -> dict[str, Any]:
-    """Options of what touches the ground, and nothing else; its mass is in the body's."""
+    """Options of a geometry that touches only the ground; its mass is that of the body."""
     sides = {'contype': 0, 'conaffinity': 1}
     return {'mass': 0.0, 'friction': [friction, *_OTHER_FRICTION], **sides}
 
 
 def _add_joint(body: Any, joint: Joint) -> None:
-    """One joint of MuJoCo for each direction; a quaternion is one of three."""
+    """Add a joint of MuJoCo for each direction of motion; a ball joint has three directions."""
     kind, axis = joint.kind, joint.kind.axis
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
     parts: list[tuple[Any, Vector3]]
@@ -213,13 +220,13 @@ def _add_joint(body: Any, joint: Joint) -> None:
         )
         limits = joint.limits
         if kind.has_range and np.isfinite([limits.lower, limits.upper]).all():
-            # A follower's range is its leader's matter.
+            # A mimic joint is limited by the limits of its leader.
             made.limited = int(joint.leader is None and limits.lower < limits.upper)
             made.range = [limits.lower, limits.upper]
 
 
 def _weigh(own: Any, model: Model) -> None:
-    """The masses and moments as they are, also those that MuJoCo would not have compiled."""
+    """Set the true masses and inertias, also values that are too small for MuJoCo's compiler."""
     for body, inertia in enumerate(model.inertias, start=1):
         moments, axes = _principal(inertia.rotational)
         own.body_mass[body] = inertia.mass
@@ -228,7 +235,7 @@ def _weigh(own: Any, model: Model) -> None:
 
 
 def _principal(inertia: Matrix3) -> tuple[Array, Matrix3]:
-    """Principal moments, the largest first, and axes."""
+    """Principal moments of inertia in descending order, and right-handed principal axes."""
     moments, axes = np.linalg.eigh(inertia.array())
     axes = axes[:, ::-1]
     axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
@@ -236,7 +243,7 @@ def _principal(inertia: Matrix3) -> tuple[Array, Matrix3]:
 
 
 def _quaternion(R: Matrix3) -> list[float]:
-    """W first."""
+    """Quaternion of a rotation matrix in MuJoCo's order (w, x, y, z)."""
     x, y, z, w = (float(value) for value in matrix_to_quaternion(R))
     return [w, x, y, z]
 

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in MuJoCo: its state, its accelerations and what it touches, in our conventions.
+"""A robot in MuJoCo: state, accelerations and contact wrenches in the conventions of this package.
 
-MuJoCo has quaternions w first, linear velocities of a base in resting axes, and a joint of its own
-for each mimic joint. All of that is converted here and nowhere else.
+In MuJoCo, quaternions have w first, linear velocities of a base are in fixed axes, and mimic joints
+have coordinates. Only this file converts between both conventions.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Array = NDArray[np.float64]
 
 
 class MujocoWorld:
-    """One robot in MuJoCo; all arrays are in our order, units and axes.
+    """One robot in MuJoCo; arrays have the order, units and axes of this package.
 
     Attributes:
-        robot: ours.
-        model, data: MuJoCo's.
-        time_step: s.
+        robot: the robot.
+        model, data: MuJoCo's MjModel and MjData.
+        time_step: [s].
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class MujocoWorld:
         around: Surroundings = NOTHING_AROUND,
         armature: Array | None = None,
     ) -> None:
-        """Build the model.
+        """Create MuJoCo's model, in the neutral configuration.
 
         Args:
-            robot: any.
-            time_step: s.
-            around: what it can touch.
-            armature: (nv) rotor inertias at the joints [kg m^2 or kg]; None: none.
+            robot: the robot.
+            time_step: [s].
+            around: ground and collision shapes.
+            armature: (nv) rotor inertias reflected to the joints [kg m^2 or kg]; None for zero.
 
         Raises:
             DynamicsRosError: MuJoCo is not installed.
-            ModelError: MuJoCo refuses what was built.
+            ModelError: MuJoCo rejects the model.
         """
         self.robot = robot
         self.time_step = time_step
@@ -73,7 +73,7 @@ class MujocoWorld:
     # --- state ----------------------------------------------------------------------------------
 
     def place(self, q: Array, v: Array | None = None) -> None:
-        """Put the robot into a state: q (nq), v (nv) or at rest."""
+        """Set the state: configuration q (nq) and velocity v (nv); None for rest."""
         mujoco.mj_resetData(self.model, self.data)
         for joint, at, dof in self._places:
             own = joint.own_coordinates(q.tolist())
@@ -107,7 +107,7 @@ class MujocoWorld:
         return v
 
     def _resting(self, vector: Array) -> Array:
-        """A velocity or force (nv) of ours, linear parts of bases in the axes that they move in."""
+        """Velocity or force (nv), with the linear parts of bases rotated to MuJoCo's axes."""
         turned = np.array(vector, dtype=float)
         for joint in self._moving_bases:
             places = list(joint.v_indices)
@@ -115,7 +115,7 @@ class MujocoWorld:
         return turned
 
     def _turn(self, joint: Joint) -> Array:
-        """From velocities of ours to MuJoCo's, of a joint of several coordinates."""
+        """Matrix from velocities of a joint with several coordinates to MuJoCo's velocities."""
         at = self._address[joint.name]
         turn = np.eye(joint.kind.nv)
         if joint.kind.nv == 3:
@@ -130,9 +130,10 @@ class MujocoWorld:
     # --- dynamics -------------------------------------------------------------------------------
 
     def forward_dynamics(self, tau: Array) -> Array:
-        """Accelerations (nv) under torques (nv) in the present state, contacts and stops included.
+        """Accelerations (nv) for torques (nv) at the current state, with contacts and joint limits.
 
-        They are the rates of our v: the velocity of a base is in its own axes, which turn.
+        They are time derivatives of ``v``, in which the velocity of a base is in rotating base
+        axes.
         """
         self._exert(tau)
         mujoco.mj_forward(self.model, self.data)
@@ -150,11 +151,11 @@ class MujocoWorld:
         return a
 
     def step(self, tau: Array, damping: Array | None = None) -> None:
-        """Go on by one time step.
+        """Advance by one time step.
 
         Args:
-            tau: (nv) torques.
-            damping: (nv) viscous friction, taken into account at the end of the step [Nms/rad].
+            tau: (nv) torques [Nm or N].
+            damping: (nv) viscous friction, integrated implicitly [Nms/rad]; None for no change.
         """
         if damping is not None:
             self.model.dof_damping[self._dofs] = damping[self._of_dofs]
@@ -165,16 +166,18 @@ class MujocoWorld:
         self.data.qfrc_applied[self._dofs] = self._resting(tau)[self._of_dofs]
 
     def contact_wrenches(self) -> dict[str, Array]:
-        """What the ground exerts on each frame that touches it, at the begin of the last step.
+        """Wrenches of the ground on each frame in contact, at the start of the last step.
 
         Returns:
-            Name of a foot or link to (6) force [N] and torque about its origin [Nm], root axes.
+            By name of the foot or link: (6) force [N] and torque [Nm] about the origin of its
+                frame, in
+            axes of the root frame.
         """
         found: dict[str, Array] = {}
         local = np.empty(6)
         for i in range(self.data.ncon):
             contact = self.data.contact[i]
-            # Rows of its frame are the contact's axes; the force is on the second geometry.
+            # The rows of contact.frame are the axes of the contact; the force acts on geometry 2.
             first, second = (int(geom) for geom in contact.geom)
             sign, geom = (1.0, second) if second in self._carriers else (-1.0, first)
             name, body, placed = self._carriers[geom]
@@ -187,7 +190,7 @@ class MujocoWorld:
         return found
 
     def _map_joints(self) -> None:
-        """Where each of our coordinates and velocities stands in MuJoCo's."""
+        """Store the indices of coordinates and velocities in MuJoCo's arrays."""
         own = self.model
         self._address: dict[str, int] = {}
         self._places: list[tuple[Joint, int, int]] = []

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes; one for demonstrations on any robot: felt in the joints, harmless to it."""
+"""Pushes: temporary external wrenches on a robot, and a suitable push for demonstrations."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .actuators import Actuators
 
 Array = NDArray[np.float64]
 
-_FORCE = 20.0  # N
-_SHARE_OF_WEIGHT = 0.5
-_SHARE_OF_EFFORT = 0.25
-_SHARE_OF_REACH = 0.02  # that the tool may give way
-_LENGTH = 0.3  # m, the lever arm that makes a torque as large as a force
-_SMALL = 1e-3
+_FORCE = 20.0  # largest force [N]
+_SHARE_OF_WEIGHT = 0.5  # largest force as a fraction of the weight
+_SHARE_OF_EFFORT = 0.25  # largest joint torque as a fraction of the effort limit
+_SHARE_OF_REACH = 0.02  # largest displacement of the tool as a fraction of its distance
+_LENGTH = 0.3  # lever arm that scales torques to forces [m]
+_SMALL = 1e-3  # relative damping of the inverse
 
 
 @dataclass(frozen=True)
 class Push:
-    """A wrench of the environment on the robot.
+    """A temporary wrench of the environment on the robot.
 
     Attributes:
-        frame: frame of the robot that is pushed.
+        frame: frame on which the wrench acts.
         wrench: (6) force [N] and torque [Nm], constant in the axes of ``expressed_in``.
         expressed_in: a frame of the robot; empty for the root frame.
-        point: (3) where the force acts, in ``frame`` [m].
-        end: simulated time when it ends [ns].
+        point: (3) point of application of the force, in ``frame`` [m].
+        end: simulated time of its end [ns].
     """
 
     frame: str
@@ -43,7 +43,7 @@ class Push:
     end: int
 
     def at_origin(self, robot: Robot, q: Array) -> Array:
-        """(6) the wrench about the origin of ``frame``, in axes of the root frame."""
+        """Wrench (6) about the origin of ``frame``, in axes of the root frame."""
         force, torque = self.wrench[:3], self.wrench[3:]
         if self.expressed_in:
             R = robot.forward_kinematics(q, self.expressed_in)[:3, :3]
@@ -54,29 +54,29 @@ class Push:
         return np.concatenate([force, torque])
 
     def torque(self, robot: Robot, q: Array) -> Array:
-        """(n) J^T w."""
+        """Generalized torques J^T w (nv)."""
         J: Array = robot.jacobian(q, self.frame)
         return J.T @ self.at_origin(robot, q)
 
 
 def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Array:
-    """A force at the tool in the direction that the joint torques tell best.
+    """A small force at the tool in the direction that joint torques can observe best.
 
-    With fewer than six joints some wrenches leave no trace in the joint torques. Among the pure
-    forces the one is taken that is nearest to what they do tell.
+    With fewer than six joints, some wrenches have no effect on the joint torques. The pure force
+    that is best observable is selected.
 
     Args:
         robot: fixed base.
-        actuators: of the robot; their limits and stiffness bound the force.
+        actuators: of the robot; their effort limits and stiffness bound the force.
         q: (nq) posture.
-        tool: frame that is pushed.
+        tool: frame on which the force acts.
 
     Returns:
-        (3) force in root axes [N].
+        Force (3) in axes of the root frame [N].
     """
     J = robot.jacobian(q, tool) * np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
-    # Forces that torques tell well have small w^T (J J^T + small)^-1 w: they lie along the long
-    # axes of the manipulability ellipsoid, [Yoshikawa].
+    # Well observable forces have a small w^T (J J^T + small)^-1 w: they are along the long axes of
+    # the manipulability ellipsoid, [Yoshikawa].
     scale = float(np.trace(J @ J.T)) / 6.0
     resolution = np.linalg.inv(J @ J.T + _SMALL**2 * scale * np.eye(6))
     direction = np.linalg.eigh(resolution[:3, :3])[1][:, 0]
@@ -96,7 +96,7 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Arra
 
 
 def wrench_about(pose: Array, pushes: Iterable[Push], robot: Robot, q: Array) -> Array:
-    """(6) of all pushes together, about the origin of a pose (4, 4) and in its axes."""
+    """Sum (6) of the wrenches of pushes about the origin of a pose (4, 4), in its axes."""
     total = np.zeros(6)
     for push in pushes:
         wrench = push.at_origin(robot, q)

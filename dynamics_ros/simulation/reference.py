@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An independent witness: poses, gravity and inverse dynamics of a URDF, straight from Lagrange.
+"""Independent reference: poses, gravity and inverse dynamics of a URDF by Lagrange's equations.
 
-The simulated robot and the nodes run on the traced kernels of the package; a demo that compares one
-with the other would not notice an error they share. So here is the textbook road, sharing not even
-the URDF reader: poses are products of exponentials, the mass matrix is the sum of the kinetic
-energies of the links, and the equations of motion are Lagrange's, with derivatives by complex steps
-(exact to machine precision). Plain NumPy, ten thousand times slower, made for checking alone.
+The simulated robot and the nodes both use the kernels of this package, so a comparison of both does
+not detect a common error. This implementation shares no code with them, not even the URDF reader:
+poses are products of exponentials, the mass matrix is derived from the kinetic energies of the
+links, and the equations of motion are Lagrange's, with derivatives by complex steps (exact to
+machine precision). It is plain NumPy, ten thousand times slower, and used only for checks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dynamics_ros.errors import ModelError, UnknownFrameError, UnknownJointError
 
 Array = NDArray[np.float64]
 
-_STEP = 1e-30  # of the complex step: its square must vanish beside 1, and no digit is lost
+_STEP = 1e-30  # complex step; its square is negligible, and there is no cancellation
 _MOVING = ('revolute', 'continuous', 'prismatic')
 
 
 @dataclass(frozen=True)
 class _Link:
-    """A link with the joint above it; ``parent`` is an index, -1 for the root."""
+    """A link with its parent joint; ``parent`` is the index of the parent link, -1 for the root."""
 
     name: str
     parent: int
@@ -46,11 +46,12 @@ class _Link:
 
 
 class LagrangianReference:
-    """The equations of motion of a fixed-base URDF from its energies.
+    """Equations of motion of a fixed-base URDF, derived from its energies.
 
     Args:
-        urdf: text of a description that ``Robot`` has accepted.
-        joint_names: the order of q, v and a; every moving joint that mimics no other.
+        urdf: text of a description that ``Robot`` accepts.
+        joint_names: names of all moving joints that are not mimic joints, in the order of q, v and
+            a.
         gravity: acceleration of gravity in the root frame [m/s^2].
     """
 
@@ -68,11 +69,11 @@ class LagrangianReference:
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """Links, parents before children."""
+        """Names of the links, parents before children."""
         return tuple(link.name for link in self._links)
 
     def pose(self, q: Array, link: str) -> Array:
-        """(4, 4) pose of a link in the root link at q (n)."""
+        """Pose (4, 4) of a link in the root link at q (n)."""
         if link not in self._index:
             raise UnknownFrameError('link', link, self._index)
         pose = np.eye(4)
@@ -81,19 +82,19 @@ class LagrangianReference:
         return pose
 
     def potential_energy(self, q: Array) -> float:
-        """U(q) = - sum m g . c [J]."""
+        """Potential energy U(q) = -sum m g . c [J]."""
         return float(np.real(self._potential(np.asarray(q, dtype=float))))
 
     def gravity_torques(self, q: Array) -> Array:
-        """(n) torque that holds the robot against gravity, dU/dq [Nm, N if prismatic]."""
+        """Torques dU/dq (n) that hold the robot against gravity [Nm, N if prismatic]."""
         return _gradient(self._potential, np.asarray(q, dtype=float))
 
     def mass_matrix(self, q: Array) -> Array:
-        """(n, n) M(q), with v^T M v / 2 the kinetic energy of the links."""
+        """Mass matrix M(q) (n, n); v^T M v / 2 is the kinetic energy of the links."""
         return np.real(self._mass_matrix(np.asarray(q, dtype=float)))
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """(n) joint torques of Lagrange's equations, d/dt dL/dv - dL/dq = tau."""
+        """Joint torques tau (n) of Lagrange's equations, d/dt dL/dv - dL/dq = tau."""
         q, v, a = (np.asarray(value, dtype=float) for value in (q, v, a))
         dM = _gradient(self._mass_matrix, q)  # [i, j, k] = d M_ij / d q_k
         momentum_drift = np.einsum('ijk,k,j->i', dM, v, v)
@@ -101,7 +102,7 @@ class LagrangianReference:
         return self.mass_matrix(q) @ a + momentum_drift - kinetic_slope + self.gravity_torques(q)
 
     def jacobian(self, q: Array, link: str) -> Array:
-        """(6, n) of the link's origin, linear rows first, axes of the root link."""
+        """Jacobian (6, n) at the origin of a link, linear rows first, in axes of the root link."""
         if link not in self._index:
             raise UnknownFrameError('link', link, self._index)
         q = np.asarray(q, dtype=float)
@@ -118,7 +119,7 @@ class LagrangianReference:
 
     @staticmethod
     def _step(link: _Link, q: NDArray[Any]) -> NDArray[Any]:
-        """Pose of a link in its parent: origin times the exponential of the joint's twist."""
+        """Pose (4, 4) of a link in its parent: origin times the exponential of a joint twist."""
         if link.column < 0:
             return link.origin
         angle = link.multiplier * q[link.column] + link.offset
@@ -140,7 +141,7 @@ class LagrangianReference:
     def _jacobian(
         self, number: int, poses: list[NDArray[Any]], point: NDArray[Any]
     ) -> NDArray[Any]:
-        """Columns: the twist of a point fixed to the link when one joint moves alone."""
+        """Jacobian (6, n) of a point fixed to the link."""
         J = np.zeros((6, len(self.joint_names)), dtype=point.dtype)
         for ancestor in self._path[number]:
             link = self._links[ancestor]
@@ -175,7 +176,7 @@ class LagrangianReference:
 
 
 def _gradient(function: Callable[[NDArray[Any]], Any], q: Array) -> Array:
-    """d f / d q by complex steps, the derivative along the last axis."""
+    """Derivative df/dq by complex steps; the last axis of the result is that of q."""
     slopes = []
     for k in range(len(q)):
         shifted = q.astype(complex)
@@ -198,7 +199,7 @@ def _number(element: ElementTree.Element | None, attribute: str, default: float)
 
 
 def _pose_of(element: ElementTree.Element | None) -> Array:
-    """An <origin>: fixed-axis roll, pitch, yaw, so R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Pose (4, 4) of an <origin>: fixed-axis roll, pitch, yaw, R = Rz(yaw) Ry(pitch) Rx(roll)."""
     pose = np.eye(4)
     pose[:3, 3] = _numbers(element, 'xyz', '0 0 0')
     roll, pitch, yaw = _numbers(element, 'rpy', '0 0 0')
@@ -228,7 +229,7 @@ def _read_inertial(link: ElementTree.Element) -> tuple[float, Array, Array]:
 def _coordinate(
     joint: ElementTree.Element, joints: dict[str, ElementTree.Element], names: Sequence[str]
 ) -> tuple[int, float, float]:
-    """Column, multiplier and offset of a joint, along the chain of joints that it mimics."""
+    """Column, multiplier and offset of a joint, combined along the chain of joints it mimics."""
     multiplier, offset = 1.0, 0.0
     mimic = joint.find('mimic')
     while mimic is not None:

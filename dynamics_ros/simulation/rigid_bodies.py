@@ -1,18 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies on a base that rests, without contacts: this package's own forward dynamics.
+"""Engine for robots on a fixed base without contacts, by the dynamics of this package.
 
-A step goes half the way with the old velocity, solves there for the new one, and goes the other
-half with that (leapfrog):
+A step moves half the way with the old velocity, solves there for the new velocity, and moves the
+other half with the new one (leapfrog):
 
     q' = q + dt/2 v,   (M + A) (v+ - v) / dt + h = motor(v+) - friction(v+) + stop(v+) + J^T w,
     q+ = q' + dt/2 v+
 
-with A the rotor inertias. Without motors it is of second order at one evaluation of the dynamics a
-step; a fourth-order method costs four, and its accuracy would be lost at the first stop, dry
-friction or beginning of a push, which are not smooth. Controllers, friction and stops act as
-springs and dampers on the state at the end of the step, linear in v+, so that no gain, however
-stiff, and no link, however light, can make it explode.
+with the rotor inertias A. Without motors, the method is of second order with one evaluation of the
+dynamics per step. A method of fourth order needs four evaluations, and would lose its accuracy at
+joint stops, dry friction and the start of pushes, which are not smooth. Controllers, friction and
+stops are integrated implicitly, as springs and dampers on the state at the end of the step, linear
+in v+. The integration is therefore stable for all gains and for links of any mass.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from .push import Push
 
 Array = NDArray[np.float64]
 
-_FASTEST = 10.0  # times the velocity limit: no push, however hard, makes a joint move faster
-_UNLIMITED_SPEED = 10.0  # rad/s or m/s in place of a velocity limit that is not given
+_FASTEST = 10.0  # largest simulated speed of a joint, as a multiple of its velocity limit
+_UNLIMITED_SPEED = 10.0  # replaces a missing velocity limit [rad/s or m/s]
 
 
 class RigidBodies:
-    """An `Engine` for a fixed base and joints of one coordinate."""
+    """An `Engine` for a fixed base and joints with one coordinate each."""
 
     def __init__(self, robot: Robot, actuators: Actuators, q: Array) -> None:
-        """Begin at rest.
+        """Start at rest.
 
         Args:
-            robot: fixed base; every joint has one coordinate.
+            robot: fixed base, joints with one coordinate each.
             actuators: of its joints.
-            q: (nq).
+            q: (nq) initial configuration.
 
         Raises:
-            ModelError: a robot without joints, or with a joint of several coordinates.
+            ModelError: the robot has no joints, or a joint has several coordinates.
         """
         require_simulable(robot)
         self.robot = robot
@@ -62,9 +62,9 @@ class RigidBodies:
         self._diagonal = np.diag_indices(robot.nv)
 
     def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
-        """Go on by ``TIME_STEP_NS``."""
+        """Advance by ``TIME_STEP_NS``; see `Engine.step`."""
         q_half = self.q + 0.5 * DT * self.v
-        # Coriolis forces at the velocity that is expected half-way: second order as well.
+        # Coriolis forces at the extrapolated velocity in the middle of the step, of second order.
         v_half = self.v + 0.5 * DT * self.a
         torque = -self.robot.nonlinear_effects(q_half, v_half)
         for push in pushes:
@@ -76,19 +76,21 @@ class RigidBodies:
         self.v = v_next
 
     def _next_velocity(self, drives: Drives, q_half: Array, torque: Array) -> Array:
-        """v+ of the step: motors, friction and stops are each written as constant - slope * v+.
+        """Velocity v+ (n) at the end of the step.
+
+        Torques of motors, friction and stops have the form constant - slope * v+.
 
         Args:
-            drives: what acts in the joints.
-            q_half: (n) position in the middle of the step.
-            torque: (n) of pushes, weight and Coriolis forces.
+            drives: motors and friction of the joints.
+            q_half: (n) positions in the middle of the step.
+            torque: (n) torques of pushes, gravity and Coriolis forces.
         """
         v = self.v
         motor, motor_slope = drives.motor(q_half)
         inertia = self.robot.mass_matrix(q_half)
         inertia[self._diagonal] += self._actuators.armature
         torque = torque + inertia @ v / DT
-        # Friction as the secant through its present value: linear in v+, never driving.
+        # Friction as the secant through its current value: linear in v+ and always dissipative.
         slope = drives.friction_slope(v)
         ahead = q_half + 0.5 * DT * v
         beyond = (ahead < self.robot.lower_limits) | (ahead > self.robot.upper_limits)
@@ -108,13 +110,13 @@ class RigidBodies:
         return v_next
 
     def _solve(self, inertia: Array, torque: Array, slope: Array) -> Array:
-        """v+ of (inertia / dt + slope) v+ = torque."""
+        """Solution v+ of (inertia / dt + slope) v+ = torque."""
         matrix = inertia / DT
         matrix[self._diagonal] += slope
         return np.asarray(np.linalg.solve(matrix, torque), dtype=np.float64)
 
     def _stops(self, beyond: NDArray[np.bool_], q_half: Array, ahead: Array) -> tuple[Array, Array]:
-        """Springs with dampers that take a joint up where it would pass a limit in this step."""
+        """Constant and slope of joint stops, for joints that would pass a limit in this step."""
         k = np.where(beyond, self._actuators.stop_stiffness, 0.0)
         d = np.where(beyond, self._actuators.stop_damping, 0.0)
         limit = np.clip(ahead, self.robot.lower_limits, self.robot.upper_limits)
@@ -122,10 +124,10 @@ class RigidBodies:
 
 
 def require_simulable(robot: Robot) -> None:
-    """Nothing, for a robot whose base rests and whose joints have one coordinate each.
+    """Check that a robot has a fixed base and joints with one coordinate each.
 
     Raises:
-        ModelError: a robot without joints, or with a joint of several coordinates.
+        ModelError: the robot has no joints, or a joint has several coordinates.
     """
     if robot.nv == 0:
         raise ModelError(f'robot {robot.name!r}', 'has no joint that moves, nothing to simulate')

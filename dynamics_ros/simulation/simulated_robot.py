@@ -1,16 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that moves: motors, friction, controllers, commands and pushes around an engine.
+"""A simulated robot: an engine with motors, friction, controllers, commands and pushes.
 
-What the joint torque sensors show is the torque on the link side of the gears,
+Joint torque sensors measure the torque on the link side of the gears,
 
     effort = M a + h - J^T w + f(v),
 
-w of pushes and of the ground, f the friction that the description declares (``<dynamics>``): all
-that rigid-body dynamics of the description need, and nothing that it does not know. Rotor inertia
-and gear friction lie on the motor's side of the sensor, as on an arm with joint torque sensors.
-Several steps may lie between two samples; a sample shows the mean of theirs, because the momentum
-between two samples changes by all of them.
+with the wrenches w of pushes and of the ground, and the friction f of the description
+(``<dynamics>``). These efforts are consistent with the rigid-body dynamics of the description.
+Rotor inertia and gear friction are on the motor side of the sensor, as in arms with joint torque
+sensors. If there are several steps between two samples, a sample contains the mean effort of the
+steps, because each of them changes the momentum.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sample:
-    """The robot at one instant; joints are in the order of ``robot.joint_names``.
+    """State and sensor values of the robot at one time; joints in the order of ``joint_names``.
 
     Attributes:
         time: simulated time since the start [ns].
-        q, v, a: position (nq), velocity, acceleration (nv) [rad, m; per s; per s^2].
-        effort: (n) what the joint torque sensors show, the mean since the sample before
-            [Nm, N if prismatic].
-        external_torque: (n) of all pushes and of the ground, J^T w [Nm, N if prismatic].
-        pushes: that act.
-        touching: frame to the wrench (6) of the ground about its origin, root axes.
+        q, v, a: configuration (nq), velocity, acceleration (nv) [rad, m; per s; per s^2].
+        effort: (n) mean of the measured joint torques since the previous sample [Nm, N if
+            prismatic].
+        external_torque: (n) torques J^T w of all pushes and of the ground [Nm, N if prismatic].
+        pushes: active pushes.
+        touching: for each frame in contact, the wrench (6) of the ground about the origin of the
+            frame, in axes of the root frame.
     """
 
     time: int
@@ -61,21 +62,22 @@ class Sample:
 
 
 class SimulatedRobot:
-    """A robot under motor, gravity and pushes; time advances by ``step`` alone.
+    """A simulated robot with motors, controllers and pushes; only ``step`` advances the time.
 
-    n is the number of joints after the root joint, each of one coordinate.
+    n is the number of joints after the root joint, with one coordinate each.
 
     Args:
         robot: the robot.
         actuators: of its joints.
-        motion: what the controllers follow; None: no controllers, no gravity compensation.
-        q: (n) joints at the start; the beginning of the motion when None.
-        engine: what moves it, and holds its state; None: `RigidBodies`.
-        load_friction: number or (n), what dry friction grows by per torque that a joint carries,
-            beside the friction of the description.
+        motion: reference motion of the controllers; None for no controllers and no gravity
+            compensation.
+        q: (n) initial joint positions; None for the start of the motion.
+        engine: engine with the state of the robot; None for `RigidBodies`.
+        load_friction: one number or (n): increase of dry friction per transmitted torque, in
+            addition to the friction of the description.
 
     Raises:
-        ModelError: without an engine, a robot that `RigidBodies` do not simulate.
+        ModelError: there is no engine, and `RigidBodies` cannot simulate the robot.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class SimulatedRobot:
         grows = np.zeros(robot.nv)
         grows[self._of_base :] = load_friction
         self._friction = EffortModel.from_robot(robot).with_values(load_friction=grows)
-        # Near rest tanh is linear: f(v) / v at a speed far below where dry friction is developed.
+        # tanh is linear near zero, so f(v) / v at this small speed is the slope at rest.
         self._slow = 1e-4 * self._friction.friction_velocity
         self._carried = np.zeros(self._n)
         self._drives = Drives(self._motor, self._friction_slope, actuators.effort_limits)
@@ -117,12 +119,12 @@ class SimulatedRobot:
 
     @property
     def joints(self) -> Array:
-        """Positions (n) of the joints."""
+        """Joint positions (n) [rad or m]."""
         return np.array(self._engine.q[self.robot.model.root_joint_nq :])
 
     @property
     def pushes(self) -> tuple[Push, ...]:
-        """Pushes in force or about to begin."""
+        """Active pushes, and pushes that start with the next step."""
         return tuple(self._pushes.values())
 
     def push(
@@ -133,18 +135,18 @@ class SimulatedRobot:
         expressed_in: str = '',
         point: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Push a frame from now on; a push of the same frame that still acts is replaced.
+        """Start a push on a frame; it replaces an active push on the same frame.
 
         Args:
             frame: a frame of the robot.
             wrench: (6) force [N] and torque [Nm] of the environment on the robot.
-            duration: how long [s of simulated time].
-            expressed_in: frame whose axes the wrench is given in; empty: the root frame.
-            point: (3) where the force acts, in ``frame`` [m].
+            duration: simulated duration [s].
+            expressed_in: frame in whose axes the wrench is given; empty for the root frame.
+            point: (3) point of application of the force, in ``frame`` [m].
 
         Raises:
-            UnknownFrameError: a frame that the robot does not have.
-            InvalidArgumentError: a number that is not finite, a duration that is not positive.
+            UnknownFrameError: the robot does not have a frame.
+            InvalidArgumentError: a number is not finite, or the duration is not positive.
         """
         self.robot.model.frame(frame)
         if expressed_in:
@@ -160,17 +162,17 @@ class SimulatedRobot:
         )
 
     def command(self, efforts: dict[str, float], replace: bool, duration: float) -> None:
-        """Motor torques by joint name, in force until the next command or the end of duration.
+        """Command motor torques, active until the next command or the end of the duration.
 
         Args:
-            efforts: joint name to torque [Nm, N if prismatic].
-            replace: whether they take the place of the controllers of these joints, gravity
-                compensation included, or come on top of them.
-            duration: how long [s of simulated time].
+            efforts: torques by name of the joint [Nm, N if prismatic].
+            replace: whether the torques replace those of the controllers of these joints, including
+                gravity compensation, or are added to them.
+            duration: simulated duration [s].
 
         Raises:
-            UnknownJointError: a joint that the robot does not have, or one that follows another.
-            InvalidArgumentError: a torque that is not finite.
+            UnknownJointError: the robot does not have a joint, or it is a mimic joint.
+            InvalidArgumentError: a torque is not finite.
         """
         torque, mask = np.zeros(self._n), np.zeros(self._n, dtype=bool)
         for name, effort in efforts.items():
@@ -184,13 +186,14 @@ class SimulatedRobot:
         self._controlled = np.where(mask & replace, 0.0, 1.0)
 
     def follow_efforts(self, efforts: Array | None) -> None:
-        """Exert motor torques (n) in place of the controllers, as they are until others come.
+        """Command motor torques (n) instead of the controllers, until the next command.
 
         Args:
-            efforts: [Nm, N if prismatic]; None: the controllers hold the joints where they are.
+            efforts: (n) torques [Nm, N if prismatic]; None to hold the positions by the
+                controllers.
 
         Raises:
-            InvalidArgumentError: not a finite torque for each joint.
+            InvalidArgumentError: there is not a finite torque for each joint.
         """
         if efforts is None:
             self._stop_commands()
@@ -200,24 +203,24 @@ class SimulatedRobot:
         self._command_end, self._controlled = -1, np.zeros(self._n)
 
     def follow_velocities(self, v: Array, duration: float) -> None:
-        """Have the controllers follow velocities (n) in place of the motion, then stand.
+        """Follow velocities v (n) by the controllers for a duration [s], then hold the positions.
 
         Raises:
-            InvalidArgumentError: not a finite velocity for each joint.
+            InvalidArgumentError: there is not a finite velocity for each joint.
         """
         wanted = _finite('velocities', v, self._n)
         self._commanded().move(wanted, self._time * 1e-9, duration)
 
     def follow_positions(self, q: dict[str, float], duration: float) -> None:
-        """Have the controllers take joints to positions in so many seconds, in place of the motion.
+        """Move joints to positions by the controllers within a duration, then hold them.
 
         Args:
-            q: joint name to position; the other joints stay where they are.
-            duration: s.
+            q: positions by name of the joint [rad or m]; other joints hold their positions.
+            duration: simulated duration [s].
 
         Raises:
-            UnknownJointError: a joint that the robot does not have, or one that follows another.
-            InvalidArgumentError: a position that is not finite.
+            UnknownJointError: the robot does not have a joint, or it is a mimic joint.
+            InvalidArgumentError: a position is not finite.
         """
         motion = self._commanded()
         wanted = motion.at(self._time * 1e-9)[0].copy()
@@ -229,34 +232,34 @@ class SimulatedRobot:
         motion.reach(_finite('positions', wanted, len(wanted)), self._time * 1e-9, duration)
 
     def follow_trajectory(self, names: Sequence[str], time: Array, q: Array, v: Array) -> Array:
-        """Have the controllers follow positions over time, in place of the motion, then stand.
+        """Follow a trajectory by the controllers, then hold its last positions.
 
         Args:
-            names: of all joints, in any order; of the columns.
-            time: (points) s from now on.
+            names: names of all joints, in the order of the columns.
+            time: (points) times from now on [s].
             q, v: (points, n) positions and velocities.
 
         Returns:
-            (n) where it ends, in the order of the robot's joints.
+            Last positions (n), in the order of the robot's joints.
         """
         columns = [list(names).index(name) for name in self.robot.joint_names]
         self._commanded().follow(time, q[:, columns], v[:, columns], self._time * 1e-9)
         return np.asarray(q[-1, columns])
 
     def stand(self) -> None:
-        """Have the controllers hold the joints where they are."""
+        """Hold the current joint positions by the controllers."""
         self.motion = None
         self._commanded()
 
     def _commanded(self) -> CommandedMotion:
-        """What is followed from the first such command on."""
+        """Reference motion for commands; the first command replaces the slow motion by it."""
         if not isinstance(self.motion, CommandedMotion):
             limits = self.robot.lower_limits, self.robot.upper_limits
             self.motion = CommandedMotion(self.joints, *limits)
         return self.motion
 
     def step(self) -> None:
-        """Go on by ``TIME_STEP_NS``."""
+        """Advance by ``TIME_STEP_NS``."""
         if self._time == self._command_end:
             self._stop_commands()
         self._acting = tuple(push for push in self._pushes.values() if push.end > self._time)
@@ -269,7 +272,7 @@ class SimulatedRobot:
         self._steps += 1
 
     def sample(self) -> Sample:
-        """What the sensors show now, and the truth; acceleration and pushes are the last step's."""
+        """State and sensor values now; acceleration and pushes are those of the last step."""
         engine = self._engine
         if self._steps:
             self._shown = self._efforts / self._steps
@@ -279,7 +282,7 @@ class SimulatedRobot:
         return Sample(self._time, *state, self._shown, of_joints, self._acting, engine.touching)
 
     def _external_torque(self) -> Array:
-        """Torques (nv) of all pushes and of the ground, in the last step."""
+        """Generalized torques (nv) of all pushes and of the ground in the last step."""
         q = self._engine.q
         external = np.zeros(self.robot.nv)
         for push in self._acting:
@@ -289,32 +292,35 @@ class SimulatedRobot:
         return external
 
     def _effort(self, external: Array) -> Array:
-        """What the sensors (n) have measured in the last step, under external torques (nv)."""
+        """Measured joint torques (n) of the last step, for external torques (nv)."""
         q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
         self._carried = (rigid - external)[self._of_base :]
         return np.asarray(self._carried + self._lost(v[self._of_base :], self._carried))
 
     def energy(self) -> float:
-        """Kinetic energy of links and rotors and potential energy, now [J]."""
+        """Kinetic energy of links and rotors plus potential energy [J]."""
         q, v = self._engine.q, self._engine.v
         rotors = 0.5 * float(self.actuators.armature @ v[self._of_base :] ** 2)
         links = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
         return float(links) + rotors
 
     def _lost(self, v: Array, carried: Array) -> Array:
-        """Friction (n) behind the sensors at velocities of the joints and torques they carry."""
+        """Friction (n) of the description, at joint velocities (n) and transmitted torques (n)."""
         base = np.zeros(self._of_base)
         whole = np.concatenate([base, v]), np.concatenate([base, carried])
         return self._friction.friction_torque(*whole)[self._of_base :]
 
     def _friction_slope(self, v: Array) -> Array:
-        """Friction (n) as the secant through its present value, under what was carried last."""
+        """Friction divided by v (n), at the transmitted torques of the last step."""
         moving = np.where(v == 0.0, self._slow, v)
         return self.actuators.gear_friction_slope(v) + self._lost(moving, self._carried) / moving
 
     def _motor(self, q_half: Array) -> tuple[Array, Array]:
-        """PD with weight and friction compensated, towards the motion at the end of the step."""
+        """Constant and slope of motor torques: PD control with gravity and friction compensation.
+
+        The reference is the motion at the end of the step.
+        """
         if self.motion is None:
             return self._command, np.zeros(self._n)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)

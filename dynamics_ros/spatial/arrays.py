@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Between NumPy arrays and what the algebra calculates with: components that are arrays.
+"""Conversion between NumPy arrays and nested lists of their components.
 
-An array of shape (..., 3) is a vector whose three components have the leading shape. Calculating
-with such components broadcasts over all leading axes, with the one implementation there is.
+An array of shape (..., 3) is converted to a vector whose three components are arrays of the leading
+shape. The functions of the spatial algebra then broadcast over all leading axes; they need no
+separate implementation for arrays.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ Array = NDArray[np.float64]
 
 
 def split(array: ArrayLike, shape: tuple[int | None, ...], argument: str) -> list[Any]:
-    """Nested lists of the entries of an array, each an array over the leading axes.
+    """Split the last axes of an array into nested lists.
 
     Args:
         array: numbers of shape (..., *shape).
-        shape: the last axes; None is any length.
-        argument: name for the error.
+        shape: expected lengths of the last axes; None stands for any length.
+        argument: name of the array in the error message.
+
+    Returns:
+        Lists nested like ``shape``. Each entry is an array over the leading axes, or a float if
+        there are none.
 
     Raises:
         InvalidArgumentError: the last axes have another shape.
@@ -42,18 +47,22 @@ def split(array: ArrayLike, shape: tuple[int | None, ...], argument: str) -> lis
 
 def _entries(numbers: Array, depth: int) -> Any:
     if depth == 0:
-        # A plain float calculates ten times faster than an array without axes.
+        # Arithmetic with a plain float is ten times faster than with an array without axes.
         return numbers if numbers.ndim else float(numbers)
     parts = np.moveaxis(numbers, -depth, 0)
     return [_entries(part, depth - 1) for part in parts]
 
 
 def stack(nested: Any, leading: tuple[int, ...] = ()) -> Array:
-    """The array of nested rows of scalars, (..., *shape): their leading axes, then the nesting.
+    """Stack nested rows of scalars into one array, the inverse of `split`.
 
     Args:
-        nested: a scalar, or anything iterable of scalars, of rows, and so on.
-        leading: axes that the result has even where all scalars are constant.
+        nested: a scalar, an iterable of scalars, an iterable of rows, and so on. A scalar may be an
+            array over the leading axes.
+        leading: leading axes of the result, also where all scalars are constants.
+
+    Returns:
+        The array (..., *shape): the broadcast leading axes, then the axes of the nesting.
     """
     flat: list[Any] = []
     shape = _collect(nested, flat)
@@ -64,7 +73,7 @@ def stack(nested: Any, leading: tuple[int, ...] = ()) -> Array:
 
 
 def _collect(nested: Any, flat: list[Any]) -> tuple[int, ...]:
-    """Append the scalars in order; return the nesting's shape."""
+    """Append the scalars of ``nested`` to ``flat`` in order; return the shape of the nesting."""
     if isinstance(nested, np.ndarray) or not isinstance(nested, Iterable):
         flat.append(nested)
         return ()

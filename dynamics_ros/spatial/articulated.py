@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The inertia that a body feels to have when what it carries may move ([Lie] 2.2)."""
+"""Articulated-body inertia: the apparent inertia of a body with its movable subtree ([Lie] 2.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from .vector import Matrix3
 
 
 class ArticulatedInertia:
-    """A symmetric map from accelerations to forces: f = A v + B w, tau = B^T v + D w."""
+    """Articulated-body inertia Y as blocks A, B, D: f = A v + B w, tau = B^T v + D w.
+
+    Y is symmetric. It takes a spatial acceleration (v, w) to the force (f, tau) that causes it.
+    """
 
     __slots__ = ('A', 'B', 'D')
 
@@ -23,7 +26,7 @@ class ArticulatedInertia:
 
     @classmethod
     def of(cls, inertia: Inertia) -> ArticulatedInertia:
-        """The blocks of a rigid body's inertia ([SE3] 5.1)."""
+        """Articulated-body inertia of a single rigid body ([SE3] 5.1)."""
         return cls(
             Matrix3.identity() * inertia.mass,
             Matrix3.skew(inertia.center * -inertia.mass),
@@ -38,11 +41,15 @@ class ArticulatedInertia:
         return Force(self.A @ v + self.B @ w, self.B.transpose_apply(v) + self.D @ w)
 
     def matrix(self) -> list[list[Scalar]]:
-        """The 6x6 matrix of a -> Y a."""
+        """Rows of the 6x6 matrix Y, linear part first."""
         return matrix_of(Motion, self.__matmul__)
 
     def without(self, force: Force, factor: Scalar) -> ArticulatedInertia:
-        """Y - factor U U^T: a joint yields along U."""
+        """Y - factor U U^T for the force U: Y without the inertia along the axis of a joint.
+
+        With U = Y S of a joint with axis S and factor = 1 / (S^T U), the result gives no force for
+        the acceleration S.
+        """
         f, tau = force.linear * factor, force.angular * factor
         return ArticulatedInertia(
             self.A - Matrix3.outer(f, force.linear),
@@ -51,7 +58,7 @@ class ArticulatedInertia:
         )
 
     def seen_from(self, X_PB: Transform) -> ArticulatedInertia:
-        """X* Y X^-1: the same inertia in the parent frame ([SE3] 5.1)."""
+        """X* Y X^-1: this inertia, given in frame B, in the parent frame P ([SE3] 5.1)."""
         R, p = X_PB.rotation, Matrix3.skew(X_PB.translation)
         A = R @ self.A @ R.T
         B = R @ self.B @ R.T

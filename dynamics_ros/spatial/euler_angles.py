@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations as three successive turns about axes of the moving frame ([RD] 2.4.5, 2.5.1).
+"""Euler angles: three successive rotations about axes of the moving frame ([RD] 2.4.5, 2.5.1).
 
-One class for every sequence of axes: [RD] gives ZYX, XYZ, ZYZ and ZXZ entry by entry, and all of
-them follow from the axes alone.
+One class covers all sequences of axes. [RD] lists the formulas of ZYX, XYZ, ZYZ and ZXZ separately;
+here they are derived from the three axes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ class EulerAngles(RotationParametrization):
     | three different axes (ZYX, XYZ) | [-pi/2, pi/2] | the second is +-pi/2 (gimbal lock) |
     | first axis again (ZYZ, ZXZ) | [0, pi] | the second is 0 or pi |
 
-    The first and third angle are in [-pi, pi), as in [Kindr]; the second keeps its upper end, which
-    no other angles stand for. Where it is singular the first and third turn are about one axis:
-    only their sum or difference is determined. What `from_matrix` returns there is one pair that
-    reproduces the rotation; `rate_map_inverse` is refused.
+    The first and third angle are in [-pi, pi), as in [Kindr]. The range of the second angle
+    includes its upper end, because no other angles describe the same rotation. At a singularity the
+    first and third rotation have the same axis, so only the sum or the difference of their angles
+    is determined. There `from_matrix` returns one pair that reproduces the rotation, and
+    `rate_map_inverse` raises a SingularParametrizationError.
     """
 
     def __init__(self, axes: str) -> None:
@@ -49,7 +50,7 @@ class EulerAngles(RotationParametrization):
         self._axes = tuple('xyz'.index(axis) for axis in axes)
         i, j, _ = self._axes
         self._proper = repeated
-        # The axis that completes i and j, and whether the three are right-handed in this order.
+        # The third axis m besides i and j; the sign is +1 if (i, j, m) is right-handed, else -1.
         self._completing = 3 - i - j
         self._sign = 1.0 if (j - i) % 3 == 1 else -1.0
 
@@ -59,7 +60,7 @@ class EulerAngles(RotationParametrization):
 
     @over_arrays_method
     def to_quaternion(self, p: Parameters) -> Quaternion:
-        """Unit quaternion q_AB, the product of three elementary ones."""
+        """Unit quaternion q_AB, the product of three elementary rotations."""
         a, b, c = map(quaternion_about, self._units(), self.counted(p))
         return quaternion_product(quaternion_product(a, b), c)
 
@@ -76,10 +77,10 @@ class EulerAngles(RotationParametrization):
 
     @over_arrays_method
     def from_matrix(self, R: Matrix3) -> Parameters:
-        """Angles of a rotation matrix, in the ranges above.
+        """Angles of a rotation matrix, in the ranges that the class documents.
 
         Raises:
-            InvalidArgumentError: numbers that are no rotation matrix.
+            InvalidArgumentError: R is not a rotation matrix.
         """
         require_rotation(R)
         return self._angles(R)
@@ -87,8 +88,8 @@ class EulerAngles(RotationParametrization):
     def _angles(self, R: Matrix3) -> Parameters:
         """Angles of a rotation matrix, [RD] eq. 2.35, 2.39, 2.42, 2.45.
 
-        The third angle is read from R_i(first)^T R instead of R itself: so it completes whatever
-        the first came out as, and the rotation is reproduced at the singularity, too.
+        The third angle is computed from R_i(first)^T R instead of R. It therefore fits the computed
+        first angle, and the three angles reproduce R also at a singularity.
         """
         (i, j, _), m, sign = self._axes, self._completing, self._sign
         if self._proper:
@@ -104,12 +105,12 @@ class EulerAngles(RotationParametrization):
 
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
-        """E_R: the three axes expressed in A, [RD] eq. 2.86, 2.88, 2.90, 2.92."""
+        """E_R: columns are the three rotation axes in A, [RD] eq. 2.86, 2.88, 2.90, 2.92."""
         return _columns(self._axes_in_A(p))
 
     @over_arrays_method
     def body_rate_map(self, p: Parameters) -> Rows:
-        """The three axes expressed in B, [Kindr]."""
+        """R_AB^T E_R: columns are the three rotation axes in B, [Kindr]."""
         return _columns(self._axes_in_B(p))
 
     @over_arrays_method
@@ -143,7 +144,7 @@ class EulerAngles(RotationParametrization):
         return R_k.transpose_apply(R_j.transpose_apply(i)), R_k.transpose_apply(j), k
 
     def _inverse(self, axes: tuple[Vector3, Vector3, Vector3]) -> Rows:
-        """Inverse of the matrix of three unit columns, the second normal to both others."""
+        """Inverse of a matrix with three unit columns, the second orthogonal to both others."""
         a, b, c = axes
         normal = b.cross(c)
         determinant = a.dot(normal)
@@ -161,7 +162,7 @@ class EulerAngles(RotationParametrization):
 
 
 def _half_open(angle: Scalar) -> Scalar:
-    """An angle of [-pi, pi] in [-pi, pi)."""
+    """Map an angle in [-pi, pi] to [-pi, pi)."""
     return where_less(angle, math.pi, angle, -math.pi)
 
 

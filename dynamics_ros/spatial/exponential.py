@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exponential map of SO(3), its inverse and their Jacobians ([Kindr], [RBM], [RD] 2.5.1).
 
-A rotation vector [rad] is axis times angle. Near zero the closed forms are 0/0 and lose digits;
-there their series are used, so that values and derivatives are right at zero too.
+A rotation vector [rad] is axis times angle. The closed forms are 0/0 at zero and lose digits near
+zero, so their Taylor series are used there; values and derivatives are accurate at zero, too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .scalar import Scalar, atan2, cos, refuse_less, sin, sqrt, where_less
 from .vector import Matrix3, Vector3
 
 SMALL_ANGLE_SQUARED = 0.25
-"""Below this squared angle the series are used: nine terms are exact to double precision there."""
+"""Squared angle [rad^2] below which series are used; nine terms reach double precision there."""
 
 QUATERNION_NEAR_IDENTITY = 1e-8
-"""Below this |imaginary part|^2 the logarithm uses a series whose next term is below 2e-17."""
+"""|imaginary part|^2 below which the logarithm uses a series; the next term is below 2e-17."""
 
 FULL_TURN = 2.0 * math.pi
 
 NEAR_SINGULAR = 1e-8
-"""Below this sine a rate is refused: of the 16 digits of the angle it would keep no more than 8."""
+"""Sine below which a parametrization counts as singular; rates would keep at most 8 digits."""
 
 
 @over_arrays
@@ -42,12 +42,12 @@ def quaternion_exp(phi: Vector3) -> Quaternion:
 def quaternion_log(q: Quaternion) -> Vector3:
     """Rotation vector [rad] of a unit quaternion, of length at most pi, [Kindr] logarithmic map.
 
-    q and -q are one rotation and give one vector; at a turn of exactly pi the two vectors of
-    opposite sign are equally right and the sign of the imaginary part decides.
+    q and -q are the same rotation and give the same vector. A rotation by exactly pi has two
+    vectors of opposite sign; the one in the direction of the imaginary part is returned.
     """
     x, y, z, w = q
     squared = x * x + y * y + z * z
-    # -q turns the same way: the sign that makes w positive gives the shorter turn.
+    # q and -q are the same rotation; the sign with w >= 0 gives the angle of at most pi.
     sign = where_less(w, 0.0, -1.0, 1.0)
     near = where_less(squared, QUATERNION_NEAR_IDENTITY, 1.0, 0.0)
     sine = sqrt(squared + near)
@@ -58,10 +58,10 @@ def quaternion_log(q: Quaternion) -> Vector3:
 
 
 def exp_coefficients(squared: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 for t^2 = ``squared``, exact near zero too."""
+    """sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 for t^2 = ``squared``, accurate near zero, too."""
     sine_ratio = _sine_ratio(squared)
     half_ratio = _sine_ratio(squared * 0.25)
-    # 1 - cos t = 2 sin^2(t/2) has no cancellation; t - sin t has, below the switch to the series.
+    # 1 - cos t = 2 sin^2(t/2) has no cancellation; t - sin t has, so the series is used near zero.
     far = (1.0 - sine_ratio) / where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared)
     near = _series(squared, first=6.0, start=3)
     third = where_less(squared, SMALL_ANGLE_SQUARED, near, far)
@@ -80,10 +80,10 @@ def exp_matrix(phi: Vector3) -> Matrix3:
 def log_matrix(R: Matrix3) -> Vector3:
     """Rotation vector [rad] of a rotation matrix, of length at most pi, [RD] eq. 2.49, 2.50.
 
-    At a turn of exactly pi see `quaternion_log`.
+    A rotation by exactly pi has two vectors; `quaternion_log` describes which one is returned.
 
     Raises:
-        InvalidArgumentError: numbers that are no rotation matrix.
+        InvalidArgumentError: R is not a rotation matrix.
     """
     return quaternion_log(matrix_to_quaternion(R))
 
@@ -113,13 +113,13 @@ def log_left_jacobian(phi: Vector3) -> Matrix3:
     """Inverse of the left Jacobian of exp, for |phi| < 2 pi, [Kindr], [RD] eq. 2.107.
 
     Raises:
-        SingularParametrizationError: a full turn, where the left Jacobian has no inverse.
+        SingularParametrizationError: |phi| is 2 pi, where the left Jacobian has no inverse.
     """
     squared = phi.dot(phi)
     a, b, _ = exp_coefficients(squared)
-    # b = 2 sin^2(t/2) / t^2 is 1/2 at zero and vanishes at full turns.
+    # b = 2 sin^2(t/2) / t^2 is 1/2 at zero and 0 at full turns.
     refuse_less(b, 2.0 * (NEAR_SINGULAR / FULL_TURN) ** 2, _full_turn)
-    # 1/t^2 (1 - a / (2 b)) loses digits near zero, where its series is used.
+    # 1/t^2 (1 - a / (2 b)) loses digits near zero, so the series is used there.
     far = (1.0 - 0.5 * a / b) / where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared)
     near = _log_series(squared)
     skew = Matrix3.skew(phi)
@@ -132,7 +132,7 @@ def log_right_jacobian(phi: Vector3) -> Matrix3:
     """Inverse of the right Jacobian of exp, for |phi| < 2 pi, [Kindr].
 
     Raises:
-        SingularParametrizationError: a full turn, where the right Jacobian has no inverse.
+        SingularParametrizationError: |phi| is 2 pi, where the right Jacobian has no inverse.
     """
     return log_left_jacobian(-phi)
 
@@ -151,7 +151,7 @@ def _series(squared: Scalar, first: float, start: int) -> Scalar:
 
 
 def _log_series(squared: Scalar) -> Scalar:
-    """1/12 + t^2/720 + t^4/30240 + ...: the Bernoulli numbers |B_2k| / (2k)!."""
+    """1/12 + t^2/720 + t^4/30240 + ...; coefficients |B_2k| / (2k)! with Bernoulli numbers B."""
     terms = (
         1.0 / 12.0,
         1.0 / 720.0,
@@ -169,14 +169,14 @@ def _log_series(squared: Scalar) -> Scalar:
 
 
 def _sine_ratio(squared: Scalar) -> Scalar:
-    """sin(t)/t for t^2 = ``squared``; the square root alone would fail at zero."""
+    """sin(t)/t for t^2 = ``squared``; a series near zero avoids 0/0."""
     near = _series(squared, first=1.0, start=1)
     t = sqrt(where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared))
     return where_less(squared, SMALL_ANGLE_SQUARED, near, sin(t) / t)
 
 
 def _cosine(squared: Scalar) -> Scalar:
-    """cos(t) for t^2 = ``squared``; smooth at zero, so that derivatives are right there."""
+    """cos(t) for t^2 = ``squared``; a series near zero makes derivatives finite there."""
     near = _series(squared, first=1.0, start=0)
     t = sqrt(where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared))
     return where_less(squared, SMALL_ANGLE_SQUARED, near, cos(t))

@@ -14,11 +14,11 @@ from .scalar import Scalar, where_less
 from .vector import Matrix3, Vector3
 
 SMALLEST_MASS = 1e-300
-"""Below it [kg] a first moment gives no centre."""
+"""Mass [kg] below which a body counts as massless: its centre of mass is set to the origin."""
 
 
 class Inertia:
-    """Mass m, centre of mass c, and inertia I about that centre in the axes of the frame."""
+    """Mass m [kg], centre of mass c [m], rotational inertia I about c [kg m^2], in one frame."""
 
     __slots__ = ('center', 'mass', 'rotational')
 
@@ -34,7 +34,7 @@ class Inertia:
 
     @classmethod
     def of_parameters(cls, parameters: Iterable[Scalar]) -> Inertia:
-        """The inertia of its ten `parameters`; of a massless one the centre is the origin."""
+        """Inertia with the given ten `parameters`; the centre of a massless body is the origin."""
         mass, hx, hy, hz, xx, xy, yy, xz, yz, zz = parameters
         none = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
         center = Vector3(hx, hy, hz) * ((1.0 - none) / (mass + none))
@@ -43,25 +43,25 @@ class Inertia:
 
     @classmethod
     def from_array(cls, array: ArrayLike) -> Inertia:
-        """The inertia, or the inertias at once, of the ten parameters (..., 10)."""
+        """Inertia with the ten `parameters` (..., 10); leading axes make its numbers arrays."""
         return cls.of_parameters(split(array, (10,), 'inertia'))
 
     def array(self) -> Array:
-        """The ten parameters (..., 10)."""
+        """The ten `parameters` as an array (..., 10)."""
         return stack(self.parameters())
 
     def matrix(self) -> list[list[Scalar]]:
-        """The 6x6 matrix of v -> Y v ([SE3] 5.1)."""
+        """Rows of the 6x6 matrix Y of this inertia, linear part first ([SE3] 5.1)."""
         return matrix_of(Motion, self.__matmul__)
 
     def __matmul__(self, motion: Motion) -> Force:
-        """Y v: the momentum of a twist, or the force of an acceleration ([SE3] 5.1)."""
+        """Y v: the momentum of a twist, or the force of a spatial acceleration ([SE3] 5.1)."""
         c, w = self.center, motion.angular
         f = (motion.linear - c.cross(w)) * self.mass
         return Force(f, c.cross(f) + self.rotational @ w)
 
     def bias_force(self, motion: Motion) -> Force:
-        """v x* Y v, in the form of five cross products ([SE3] 6, last equation)."""
+        """Bias force v x* Y v of a twist v, by five cross products ([SE3] 6, last equation)."""
         v, w, c = motion.linear, motion.angular, self.center
         beta = c.cross(w) * self.mass
         momentum = v * self.mass - beta
@@ -71,11 +71,11 @@ class Inertia:
         )
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Both bodies as one ([SE3] 5.2): the parallel axis theorem about the common centre."""
+        """Inertia of two rigidly connected bodies, by the parallel axis theorem ([SE3] 5.2)."""
         mass = self.mass + other.mass
         if _is_zero(mass):
             return Inertia(0.0, self.center, self.rotational + other.rotational)
-        # Symbols may turn out to be zero; then the centre is the origin.
+        # A symbolic mass may be zero at run time; then the centre is set to the origin.
         none = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
         inverse = (1.0 - none) / (mass + none)
         center = (self.center * self.mass + other.center * other.mass) * inverse
@@ -85,11 +85,14 @@ class Inertia:
         return Inertia(mass, center, rotational + parallel * reduced)
 
     def about_origin(self) -> Matrix3:
-        """Rotational inertia about the frame's origin, I - m c_x c_x."""
+        """Rotational inertia about the origin of the frame, I - m c_x c_x [kg m^2]."""
         return self.rotational + _parallel_axis(self.center) * self.mass
 
     def parameters(self) -> list[Scalar]:
-        """The ten in which dynamics is linear: m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the origin."""
+        """The ten inertial parameters, in which the dynamics are linear.
+
+        In order: m, the first moment m c (3), and Ixx Ixy Iyy Ixz Iyz Izz about the origin.
+        """
         origin = self.about_origin()
         pairs = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
         return [self.mass, *(self.center * self.mass), *(origin[pair] for pair in pairs)]
@@ -99,10 +102,10 @@ class Inertia:
 
 
 def _parallel_axis(arm: Vector3) -> Matrix3:
-    """-arm_x arm_x: the inertia of a unit mass at the end of an arm."""
+    """-arm_x arm_x: rotational inertia about the origin of a unit point mass at ``arm``."""
     return Matrix3.identity() * arm.dot(arm) - Matrix3.outer(arm, arm)
 
 
 def _is_zero(mass: Scalar) -> bool:
-    """A symbolic mass is never zero for sure."""
+    """Whether a mass is the number zero; a symbol has no number, so it is not."""
     return isinstance(mass, (int, float)) and mass == 0.0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motion and force vectors, linear part first, and their products ([SE3] 3, 4 and 6).
 
-The order inside a 6-vector is known to this file alone.
+Only this file depends on the order of the components of a 6-vector.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Same = TypeVar('Same', bound='SixVector')
 
 
 class SixVector:
-    """What motions and forces have in common: two parts, and the algebra of a vector space."""
+    """Base of `Motion` and `Force`: a linear and an angular part, sums, and multiples."""
 
     __slots__ = ('angular', 'linear')
 
-    # An array times this is this class's to compute.
+    # NumPy then leaves ``array * vector`` to ``__rmul__`` of this class.
     __array_ufunc__ = None
 
     def __init__(self, linear: Vector3, angular: Vector3) -> None:
@@ -34,21 +34,21 @@ class SixVector:
 
     @classmethod
     def from_array(cls: type[Same], array: ArrayLike) -> Same:
-        """One of these, or many at once, of an array (..., 6)."""
+        """Vector with components (..., 6), linear first; leading axes make components arrays."""
         return cls.of(split(array, (6,), cls.__name__.lower()))
 
     def array(self) -> Array:
-        """The array (..., 6)."""
+        """The components as an array (..., 6), linear first."""
         return stack(self.components())
 
     @classmethod
     def zero(cls: type[Same]) -> Same:
-        """All components zero."""
+        """The zero vector."""
         return cls(Vector3.zero(), Vector3.zero())
 
     @classmethod
     def of(cls: type[Same], components: Iterable[Scalar]) -> Same:
-        """Of six components, linear first."""
+        """Vector with six components, linear first."""
         x, y, z, wx, wy, wz = components
         return cls(Vector3(x, y, z), Vector3(wx, wy, wz))
 
@@ -71,7 +71,7 @@ class SixVector:
     __rmul__ = __mul__
 
     def scaled(self: Same, linear: Scalar, angular: Scalar) -> Same:
-        """Each part times a factor of its own: other units."""
+        """Linear and angular part multiplied by separate factors, for example to change units."""
         return type(self)(self.linear * linear, self.angular * angular)
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class Motion(SixVector):
     __slots__ = ()
 
     def dot(self, force: Force) -> Scalar:
-        """Power of a force on this motion, v.f + w.tau."""
+        """Power v.f + w.tau of a force on a body with this twist [W]."""
         return self.linear.dot(force.linear) + self.angular.dot(force.angular)
 
     @overload
@@ -101,16 +101,18 @@ class Motion(SixVector):
         return Motion(v.cross(w2) + w.cross(v2), w.cross(w2))
 
     def hat(self) -> list[list[Scalar]]:
-        """The rows of the 4x4 matrix of a twist, [w_x v; 0 0], whose `exp` is a pose ([RBM]).
+        """Rows of the 4x4 matrix [w_x v; 0 0] of a twist; its matrix exponential is a pose ([RBM]).
 
-        With the body twist of a moving frame, d/dt X_AB = X_AB hat; with the spatial one hat X_AB.
+        d/dt X_AB = X_AB hat(v) for the body twist v of B, and hat(v) X_AB for its spatial twist.
         """
         rows = zip(Matrix3.skew(self.angular), self.linear, strict=True)
         return [*([*turning, moving] for turning, moving in rows), [0.0] * 4]
 
     @classmethod
     def vee(cls, matrix: ArrayLike | Sequence[Sequence[Scalar]]) -> Motion:
-        """The twist of a 4x4 matrix, the inverse of `hat`; of what is not skew the skew part.
+        """Twist of a 4x4 matrix, the inverse of `hat`.
+
+        If the upper left 3x3 block is not skew-symmetric, its skew-symmetric part is used.
 
         Args:
             matrix: rows of scalars, or an array (..., 4, 4).
@@ -120,21 +122,21 @@ class Motion(SixVector):
         return cls(Vector3.of(row[3] for row in rows[:3]), turning.unskew())
 
     def cross_matrix(self) -> list[list[Scalar]]:
-        """The 6x6 matrix of m -> v x m ([SE3] 6)."""
+        """Rows of the 6x6 matrix of the map m -> v x m on motions ([SE3] 6)."""
         return matrix_of(Motion, lambda m: self.cross(m))
 
     def cross_force_matrix(self) -> list[list[Scalar]]:
-        """The 6x6 matrix of f -> v x* f ([SE3] 6); minus the transpose of `cross_matrix`."""
+        """Rows of the 6x6 matrix of the map f -> v x* f on forces, -`cross_matrix`^T ([SE3] 6)."""
         return matrix_of(Force, lambda f: self.cross(f))
 
 
 class Force(SixVector):
-    """A wrench or momentum (f, tau): force, and torque about the frame's origin."""
+    """A wrench or spatial momentum (f, tau): force, and torque about the frame's origin."""
 
     __slots__ = ()
 
     def dot(self, motion: Motion) -> Scalar:
-        """Power of this force on a motion, f.v + tau.w."""
+        """Power f.v + tau.w of this force on a body with the given twist [W]."""
         return motion.dot(self)
 
 
@@ -144,18 +146,23 @@ Domain = TypeVar('Domain', Motion, Force)
 def matrix_of(
     domain: type[Domain], function: Callable[[Domain], Motion | Force]
 ) -> list[list[Scalar]]:
-    """The rows of the 6x6 matrix of a linear map from motions or forces to motions or forces."""
+    """Rows of the 6x6 matrix of a linear map between motions or forces.
+
+    Args:
+        domain: the class of the argument, `Motion` or `Force`.
+        function: the linear map.
+    """
     units = [[1.0 if i == j else 0.0 for j in range(6)] for i in range(6)]
     columns = [function(domain.of(unit)).components() for unit in units]
     return [list(row) for row in zip(*columns)]
 
 
 def shift_matrix(arm: Vector3, length: Scalar = 1.0) -> list[list[Scalar]]:
-    """The rows of the 6x6 matrix [1 0; -l arm_x l]: a wrench about a point that is ``arm`` away.
+    """Rows of the 6x6 matrix [1 0; -l arm_x l], which moves the reference point of a wrench.
 
     Args:
-        arm: from the point that wrenches are given about to the one that they are wanted about.
-        length: l, which torques are multiplied by.
+        arm: vector from the reference point of the given wrench to that of the result.
+        length: l, a factor for the torques of the result.
     """
     torques = Matrix3.skew(arm * -length)
     return [

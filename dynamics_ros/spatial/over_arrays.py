@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a function of vectors, quaternions and matrices take NumPy arrays of them as well."""
+"""Decorators that let functions of vectors, quaternions and matrices also take NumPy arrays."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ P = ParamSpec('P')
 R_co = TypeVar('R_co', covariant=True)
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
-"""(x, y, z, w) of unit length."""
+"""Unit quaternion (x, y, z, w)."""
 
 Parameters = Sequence[Scalar]
-"""The numbers of a parametrization, in its order."""
+"""The parameters of a parametrization of rotations, in the order of its ``parameters``."""
 
 SHAPES: dict[Any, tuple[tuple[int | None, ...], Callable[[Any], Any]]] = {
     Vector3: ((3,), Vector3.of),
@@ -31,14 +31,15 @@ SHAPES: dict[Any, tuple[tuple[int | None, ...], Callable[[Any], Any]]] = {
     Quaternion: ((4,), tuple),
     Parameters: ((None,), tuple),
 }
-"""Shape of the array that stands for a type, and how the type is made of its entries."""
+"""For each type: the last axes of an array of such values, and a constructor from its entries."""
 
 
 class OverArrays(Protocol[P, R_co]):
-    """A function that also takes arrays, and then returns an array.
+    """Type of a function that also takes arrays, and then returns an array.
 
-    A vector is (..., 3), a quaternion (..., 4), a matrix (..., 3, 3), a scalar (...). Leading axes
-    broadcast. One vector, quaternion or matrix that is a ``numpy.ndarray`` tells this form.
+    A vector has the shape (..., 3), a quaternion (..., 4), a matrix (..., 3, 3), a scalar (...).
+    Leading axes are broadcast. The function returns an array if at least one vector, quaternion or
+    matrix among its arguments is a ``numpy.ndarray``.
     """
 
     @overload
@@ -48,12 +49,12 @@ class OverArrays(Protocol[P, R_co]):
 
 
 def over_arrays(function: Callable[P, R_co]) -> OverArrays[P, R_co]:
-    """Let a function take arrays, by the types of its parameters (`SHAPES`)."""
+    """Decorate a function to take arrays for the parameters whose types are in `SHAPES`."""
     call: Callable[..., R_co] = function
 
     @functools.cache
     def signature() -> tuple[inspect.Signature, list[tuple[int, str, Any]]]:
-        # At the first call: a type may be written before it is defined.
+        # Evaluated at the first call, because annotations may name types that are defined later.
         signature = inspect.signature(function, eval_str=True)
         kinds = [(name, SHAPES.get(x.annotation)) for name, x in signature.parameters.items()]
         return signature, [(i, name, kind) for i, (name, kind) in enumerate(kinds) if kind]
@@ -63,7 +64,7 @@ def over_arrays(function: Callable[P, R_co]) -> OverArrays[P, R_co]:
         own, structured = signature()
         if by_name or len(arguments) != len(own.parameters):
             arguments = own.bind(*arguments, **by_name).args
-        # A scalar may be an array in either form: components of a vector are.
+        # Arrays as scalars do not count: they are also the components of vectors of many states.
         if not any(isinstance(arguments[i], np.ndarray) for i, _, _ in structured):
             return call(*arguments)
         converted = list(arguments)
@@ -81,5 +82,5 @@ def over_arrays(function: Callable[P, R_co]) -> OverArrays[P, R_co]:
 def over_arrays_method(
     method: Callable[Concatenate[Any, P], R_co],
 ) -> OverArrays[P, R_co]:
-    """`over_arrays` for a method, whose type does not count ``self``."""
+    """Decorate a method like `over_arrays`; the type of the result omits ``self``."""
     return cast('OverArrays[P, R_co]', over_arrays(method))

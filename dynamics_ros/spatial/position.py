@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions in Cartesian, cylindrical and spherical coordinates, and their rates ([RD] 2.2, 2.3).
 
-Where an angle has no meaning, on the axis, it is 0 (`atan2` of the origin), and the map from
-velocities to rates is refused: `SingularParametrizationError` for numbers, inf or NaN in a trace.
+On the z axis the azimuth is undefined and set to 0 (`atan2` of the origin). The map from velocities
+to rates is singular there: it raises a `SingularParametrizationError` for numbers, and gives inf or
+NaN in a trace.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from .scalar import atan2, cos, refuse_less, sin, sqrt
 from .vector import Matrix3, Vector3
 
 SMALLEST_RADIUS = 1e-12
-"""Distance [m] from the axis below which an angle about it has no rate."""
+"""Distance [m] from the z axis below which the rate of the azimuth counts as undefined."""
 
 
 class PositionParametrization(ABC):
-    """Three numbers that say where a point is. Every method takes arrays (..., 3), too.
+    """Parametrization of positions by three numbers. Every method takes arrays (..., 3), too.
 
     Attributes:
         name: cartesian, cylindrical or spherical.
-        parameters: the names of the three.
+        parameters: names of the three parameters.
     """
 
     name: str
@@ -34,22 +35,22 @@ class PositionParametrization(ABC):
     @over_arrays_method
     @abstractmethod
     def to_cartesian(self, p: Vector3) -> Vector3:
-        """The position vector r [m]."""
+        """Position vector r [m] of the parameters."""
 
     @over_arrays_method
     @abstractmethod
     def from_cartesian(self, r: Vector3) -> Vector3:
-        """The parameters of a position vector [m]."""
+        """Parameters of a position vector r [m]."""
 
     @over_arrays_method
     @abstractmethod
     def rate_map(self, p: Vector3) -> Matrix3:
-        """E_P, which takes the rates of the parameters to the velocity, [RD] eq. 2.10."""
+        """E_P, which maps rates of the parameters to the velocity [m/s], [RD] eq. 2.10."""
 
     @over_arrays_method
     @abstractmethod
     def rate_map_inverse(self, p: Vector3) -> Matrix3:
-        """E_P^-1, which takes the velocity to the rates of the parameters, [RD] eq. 2.11.
+        """E_P^-1, which maps the velocity [m/s] to rates of the parameters, [RD] eq. 2.11.
 
         Raises:
             SingularParametrizationError: the velocity does not determine the rates.
@@ -67,12 +68,12 @@ class Cartesian(PositionParametrization):
 
     @over_arrays_method
     def to_cartesian(self, p: Vector3) -> Vector3:
-        """The same, [RD] eq. 2.4."""
+        """Position vector r = p, [RD] eq. 2.4."""
         return p
 
     @over_arrays_method
     def from_cartesian(self, r: Vector3) -> Vector3:
-        """The same, [RD] eq. 2.4."""
+        """Parameters p = r, [RD] eq. 2.4."""
         return r
 
     @over_arrays_method
@@ -87,9 +88,9 @@ class Cartesian(PositionParametrization):
 
 
 class Cylindrical(PositionParametrization):
-    """(rho, theta, z): distance from the z axis [m], angle about it from x [rad], height [m].
+    """(rho, theta, z): distance from the z axis [m], azimuth from the x axis [rad], height [m].
 
-    Singular on the z axis, rho = 0: theta has no meaning there and no rate.
+    Singular on the z axis, rho = 0, where theta and its rate are undefined.
     """
 
     name = 'cylindrical'
@@ -97,13 +98,13 @@ class Cylindrical(PositionParametrization):
 
     @over_arrays_method
     def to_cartesian(self, p: Vector3) -> Vector3:
-        """The position vector, [RD] eq. 2.6."""
+        """Position vector [m], [RD] eq. 2.6."""
         rho, theta, z = p
         return Vector3(rho * cos(theta), rho * sin(theta), z)
 
     @over_arrays_method
     def from_cartesian(self, r: Vector3) -> Vector3:
-        """rho >= 0 and theta in [-pi, pi], 0 on the axis."""
+        """Parameters with rho >= 0 and theta in [-pi, pi]; theta is 0 on the z axis."""
         return Vector3(sqrt(r.x * r.x + r.y * r.y), atan2(r.y, r.x), r.z)
 
     @over_arrays_method
@@ -129,8 +130,8 @@ class Cylindrical(PositionParametrization):
 class Spherical(PositionParametrization):
     """(r, theta, phi): distance [m], azimuth about z from x [rad], polar angle from z [rad].
 
-    The letters of [RD] eq. 2.7: theta is the azimuth, phi the polar angle. Singular on the z axis,
-    r sin(phi) = 0: theta has no meaning there and no rate; at the origin phi has none either.
+    Symbols as in [RD] eq. 2.7: theta is the azimuth, phi the polar angle. Singular on the z axis,
+    r sin(phi) = 0, where theta and its rate are undefined; at the origin phi is undefined, too.
     """
 
     name = 'spherical'
@@ -138,14 +139,14 @@ class Spherical(PositionParametrization):
 
     @over_arrays_method
     def to_cartesian(self, p: Vector3) -> Vector3:
-        """The position vector, [RD] eq. 2.8."""
+        """Position vector [m], [RD] eq. 2.8."""
         r, theta, phi = p
         rho = r * sin(phi)
         return Vector3(rho * cos(theta), rho * sin(theta), r * cos(phi))
 
     @over_arrays_method
     def from_cartesian(self, r: Vector3) -> Vector3:
-        """r >= 0, theta in [-pi, pi], phi in [0, pi]; both 0 where they have no meaning."""
+        """Parameters r >= 0, theta in [-pi, pi], phi in [0, pi]; undefined angles are 0."""
         rho = sqrt(r.x * r.x + r.y * r.y)
         return Vector3(r.norm(), atan2(r.y, r.x), atan2(rho, r.z))
 
@@ -186,7 +187,7 @@ SPHERICAL = Spherical()
 POSITIONS: dict[str, PositionParametrization] = {
     p.name: p for p in (CARTESIAN, CYLINDRICAL, SPHERICAL)
 }
-"""Every parametrization of positions by its name."""
+"""All parametrizations of positions by name."""
 
 
 def _on_axis(parametrization: PositionParametrization) -> SingularParametrizationError:

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations as matrices and quaternions: conversions, composition, action, rates ([RD] 2.4, 2.5).
 
-Quaternions are (x, y, z, w) and of unit length. R_AB and q_AB take coordinates in B to coordinates
-in A, ``A_u = R_AB B_u``: the passive reading ([RD] eq. 2.24). The same numbers turn a vector inside
-A, ``A_v = R A_u``: the active reading ([RD] eq. 2.25). [Kindr] calls passive what takes coordinates
-in the fixed frame to the turned one, which is the inverse.
+Quaternions are (x, y, z, w) and of unit length. As a passive rotation, R_AB or q_AB maps
+coordinates in B to coordinates in A, ``A_u = R_AB B_u`` ([RD] eq. 2.24). As an active rotation, the
+same numbers rotate a vector within A, ``A_v = R A_u`` ([RD] eq. 2.25). The passive rotation of
+[Kindr] maps coordinates in the fixed frame to coordinates in the rotated frame, which is the
+inverse.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from .scalar import Scalar, cos, refuse_less, sin, sqrt, where_less
 from .vector import Matrix3, Vector3
 
 ROTATION_TOLERANCE = 1e-6
-"""How far from orthogonal or of unit length numbers may be that are taken as a rotation."""
+"""Largest accepted error of orthogonality of a matrix, and of a squared length of 1."""
 
 IDENTITY: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
-"""The quaternion of no rotation."""
+"""Quaternion of the identity rotation."""
 
 QUATERNION_UNITS: tuple[Quaternion, ...] = (
     (1.0, 0.0, 0.0, 0.0),
@@ -34,12 +35,12 @@ QUATERNION_UNITS: tuple[Quaternion, ...] = (
 def rotation_about(axis: Vector3, angle: Scalar) -> Matrix3:
     """Rotation matrix about a constant unit axis, [RD] eq. 2.48.
 
-    Written as k k^T + c (1 - k k^T) + s k_x so that an axis along x, y or z folds to its
-    elementary rotation ([RD] eq. 2.26 to 2.28).
+    In the form k k^T + c (1 - k k^T) + s k_x, the trace of an axis along x, y or z is reduced to
+    the elementary rotation ([RD] eq. 2.26 to 2.28).
 
     Args:
-        axis: unit vector, the same in both frames.
-        angle: rad.
+        axis: unit vector, with the same coordinates in both frames.
+        angle: [rad].
     """
     c, s = cos(angle), sin(angle)
     k = Matrix3.outer(axis, axis)
@@ -48,11 +49,11 @@ def rotation_about(axis: Vector3, angle: Scalar) -> Matrix3:
 
 @over_arrays
 def quaternion_about(axis: Vector3, angle: Scalar) -> Quaternion:
-    """Unit quaternion about a unit axis, [RD] eq. 2.52.
+    """Unit quaternion of a rotation about a unit axis, [RD] eq. 2.52.
 
     Args:
-        axis: unit vector, the same in both frames.
-        angle: rad.
+        axis: unit vector, with the same coordinates in both frames.
+        angle: [rad].
     """
     v = axis * sin(0.5 * angle)
     return (v.x, v.y, v.z, cos(0.5 * angle))
@@ -77,11 +78,12 @@ def quaternion_to_matrix(q: Quaternion) -> Matrix3:
 def matrix_to_quaternion(R: Matrix3) -> Quaternion:
     """Unit quaternion of a rotation matrix, with w >= 0.
 
-    [RD] eq. 2.55 takes four square roots and the signs of differences, which lose half the digits
-    of whatever component is small. 4 q q^T is linear in R; its longest column, scaled, is q.
+    [RD] eq. 2.55 takes four square roots and the signs of differences, which loses half the digits
+    of small components. The matrix 4 q q^T, by contrast, is linear in R, and its longest column,
+    scaled to unit length, is q.
 
     Raises:
-        InvalidArgumentError: numbers that are no rotation matrix.
+        InvalidArgumentError: R is not a rotation matrix.
     """
     require_rotation(R)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
@@ -102,7 +104,7 @@ def matrix_to_quaternion(R: Matrix3) -> Quaternion:
 
 @over_arrays
 def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
-    """Hamilton product: the rotation R_AB R_BC, [RD] eq. 2.57."""
+    """Hamilton product a b: the quaternion of R_AB R_BC for a = q_AB, b = q_BC, [RD] eq. 2.57."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
     return (
@@ -127,7 +129,7 @@ def quaternion_right_matrix(b: Quaternion) -> list[list[Scalar]]:
 
 @over_arrays
 def quaternion_conjugate(q: Quaternion) -> Quaternion:
-    """The inverse rotation, [RD] eq. 2.56."""
+    """Conjugate of a quaternion, the inverse rotation, [RD] eq. 2.56."""
     x, y, z, w = q
     return (-x, -y, -z, w)
 
@@ -137,7 +139,7 @@ def quaternion_normalized(q: Quaternion) -> Quaternion:
     """The quaternion scaled to unit length.
 
     Raises:
-        InvalidArgumentError: a quaternion of length zero, which has no direction.
+        InvalidArgumentError: the length of the quaternion is zero.
     """
     x, y, z, w = q
     squared = x * x + y * y + z * z + w * w
@@ -148,7 +150,7 @@ def quaternion_normalized(q: Quaternion) -> Quaternion:
 
 @over_arrays
 def quaternion_rotate(q: Quaternion, v: Vector3) -> Vector3:
-    """R_AB v: coordinates in B to A (passive), or v turned inside A (active), [RD] eq. 2.63."""
+    """R_AB v: maps coordinates in B to A (passive), or rotates v in A (active), [RD] eq. 2.63."""
     imaginary = Vector3(q[0], q[1], q[2])
     turned = imaginary.cross(v) * 2.0
     return v + turned * q[3] + imaginary.cross(turned)
@@ -156,7 +158,7 @@ def quaternion_rotate(q: Quaternion, v: Vector3) -> Vector3:
 
 @over_arrays
 def quaternion_rotate_inverse(q: Quaternion, v: Vector3) -> Vector3:
-    """R_AB^T v: coordinates in A to B, the passive rotation of [Kindr]."""
+    """R_AB^T v: maps coordinates in A to B, the passive rotation of [Kindr]."""
     return quaternion_rotate(quaternion_conjugate(q), v)
 
 
@@ -173,7 +175,7 @@ def matrix_rate(R: Matrix3, angular_velocity: Vector3) -> Matrix3:
 
 @over_arrays
 def angular_velocity(R: Matrix3, R_rate: Matrix3) -> Vector3:
-    """Angular velocity w_AB expressed in A [rad/s] of a changing R_AB, [RD] eq. 2.72."""
+    """Angular velocity w_AB in A [rad/s], from R_AB and its time derivative, [RD] eq. 2.72."""
     return (R_rate @ R.T).unskew()
 
 
@@ -190,15 +192,15 @@ def body_matrix_rate(R: Matrix3, angular_velocity: Vector3) -> Matrix3:
 
 @over_arrays
 def body_angular_velocity(R: Matrix3, R_rate: Matrix3) -> Vector3:
-    """Angular velocity w_AB expressed in B [rad/s] of a changing R_AB, [Kindr]."""
+    """Angular velocity w_AB in B [rad/s], from R_AB and its time derivative, [Kindr]."""
     return (R.T @ R_rate).unskew()
 
 
 def require_rotation(R: Matrix3) -> None:
-    """Refuse numbers that are no rotation matrix; a trace goes on.
+    """Check that a matrix of numbers is a rotation matrix; symbolic matrices are not checked.
 
     Raises:
-        InvalidArgumentError: its rows are not orthogonal unit vectors, or left-handed.
+        InvalidArgumentError: the rows are not orthogonal unit vectors, or are left-handed.
     """
     x, y, z = R
     lengths = Vector3(x.dot(x) - 1.0, y.dot(y) - 1.0, z.dot(z) - 1.0)
@@ -208,7 +210,8 @@ def require_rotation(R: Matrix3) -> None:
     refuse_less(R.determinant(), 0.0, _no_rotation)
 
 
-_SMALLEST_SQUARE = 1e-300  # the square of the smallest length whose square is not rounded away
+# Squared length below which a quaternion counts as zero; far smaller squares would underflow.
+_SMALLEST_SQUARE = 1e-300
 
 
 def _zero_quaternion() -> InvalidArgumentError:

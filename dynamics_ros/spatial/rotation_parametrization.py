@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What every parametrization of a rotation can do ([RD] 2.4.5 and 2.5.1, [Kindr])."""
+"""Common interface of all parametrizations of rotations ([RD] 2.4.5 and 2.5.1, [Kindr])."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ from .scalar import Scalar
 from .vector import Matrix3, Vector3
 
 Rows = list[list[Scalar]]
-"""A matrix of any size, by its rows."""
+"""Rows of a matrix of any size."""
 
 
 class RotationParametrization(ABC):
-    """Numbers that say how frame B is turned in frame A. Every method takes arrays (..., n), too.
+    """Parametrization of the orientation of frame B in frame A by n numbers.
 
-    A rate map is E_R of [RD] eq. 2.82: it takes the rates of the parameters to the angular velocity
-    w_AB, expressed in A; a body rate map to the same in B. The inverses take it back. With four
-    parameters the rates of E_R^-1 are those that keep the unit length.
+    Every method also takes arrays (..., n).
+
+    The rate map is E_R of [RD] eq. 2.82: it maps rates of the parameters to the angular velocity
+    w_AB expressed in A. The body rate map gives w_AB expressed in B. The inverse maps take an
+    angular velocity to rates of the parameters; for parametrizations with a constraint, such as
+    unit length, these are the rates that satisfy it.
 
     Attributes:
-        name: e.g. euler_zyx; the key in `ROTATIONS`.
-        parameters: the names of the numbers, in order.
+        name: for example euler_zyx; the key in `ROTATIONS`.
+        parameters: names of the n parameters, in order.
     """
 
     name: str
@@ -42,22 +45,22 @@ class RotationParametrization(ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """Number n of parameters."""
         return len(self.parameters)
 
     @over_arrays_method
     @abstractmethod
     def to_quaternion(self, p: Parameters) -> Quaternion:
-        """Unit quaternion q_AB; q and -q are the same rotation."""
+        """Unit quaternion q_AB of the parameters; q and -q are the same rotation."""
 
     @over_arrays_method
     @abstractmethod
     def from_quaternion(self, q: Quaternion) -> Parameters:
-        """Parameters of a unit quaternion."""
+        """Parameters of the rotation of a unit quaternion."""
 
     @over_arrays_method
     def to_matrix(self, p: Parameters) -> Matrix3:
-        """Rotation matrix R_AB."""
+        """Rotation matrix R_AB of the parameters."""
         return quaternion_to_matrix(self.to_quaternion(p))
 
     @over_arrays_method
@@ -65,7 +68,7 @@ class RotationParametrization(ABC):
         """Parameters of a rotation matrix.
 
         Raises:
-            InvalidArgumentError: numbers that are no rotation matrix.
+            InvalidArgumentError: R is not a rotation matrix.
         """
         return self.from_quaternion(matrix_to_quaternion(R))
 
@@ -77,17 +80,17 @@ class RotationParametrization(ABC):
     @over_arrays_method
     @abstractmethod
     def rate_map(self, p: Parameters) -> Rows:
-        """E_R (3 x n): rates of the parameters to w_AB in A."""
+        """E_R (3 x n), which maps rates of the parameters to w_AB in A."""
 
     @over_arrays_method
     @abstractmethod
     def body_rate_map(self, p: Parameters) -> Rows:
-        """R_AB^T E_R (3 x n): rates of the parameters to w_AB in B."""
+        """R_AB^T E_R (3 x n), which maps rates of the parameters to w_AB in B."""
 
     @over_arrays_method
     @abstractmethod
     def rate_map_inverse(self, p: Parameters) -> Rows:
-        """E_R^-1 (n x 3): w_AB in A to rates of the parameters.
+        """E_R^-1 (n x 3), which maps w_AB in A to rates of the parameters.
 
         Raises:
             SingularParametrizationError: the angular velocity does not determine the rates.
@@ -96,7 +99,7 @@ class RotationParametrization(ABC):
     @over_arrays_method
     @abstractmethod
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """E_R^-1 R_AB (n x 3): w_AB in B to rates of the parameters.
+        """E_R^-1 R_AB (n x 3), which maps w_AB in B to rates of the parameters.
 
         Raises:
             SingularParametrizationError: the angular velocity does not determine the rates.
@@ -115,34 +118,34 @@ class RotationParametrization(ABC):
 
     @over_arrays_method
     def rotate(self, p: Parameters, v: Vector3) -> Vector3:
-        """R_AB v: coordinates in B to A ([RD] passive), or v turned inside A (active)."""
+        """R_AB v: maps coordinates in B to A (passive, [RD]), or rotates v in A (active)."""
         return quaternion_rotate(self.to_quaternion(p), v)
 
     @over_arrays_method
     def rotate_inverse(self, p: Parameters, v: Vector3) -> Vector3:
-        """R_AB^T v: coordinates in A to B, the passive rotation of [Kindr]."""
+        """R_AB^T v: maps coordinates in A to B, the passive rotation of [Kindr]."""
         return quaternion_rotate_inverse(self.to_quaternion(p), v)
 
     @over_arrays_method
     def box_plus(self, p: Parameters, v: Vector3) -> Parameters:
-        """Turned by the rotation vector v [rad] of A, [Kindr] 8."""
+        """Parameters after a further rotation by the rotation vector v [rad] in A, [Kindr] 8."""
         return self.from_quaternion(box_plus(self.to_quaternion(p), v))
 
     @over_arrays_method
     def box_minus(self, a: Parameters, b: Parameters) -> Vector3:
-        """The rotation vector [rad] of A that takes b to a, [Kindr] 9."""
+        """Rotation vector [rad] in A of the rotation from b to a, [Kindr] 9."""
         return box_minus(self.to_quaternion(a), self.to_quaternion(b))
 
     @over_arrays_method
     def interpolate(self, a: Parameters, b: Parameters, t: Scalar) -> Parameters:
-        """a at t = 0, b at t = 1, the shorter way at constant angular velocity, [Kindr] 12."""
+        """Spherical interpolation from a (t = 0) to b (t = 1) by the smaller angle, [Kindr] 12."""
         return self.from_quaternion(slerp(self.to_quaternion(a), self.to_quaternion(b), t))
 
     def counted(self, p: Parameters) -> Parameters:
-        """The parameters themselves.
+        """Check the number of parameters, and return them.
 
         Raises:
-            InvalidArgumentError: not as many as this parametrization has.
+            InvalidArgumentError: there are not n parameters.
         """
         if len(p) != self.size:
             raise InvalidArgumentError(

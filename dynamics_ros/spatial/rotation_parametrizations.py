@@ -1,13 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Direction cosines, quaternion, angle-axis and rotation vector; and the list of all.
+"""Direction cosines, quaternion, angle-axis, rotation vector; table of all parametrizations.
 
 | name | singular where |
 |---|---|
 | direction_cosines | nowhere |
-| quaternion | nowhere; q and -q are one rotation |
-| angle_axis | no turn, and full turns: any axis will do, and its rate is not determined |
-| rotation_vector | full turns except zero; at half a turn two opposite vectors are one rotation |
+| quaternion | nowhere; q and -q are the same rotation |
+| angle_axis | zero and full turns: the axis is arbitrary, and its rate is not determined |
+| rotation_vector | full turns except zero; at half a turn v and -v are the same rotation |
 | euler_zyx, euler_xyz | second angle +-pi/2 |
 | euler_zyz, euler_zxz | second angle 0 or pi |
 """
@@ -42,14 +42,14 @@ from .scalar import Scalar, atan2, cos, refuse_less, sin, sqrt, where_less
 from .vector import Matrix3, Vector3
 
 EPSILON_SQUARED = 2.0**-104
-"""Square of the rounding unit: below it an imaginary part has no direction ([Kindr])."""
+"""Squared length of the imaginary part below which a quaternion counts as identity ([Kindr])."""
 
 
 class DirectionCosines(RotationParametrization):
-    """All nine entries of R_AB, row by row, [RD] example 2.8.2.
+    """All nine entries of R_AB, row by row, [RD] example 2.8.2. Nowhere singular.
 
-    xy is the cosine of the angle between x of A and y of B. Nowhere singular. Rates that leave the
-    rotation matrices count by what they turn.
+    xy is the cosine of the angle between the x axis of A and the y axis of B. `rate_map` projects
+    rates that are not tangent to the rotation matrices: only their rotational part counts.
     """
 
     name = 'direction_cosines'
@@ -57,24 +57,24 @@ class DirectionCosines(RotationParametrization):
 
     @over_arrays_method
     def to_quaternion(self, p: Parameters) -> Quaternion:
-        """Unit quaternion of the matrix.
+        """Unit quaternion of the rotation matrix.
 
         Raises:
-            InvalidArgumentError: numbers that are no rotation matrix.
+            InvalidArgumentError: the parameters are not a rotation matrix.
         """
         return matrix_to_quaternion(self._matrix(p))
 
     @over_arrays_method
     def from_quaternion(self, q: Quaternion) -> Parameters:
-        """Entries of the matrix."""
+        """Entries of the rotation matrix, row by row."""
         return tuple(x for row in quaternion_to_matrix(q) for x in row)
 
     @over_arrays_method
     def to_matrix(self, p: Parameters) -> Matrix3:
-        """The matrix itself.
+        """Rotation matrix R_AB of the nine entries.
 
         Raises:
-            InvalidArgumentError: numbers that are no rotation matrix.
+            InvalidArgumentError: the parameters are not a rotation matrix.
         """
         R = self._matrix(p)
         require_rotation(R)
@@ -82,32 +82,32 @@ class DirectionCosines(RotationParametrization):
 
     @over_arrays_method
     def from_matrix(self, R: Matrix3) -> Parameters:
-        """Its entries.
+        """Entries of a rotation matrix, row by row.
 
         Raises:
-            InvalidArgumentError: numbers that are no rotation matrix.
+            InvalidArgumentError: R is not a rotation matrix.
         """
         require_rotation(R)
         return tuple(x for row in R for x in row)
 
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
-        """w = (R-dot R^T) unskewed, [RD] eq. 2.72."""
+        """Map from rates of the entries to w = unskew(R-dot R^T) in A, [RD] eq. 2.72."""
         return _half_transposed(self._turned(p))
 
     @over_arrays_method
     def body_rate_map(self, p: Parameters) -> Rows:
-        """w = (R^T R-dot) unskewed, [Kindr]."""
+        """Map from rates of the entries to w = unskew(R^T R-dot) in B, [Kindr]."""
         return _half_transposed(self._turned_in_B(p))
 
     @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
-        """R-dot = w x R, column by column, [RD] eq. 2.72."""
+        """Map from w in A to rates of the entries: R-dot = w x R by columns, [RD] eq. 2.72."""
         return [[*row] for row in self._turned(p)]
 
     @over_arrays_method
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """R-dot = R skew(w), [Kindr]."""
+        """Map from w in B to rates of the entries: R-dot = R skew(w), [Kindr]."""
         return [[*row] for row in self._turned_in_B(p)]
 
     def _matrix(self, p: Parameters) -> Matrix3:
@@ -115,12 +115,18 @@ class DirectionCosines(RotationParametrization):
         return Matrix3((entries[0:3], entries[3:6], entries[6:9]))
 
     def _turned(self, p: Parameters) -> list[Vector3]:
-        """c_j x e_i, by which w in A changes entry (i, j): e_i . (w x c_j) with the column c_j."""
+        """c_j x e_i for each entry (i, j) of R, whose rate is w . (c_j x e_i) for w in A.
+
+        The rate is e_i . (w x c_j), where c_j is column j of R.
+        """
         R = self._matrix(p)
         return [R.column(j).cross(e) for e in Matrix3.identity() for j in range(3)]
 
     def _turned_in_B(self, p: Parameters) -> list[Vector3]:
-        """e_j x r_i, by which w in B changes entry (i, j): r_i . (w x e_j) with the row r_i."""
+        """e_j x r_i for each entry (i, j) of R, whose rate is w . (e_j x r_i) for w in B.
+
+        The rate is r_i . (w x e_j), where r_i is row i of R.
+        """
         return [e.cross(row) for row in self._matrix(p) for e in Matrix3.identity()]
 
 
@@ -132,10 +138,10 @@ class QuaternionParametrization(RotationParametrization):
 
     @over_arrays_method
     def to_quaternion(self, p: Parameters) -> Quaternion:
-        """The same.
+        """The parameters as a tuple, after a check of their length.
 
         Raises:
-            InvalidArgumentError: numbers that are not of unit length.
+            InvalidArgumentError: the quaternion does not have unit length.
         """
         x, y, z, w = self.counted(p)
         _require_unit(self.name, x * x + y * y + z * z + w * w)
@@ -143,30 +149,30 @@ class QuaternionParametrization(RotationParametrization):
 
     @over_arrays_method
     def from_quaternion(self, q: Quaternion) -> Parameters:
-        """The same."""
+        """The quaternion itself."""
         return q
 
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
-        """2 H: w = 2 (q-dot q*) imaginary, [RD] eq. 2.98."""
+        """2 H: w in A is the imaginary part of 2 q-dot q*, [RD] eq. 2.98."""
         inverse = quaternion_conjugate(self.to_quaternion(p))
         return _imaginary_columns([quaternion_product(unit, inverse) for unit in QUATERNION_UNITS])
 
     @over_arrays_method
     def body_rate_map(self, p: Parameters) -> Rows:
-        """2 H-bar: w = 2 (q* q-dot) imaginary, [Kindr]."""
+        """2 H-bar: w in B is the imaginary part of 2 q* q-dot, [Kindr]."""
         inverse = quaternion_conjugate(self.to_quaternion(p))
         return _imaginary_columns([quaternion_product(inverse, unit) for unit in QUATERNION_UNITS])
 
     @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
-        """H^T / 2: q-dot = (w, 0) q / 2, [RD] eq. 2.99."""
+        """H^T / 2: q-dot = (w, 0) q / 2 for w in A, [RD] eq. 2.99."""
         q = self.to_quaternion(p)
         return _half_columns([quaternion_product(unit, q) for unit in QUATERNION_UNITS[:3]])
 
     @over_arrays_method
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """H-bar^T / 2: q-dot = q (w, 0) / 2, [Kindr]."""
+        """H-bar^T / 2: q-dot = q (w, 0) / 2 for w in B, [Kindr]."""
         q = self.to_quaternion(p)
         return _half_columns([quaternion_product(q, unit) for unit in QUATERNION_UNITS[:3]])
 
@@ -174,8 +180,8 @@ class QuaternionParametrization(RotationParametrization):
 class AngleAxis(RotationParametrization):
     """(theta, nx, ny, nz): angle [rad] about a unit axis, [RD] eq. 2.46.
 
-    Singular at no turn: any axis will do ((1, 0, 0) is returned, as by [Kindr]) and its rate is not
-    determined. At half a turn n and -n are one rotation.
+    Singular at theta = 0: the axis is arbitrary ((1, 0, 0) is returned, as by [Kindr]) and its rate
+    is not determined. At half a turn n and -n are the same rotation.
     """
 
     name = 'angle_axis'
@@ -192,14 +198,14 @@ class AngleAxis(RotationParametrization):
         """Unit quaternion, [RD] eq. 2.52.
 
         Raises:
-            InvalidArgumentError: an axis that is not of unit length.
+            InvalidArgumentError: the axis does not have unit length.
         """
         theta, n = self._parts(p)
         return quaternion_about(n, theta)
 
     @over_arrays_method
     def from_quaternion(self, q: Quaternion) -> Parameters:
-        """theta in [0, pi] and its axis, [Kindr]."""
+        """Angle theta in [0, pi] and axis of a unit quaternion, [Kindr]."""
         x, y, z, w = q
         sign = where_less(w, 0.0, -1.0, 1.0)
         squared = x * x + y * y + z * z
@@ -211,35 +217,35 @@ class AngleAxis(RotationParametrization):
 
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
-        """E_R, [RD] eq. 2.102."""
+        """E_R (3 x 4), which maps rates of the parameters to w_AB in A, [RD] eq. 2.102."""
         return self._map(p, 1.0)
 
     @over_arrays_method
     def body_rate_map(self, p: Parameters) -> Rows:
-        """The same for w in B, [Kindr]."""
+        """R_AB^T E_R (3 x 4), which maps rates of the parameters to w_AB in B, [Kindr]."""
         return self._map(p, -1.0)
 
     @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
-        """E_R^-1, [RD] eq. 2.103.
+        """E_R^-1 (4 x 3), which maps w_AB in A to rates of the parameters, [RD] eq. 2.103.
 
         Raises:
-            SingularParametrizationError: no turn, or full turns.
+            SingularParametrizationError: the angle is zero or a full turn.
         """
         return self._inverse_map(p, 1.0)
 
     @over_arrays_method
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """The same for w in B, [Kindr].
+        """E_R^-1 R_AB (4 x 3), which maps w_AB in B to rates of the parameters, [Kindr].
 
         Raises:
-            SingularParametrizationError: no turn, or full turns.
+            SingularParametrizationError: the angle is zero or a full turn.
         """
         return self._inverse_map(p, -1.0)
 
     def _map(self, p: Parameters, sign: float) -> Rows:
         theta, n = self._parts(p)
-        half = sin(0.5 * theta)  # 1 - cos = 2 sin^2 of the half
+        half = sin(0.5 * theta)  # 1 - cos(theta) = 2 sin^2(theta / 2)
         N = Matrix3.identity() * sin(theta) + Matrix3.skew(n) * (sign * 2.0 * half * half)
         return [[component, *row] for component, row in zip(n, N)]
 
@@ -248,7 +254,7 @@ class AngleAxis(RotationParametrization):
         half = sin(0.5 * theta)
         refuse_less(half * half, NEAR_SINGULAR**2, self._no_turn)
         skew = Matrix3.skew(n)
-        cotangent = cos(0.5 * theta) / half  # sin / (1 - cos)
+        cotangent = cos(0.5 * theta) / half  # sin(theta) / (1 - cos(theta))
         N = (skew @ skew) * (-0.5 * cotangent) - skew * (0.5 * sign)
         return [[*n], *([*row] for row in N)]
 
@@ -261,8 +267,8 @@ class AngleAxis(RotationParametrization):
 class RotationVector(RotationParametrization):
     """Axis times angle [rad], [RD] eq. 2.47.
 
-    `from_quaternion` returns the one of length at most pi; at pi itself two opposite vectors are
-    one rotation. The rates are singular at full turns, which such a length does not reach.
+    `from_quaternion` returns the vector of length at most pi; at length pi, v and -v are the same
+    rotation. The rate maps are singular at full turns, which vectors of length at most pi exclude.
     """
 
     name = 'rotation_vector'
@@ -270,27 +276,27 @@ class RotationVector(RotationParametrization):
 
     @over_arrays_method
     def to_quaternion(self, p: Parameters) -> Quaternion:
-        """The exponential, [RD] eq. 2.52."""
+        """Unit quaternion, the exponential of the vector, [RD] eq. 2.52."""
         return quaternion_exp(Vector3.of(self.counted(p)))
 
     @over_arrays_method
     def from_quaternion(self, q: Quaternion) -> Parameters:
-        """The logarithm, of length at most pi, [Kindr]."""
+        """Logarithm of a unit quaternion, of length at most pi, [Kindr]."""
         return tuple(quaternion_log(q))
 
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
-        """The left Jacobian of exp, [RD] eq. 2.106."""
+        """E_R, the left Jacobian of the exponential map, [RD] eq. 2.106."""
         return _rows(exp_left_jacobian(Vector3.of(self.counted(p))))
 
     @over_arrays_method
     def body_rate_map(self, p: Parameters) -> Rows:
-        """The right Jacobian of exp, [Kindr]."""
+        """R_AB^T E_R, the right Jacobian of the exponential map, [Kindr]."""
         return _rows(exp_right_jacobian(Vector3.of(self.counted(p))))
 
     @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
-        """Inverse of the left Jacobian of exp, [RD] eq. 2.107.
+        """E_R^-1, the inverse of the left Jacobian of the exponential map, [RD] eq. 2.107.
 
         Raises:
             SingularParametrizationError: a full turn.
@@ -299,7 +305,7 @@ class RotationVector(RotationParametrization):
 
     @over_arrays_method
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """Inverse of the right Jacobian of exp, [Kindr].
+        """E_R^-1 R_AB, the inverse of the right Jacobian of the exponential map, [Kindr].
 
         Raises:
             SingularParametrizationError: a full turn.
@@ -350,4 +356,4 @@ ROTATIONS: dict[str, RotationParametrization] = {
         EULER_ZXZ,
     )
 }
-"""Every parametrization of rotations by its name."""
+"""All parametrizations of rotations by name."""

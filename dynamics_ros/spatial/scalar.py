@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementary functions of a scalar: a number, an array of numbers, or a symbolic expression.
 
-A symbolic scalar brings its own methods (``x.sin()``, ``x.where_less(y, a, b)``), an array goes to
-NumPy, element by element, and a number to ``math``. What is written with these functions runs on
-all three, so that each formula stands in the package once.
+A symbolic scalar has methods of these names (``x.sin()``, ``x.where_less(y, a, b)``). For an array
+the functions call NumPy, element by element, and for a number ``math``. An algorithm that uses
+these functions works for all three, so each formula is implemented once.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 
 Scalar = Any
-"""A float, an array of them (one element a state), or anything that calculates like one."""
+"""A float, an array of floats with one element per state, or a symbolic expression."""
 
 
 def sin(x: Scalar) -> Scalar:
-    """Sine of an angle in rad."""
+    """Sine of an angle [rad]."""
     if hasattr(x, 'sin'):
         return x.sin()
     return np.sin(x) if isinstance(x, np.ndarray) else math.sin(x)
 
 
 def cos(x: Scalar) -> Scalar:
-    """Cosine of an angle in rad."""
+    """Cosine of an angle [rad]."""
     if hasattr(x, 'cos'):
         return x.cos()
     return np.cos(x) if isinstance(x, np.ndarray) else math.cos(x)
@@ -51,21 +51,21 @@ def exp(x: Scalar) -> Scalar:
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """Angle of the point (x, y) in rad, in [-pi, pi]; 0 at the origin."""
+    """Angle of the point (x, y) in [-pi, pi] [rad]; 0 at the origin."""
     if hasattr(y, 'atan2'):
         return y.atan2(x)
     if isinstance(y, np.ndarray) or isinstance(x, np.ndarray):
         return np.arctan2(y, x)
     if not hasattr(x, 'atan2'):
         return math.atan2(y, x)
-    # A constant y and a symbolic x: what folds to a constant has no method of its own.
+    # y is a number and x is symbolic: y has no method that could build the expression.
     if y == 0.0:
         return x.where_less(0.0, math.copysign(math.pi, y), y)
     return math.copysign(0.5 * math.pi, y) - (x.atan2(y) if y > 0.0 else -x.atan2(-y))
 
 
 def where_less(a: Scalar, b: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
-    """``then`` where a < b, else ``otherwise``; both are computed, so both must be finite."""
+    """``then`` where a < b, else ``otherwise``; both are computed, so both should be finite."""
     if hasattr(a, 'where_less'):
         return a.where_less(b, then, otherwise)
     if hasattr(b, 'where_less'):
@@ -75,23 +75,48 @@ def where_less(a: Scalar, b: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
     return then if a < b else otherwise
 
 
+def magnitude(x: Scalar) -> Scalar:
+    """Absolute value."""
+    return where_less(x, 0.0, -x, x)
+
+
+def larger(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of two values."""
+    return where_less(a, b, b, a)
+
+
+def smaller(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller of two values."""
+    return where_less(a, b, a, b)
+
+
+def clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """The value between two others that is nearest to x."""
+    return where_less(x, low, low, where_less(high, x, high, x))
+
+
 def repeat(
     body: Callable[..., tuple[Sequence[Scalar], Any]],
     initial: Sequence[Scalar],
     limit: int,
     *captured: Any,
 ) -> list[Scalar]:
-    """The state after some turns of a loop, at least one: turns end when the body says so.
+    """Run a loop with a data-dependent end, and return its last state.
 
-    On symbols this is one loop, whose turns are counted when the kernel runs; then the body may use
-    numbers of its surroundings, but symbols of it only as ``captured``.
+    The body runs at least once, and ends the loop by its result. With symbols it becomes one loop
+    of the trace, whose number of iterations is decided when the kernel runs. In that case the body
+    may read numbers from its closure, but symbols only through ``captured``.
 
     Args:
-        body: a turn: called with the state, a list, and the captured values, returns the next state
-            and whether to go on: a bool, a condition, or a scalar above zero.
-        initial: the first state.
-        limit: the most turns.
-        captured: what else the body needs: scalars or nested lists of them.
+        body: one iteration. It is called with the state, a list, and the captured values. It
+            returns the next state, and whether to continue: a bool, a condition, or a scalar that
+            is above zero to continue.
+        initial: state before the first iteration.
+        limit: largest number of iterations.
+        captured: other values that the body needs: scalars, or nested lists of scalars.
+
+    Raises:
+        ValueError: the limit is below one, or the body changes the length of the state.
     """
     symbol = _first_symbol((initial, captured))
     if symbol is not None:
@@ -105,7 +130,7 @@ def repeat(
         if len(following) != len(state):
             raise ValueError(f'a next state of {len(following)} values; {len(state)} are expected')
         if isinstance(going, np.ndarray):
-            # What has ended keeps its state.
+            # Elements whose loop has ended keep their state.
             following = [np.where(going, x, y) for x, y in zip(following, state, strict=True)]
         state = list(following)
         going = going & (go_on > 0)
@@ -115,16 +140,18 @@ def repeat(
 
 
 def call(function: Callable[..., Any], times: int, *arguments: Any) -> Any:
-    """What a function returns, which an algorithm calls again and again with like arguments.
+    """Call a function that an algorithm calls many times with arguments of the same structure.
 
-    With symbols of a trace in which this is too often to be written out, the function runs once for
-    each kind of arguments, and is a routine of the trace. Otherwise this is an ordinary call.
+    If the arguments contain symbols and the calls would make the trace too long, the function is
+    traced once for each structure of its arguments and becomes a routine of the trace. Otherwise
+    this is an ordinary call.
 
     Args:
-        function: of a module; reads no symbols but its arguments.
-        times: how often it is called, about.
-        arguments: scalars, and lists and objects of them; what an object is made of are the
-            parameters of its class. What the function returns consists of the same.
+        function: a function at module level that reads no symbols except its arguments.
+        times: approximate number of calls.
+        arguments: scalars, and lists, tuples and objects of scalars. An object consists of the
+            attributes that are named like the parameters of its class. The result of the function
+            has to consist of the same types.
     """
     symbol = _symbol_in(arguments)
     if symbol is None:
@@ -134,14 +161,14 @@ def call(function: Callable[..., Any], times: int, *arguments: Any) -> Any:
 
 @cache
 def _parameters(kind: type) -> tuple[str, ...] | None:
-    """Return the parameters of a class of objects that consist of scalars; None for scalars."""
+    """Return the names of the parameters of a class; None for a class of scalars."""
     if issubclass(kind, Real) or hasattr(kind, 'where_less'):
         return None
     return tuple(inspect.signature(kind).parameters)
 
 
 def _symbol_in(value: Any) -> Any:
-    """Return a symbol that a value consists of; None where there is none."""
+    """Return the first symbol in a value, which may be nested; None if there is none."""
     kind = value.__class__
     if kind is tuple or kind is list:
         parts: Iterable[Any] = value
@@ -155,7 +182,7 @@ def _symbol_in(value: Any) -> Any:
 
 
 def _taken_apart(value: Any, scalars: list[Scalar]) -> Any:
-    """Append the scalars of a value, and return how they are arranged; None is a scalar."""
+    """Append the scalars of a value to a list, and return the structure; None for a scalar."""
     kind = value.__class__
     if kind is tuple or kind is list:
         return kind, tuple([_taken_apart(part, scalars) for part in value])
@@ -167,7 +194,7 @@ def _taken_apart(value: Any, scalars: list[Scalar]) -> Any:
 
 
 def _put_together(arrangement: Any, scalars: Iterator[Scalar]) -> Any:
-    """Return a value from its scalars."""
+    """Return a value of the given structure, made of the next scalars."""
     if arrangement is None:
         return next(scalars)
     kind, parts = arrangement
@@ -176,21 +203,21 @@ def _put_together(arrangement: Any, scalars: Iterator[Scalar]) -> Any:
 
 
 def _first_symbol(values: Any) -> Any:
-    """Return a symbol of nested lists, None where there is none."""
+    """Return the first symbol in nested lists; None if there is none."""
     if isinstance(values, (list, tuple)):
         return next((x for x in map(_first_symbol, values) if x is not None), None)
     return values if hasattr(values, 'where_less') else None
 
 
 def refuse_less(value: Scalar, bound: float, error: Callable[[], Exception]) -> None:
-    """Raise where a number, or one of an array, is less than a bound.
+    """Raise an error if a number, or an element of an array, is less than a bound.
 
-    A symbol has no number yet and is not refused: what a trace computes there is inf or NaN.
+    A symbol has no number yet and is accepted; the trace then computes inf or NaN for such values.
 
     Args:
-        value: what must not be too small.
-        bound: the smallest that is accepted.
-        error: makes the error to raise.
+        value: the value to check.
+        bound: smallest accepted value.
+        error: returns the error to raise.
     """
     if isinstance(value, np.ndarray):
         if (value < bound).any():

@@ -21,20 +21,20 @@ Spatial = TypeVar('Spatial', Motion, Force, Inertia, Vector3)
 
 
 class Placed(Protocol):
-    """What is expressed in a frame and knows how to be expressed in another."""
+    """A quantity that is expressed in a frame and can be transformed to another frame."""
 
     def seen_from(self: Own, X_PB: Transform, /) -> Own:
-        """The same in the parent frame."""
+        """This quantity, given in frame B, expressed in the parent frame P."""
 
 
 Own = TypeVar('Own', bound=Placed)
 
 
 class Transform:
-    """X_AB: rotation R_AB and translation p_AB, both in A.
+    """Pose X_AB of frame B in frame A: rotation R_AB and translation p_AB [m], both in A.
 
-    ``X_AB.act`` takes what is expressed in B to A, ``X_AB.inverse_act`` from A to B without
-    forming the inverse, which is the cheaper of the two ([SE3] 8.4).
+    ``X_AB.act`` maps quantities expressed in B to A. ``X_AB.inverse_act`` maps quantities expressed
+    in A to B without forming the inverse, which is the cheaper of the two ([SE3] 8.4).
     """
 
     __slots__ = ('rotation', 'translation')
@@ -45,35 +45,36 @@ class Transform:
 
     @classmethod
     def identity(cls) -> Transform:
-        """A in A."""
+        """The identity X_AA."""
         return cls(Matrix3.identity(), Vector3.zero())
 
     @classmethod
     def from_array(cls, array: ArrayLike) -> Transform:
-        """The transform, or the transforms at once, of homogeneous matrices (..., 4, 4)."""
+        """Transform of homogeneous matrices (..., 4, 4); leading axes make its numbers arrays."""
         return transform_of_rows(split(array, (4, 4), 'transform'))
 
     def array(self) -> Array:
-        """The homogeneous matrix (..., 4, 4)."""
+        """The homogeneous matrix as an array (..., 4, 4)."""
         return stack(self.rows())
 
     def position_and_quaternion(self) -> list[Scalar]:
-        """x, y, z and the quaternion x, y, z, w of the rotation, with w >= 0."""
+        """Seven numbers: p_AB (x, y, z) [m] and the quaternion of R_AB (x, y, z, w), w >= 0."""
         return [*self.translation, *matrix_to_quaternion(self.rotation)]
 
     @classmethod
     def exp(cls, twist: Motion) -> Transform:
-        """The displacement of a constant body twist during one second, [Lie] 1.1, [RBM]."""
+        """Displacement by a constant body twist during one second, [Lie] 1.1, [RBM]."""
         w = twist.angular
         return cls(exp_matrix(w), exp_left_jacobian(w) @ twist.linear)
 
     def log(self) -> Motion:
-        """The constant body twist that makes this displacement in one second, [RBM].
+        """Constant body twist whose motion during one second is this displacement, [RBM].
 
-        It turns by at most pi; half a turn has two, of opposite axes, and gives one of them.
+        Its rotation angle is at most pi. A displacement by half a turn has two such twists, with
+        opposite axes; one of them is returned.
 
         Raises:
-            InvalidArgumentError: numbers whose rotation is no rotation matrix.
+            InvalidArgumentError: the rotation is not a rotation matrix.
         """
         w = log_matrix(self.rotation)
         return Motion(log_left_jacobian(w) @ self.translation, w)
@@ -101,9 +102,9 @@ class Transform:
     @overload
     def act(self, other: Own) -> Own: ...
     def act(self, other: Any) -> Any:
-        """A motion, force, inertia or point expressed in B, expressed in A ([SE3] 3 to 5).
+        """Transform a motion, force, inertia or point from B to A ([SE3] 3 to 5).
 
-        Anything else, as an `ArticulatedInertia`, has its own ``seen_from``.
+        Other types, such as `ArticulatedInertia`, implement ``seen_from``.
         """
         R, p = self.rotation, self.translation
         if isinstance(other, Motion):
@@ -119,7 +120,7 @@ class Transform:
         return other.seen_from(self)
 
     def inverse_act(self, other: Spatial) -> Spatial:
-        """A motion, force, inertia or point expressed in A, expressed in B ([SE3] 3 to 5)."""
+        """Transform a motion, force, inertia or point from A to B ([SE3] 3 to 5)."""
         R, p = self.rotation, self.translation
         if isinstance(other, Motion):
             return Motion(
@@ -137,15 +138,15 @@ class Transform:
         return R.transpose_apply(other - p)
 
     def motion_matrix(self) -> list[list[Scalar]]:
-        """The 6x6 matrix ^A X_B of `act` on motions, the adjoint ([SE3] 3)."""
+        """Rows of the adjoint, the 6x6 matrix ^A X_B that transforms motions ([SE3] 3)."""
         return matrix_of(Motion, lambda m: self.act(m))
 
     def force_matrix(self) -> list[list[Scalar]]:
-        """The 6x6 matrix ^A X_B^* of `act` on forces ([SE3] 4): inverse transpose of the other."""
+        """Rows of the 6x6 matrix ^A X_B^* that transforms forces, `motion_matrix`^-T ([SE3] 4)."""
         return matrix_of(Force, lambda f: self.act(f))
 
     def rows(self) -> list[list[Scalar]]:
-        """The homogeneous 4x4 matrix."""
+        """Rows of the homogeneous 4x4 matrix."""
         R, p = self.rotation, self.translation
         top = [[*row, component] for row, component in zip(R, p, strict=True)]
         return [*top, [0.0, 0.0, 0.0, 1.0]]
@@ -155,12 +156,12 @@ class Transform:
 
 
 def transform_of_rows(rows: Sequence[Sequence[Scalar]]) -> Transform:
-    """The transform of a homogeneous 4x4 matrix."""
+    """Transform with the given rows of a homogeneous 4x4 matrix."""
     return Transform(Matrix3([row[:3] for row in rows[:3]]), Vector3.of(row[3] for row in rows[:3]))
 
 
 def _congruence(R: Matrix3, symmetric: Matrix3) -> Matrix3:
-    """R S R^T; symmetric, so that its six distinct entries are computed once."""
+    """R S R^T of a symmetric matrix S; only the six entries of the upper triangle are computed."""
     half = R @ symmetric
     upper = [[half.rows[i].dot(R.rows[j]) if j >= i else 0.0 for j in range(3)] for i in range(3)]
     return Matrix3([[upper[min(i, j)][max(i, j)] for j in range(3)] for i in range(3)])

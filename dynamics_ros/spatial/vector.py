@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors and matrices of three dimensions over any scalar."""
+"""Vectors (3) and matrices (3, 3) over any scalar."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .scalar import Scalar, sqrt
 
 
 class Vector3:
-    """A vector (x, y, z); its frame is the reader's to know, by the letters of its name."""
+    """A vector (x, y, z). It stores no frame; the name of a variable states the frame."""
 
     __slots__ = ('x', 'y', 'z')
 
-    # An array times a vector is this class's to compute.
+    # NumPy then leaves ``array * vector`` to ``__rmul__`` of this class.
     __array_ufunc__ = None
 
     def __init__(self, x: Scalar, y: Scalar, z: Scalar) -> None:
@@ -28,7 +28,7 @@ class Vector3:
 
     @classmethod
     def of(cls, components: Iterable[Scalar]) -> Vector3:
-        """The vector of three components in order."""
+        """Vector with three components."""
         x, y, z = components
         return cls(x, y, z)
 
@@ -39,11 +39,11 @@ class Vector3:
 
     @classmethod
     def from_array(cls, array: ArrayLike) -> Vector3:
-        """The vector, or the vectors at once, of an array (..., 3)."""
+        """Vector with the components (..., 3); leading axes make the components arrays."""
         return cls.of(split(array, (3,), 'vector'))
 
     def array(self) -> Array:
-        """The array (..., 3)."""
+        """The components as an array (..., 3)."""
         return stack(self)
 
     def __iter__(self) -> Iterator[Scalar]:
@@ -89,7 +89,7 @@ class Vector3:
 
 
 class Matrix3:
-    """A 3x3 matrix kept as three rows; a rotation R_AB is one whose transpose is its inverse."""
+    """A 3x3 matrix, stored as three rows."""
 
     __slots__ = ('rows',)
 
@@ -101,7 +101,7 @@ class Matrix3:
 
     @classmethod
     def identity(cls) -> Matrix3:
-        """The identity."""
+        """The identity matrix."""
         return cls.diagonal(1.0, 1.0, 1.0)
 
     @classmethod
@@ -111,38 +111,38 @@ class Matrix3:
 
     @classmethod
     def diagonal(cls, x: Scalar, y: Scalar, z: Scalar) -> Matrix3:
-        """A diagonal matrix."""
+        """The diagonal matrix with the given entries."""
         return cls(((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z)))
 
     @classmethod
     def skew(cls, v: Vector3) -> Matrix3:
-        """The matrix v_x with v_x u = v x u, [RD] eq. 2.73."""
+        """The skew-symmetric matrix v_x with v_x u = v x u, [RD] eq. 2.73."""
         return cls(((0.0, -v.z, v.y), (v.z, 0.0, -v.x), (-v.y, v.x, 0.0)))
 
     @classmethod
     def outer(cls, a: Vector3, b: Vector3) -> Matrix3:
-        """The dyad a b^T."""
+        """The outer product a b^T."""
         return cls([b * component for component in a])
 
     @classmethod
     def from_array(cls, array: ArrayLike) -> Matrix3:
-        """The matrix, or the matrices at once, of an array (..., 3, 3)."""
+        """Matrix with the entries (..., 3, 3); leading axes make the entries arrays."""
         return cls(split(array, (3, 3), 'matrix'))
 
     def array(self) -> Array:
-        """The array (..., 3, 3)."""
+        """The entries as an array (..., 3, 3)."""
         return stack(self)
 
     def unskew(self) -> Vector3:
-        """The vector v of a skew-symmetric matrix v_x, [RD] eq. 2.73.
+        """The vector v of a skew-symmetric matrix v_x, the inverse of `skew`, [RD] eq. 2.73.
 
-        Of any other matrix, the vector of its skew-symmetric part.
+        For other matrices, the vector of the skew-symmetric part.
         """
         x, y, z = self.rows
         return Vector3(z.y - y.z, x.z - z.x, y.x - x.y) * 0.5
 
     def determinant(self) -> Scalar:
-        """The determinant; 1 of a rotation, -1 of a reflection."""
+        """The determinant; 1 for a rotation, -1 for a reflection."""
         return self.rows[0].dot(self.rows[1].cross(self.rows[2]))
 
     @property
@@ -151,7 +151,7 @@ class Matrix3:
         return Matrix3([self.column(i) for i in range(3)])
 
     def column(self, index: int) -> Vector3:
-        """Column ``index``."""
+        """Column number ``index``, counted from 0."""
         return Vector3.of(row[index] for row in self.rows)
 
     def __getitem__(self, index: tuple[int, int]) -> Scalar:
@@ -182,7 +182,7 @@ class Matrix3:
         return Matrix3([[row.dot(column) for column in columns] for row in self.rows])
 
     def transpose_apply(self, v: Vector3) -> Vector3:
-        """M^T v, without forming the transpose."""
+        """M^T v of this matrix M, without forming the transpose."""
         return self.rows[0] * v.x + self.rows[1] * v.y + self.rows[2] * v.z
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.parameters.undeclared import check_undeclared
 from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import parameter
@@ -139,7 +139,7 @@ class Viewer:
         )
         self._kinds: dict[str, type] = {}
         self._handlers: dict[str, Callable[[Any], None]] = {}
-        recordings = Path(values.recordings).expanduser()
+        recordings = Path(values.recordings).expanduser().absolute()
         self._tape = Tape(scene, self.explorer.tabs, recordings, self._kinds)
         if not is_local(values.host):  # on a public page visitors cannot call services or record
             self._requests.tab.remove()
@@ -291,7 +291,7 @@ def build() -> Application:
     """
     node = GuardedNode(NAME)
     values = ParameterSet(node, ViewerParameters).values
-    refuse_undeclared([node])
+    check_undeclared([node])
     try:
         from .scene import Scene
     except ImportError as missing:

@@ -250,7 +250,7 @@ class Scene:
             frame,
             self._server.scene.add_icosphere,
             radius=0.5 * diameter,
-            color=color,
+            color=_bytes(color),
             position=center,
         )
 
@@ -272,7 +272,7 @@ class Scene:
             frame,
             self._server.scene.add_icosphere,
             radius=1.0,
-            color=color,
+            color=_bytes(color),
             position=center,
             wxyz=axes,
             scale=tuple(map(float, radii)),
@@ -302,6 +302,15 @@ class Scene:
             self.remove(name)
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
             self._objects[name] = frame, add.__name__, handle
+
+
+def _bytes(color: Color) -> tuple[int, int, int]:
+    """Convert a colour of 0 to 1 to 0 to 255.
+
+    viser does this when it creates an object, but not when its ``color`` is set later.
+    """
+    red, green, blue = (round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
+    return red, green, blue
 
 
 def _path(frame: str) -> str:

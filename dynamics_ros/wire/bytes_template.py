@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A message as bytes in which only the stamp and some numbers change, in place."""
+"""Message template as serialized bytes, in which stamps and numbers are written in place."""
 
 from __future__ import annotations
 
@@ -20,113 +20,129 @@ from .message_template import MessageTemplate
 
 
 class LayoutError(DynamicsRosError):
-    """The middleware lays this message out in another way than is known here."""
+    """The layout of a serialized message differs from the expected one."""
 
 
 class BytesTemplate(MessageTemplate):
-    """A message in bytes, of which only the stamps and some numbers change.
+    """Message template with preallocated bytes, whose numbers are written in place.
 
     Attributes:
-        paths: the fields that change, each a float64, several in a row, or all in a message.
+        paths: changing fields; each is a float64, consecutive ones, or a message of these.
     """
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
-        """Serialise once, and find where the numbers stand.
+        """Serialize a message once, and locate its numbers.
 
         Args:
-            prototype: the message, with the lengths and strings that it keeps.
-            paths: of the fields that change, such as ``pose`` or ``transforms.0.transform``.
+            prototype: message with the constant lengths and strings.
+            paths: changing fields, such as ``pose`` or ``transforms.0.transform``.
 
         Raises:
-            LayoutError: what the middleware makes of it is not understood.
+            LayoutError: the layout of the serialized message is not the expected one.
         """
         if forced(Fallback.MESSAGES):
             raise LayoutError('fallback forced')
-        walk = _Walk(2 * ENCAPSULATION)
-        walk.message(prototype, '')
-        found, end = walk.found, walk.at - ENCAPSULATION
+        layout = _LayoutBuilder(2 * ENCAPSULATION)
+        layout.message(prototype, '')
+        fields, end = layout.fields, layout.offset - ENCAPSULATION
         data = serialize_message(prototype)[:end]
-        # The body, not the encapsulation, begins where a float64 may: arrays are aligned.
+        # Padded so that the body is aligned to 8 bytes, as float64 arrays have to be.
         self._buffer = bytearray(ENCAPSULATION) + bytearray(data)
         self._message = memoryview(self._buffer)[ENCAPSULATION:]
         whole = memoryview(self._buffer)
-        self.stamps = [whole[at : at + STAMP.size] for _, kind, at in found if kind == 'stamp']
+        self.stamps = [
+            whole[offset : offset + STAMP.size] for _, kind, offset in fields if kind == 'stamp'
+        ]
         self._doubles = np.frombuffer(self._buffer, np.float64, (len(data) + 4) // 8)
-        places = [_places(found, path) for path in paths]
+        slices = [_number_slice(fields, path) for path in paths]
         self.paths = tuple(paths)
-        self._check(type(prototype), data, places)
+        self._check(type(prototype), data, slices)
         self.packed = self._message.tobytes
-        self.numbers = tuple(self._doubles[place] for place in places)
+        self.numbers = tuple(self._doubles[part] for part in slices)
 
-    def _check(self, kind: Any, data: bytes, places: Sequence[slice]) -> None:
-        """Have the middleware read what is written here."""
+    def _check(self, kind: Any, data: bytes, slices: Sequence[slice]) -> None:
+        """Check that the middleware reads the numbers that are written here.
+
+        Raises:
+            LayoutError: it does not.
+        """
         if data[:2] != struct.pack('>H', struct.pack('=H', 1)[0]):
             raise LayoutError(f'encapsulation {data[:2].hex()}')
-        every = [i for place in places for i in range(place.start, place.stop)]
-        original = self._doubles[every].copy()
-        marks = np.arange(1.0, len(every) + 1.0)
+        indices = [i for part in slices for i in range(part.start, part.stop)]
+        original = self._doubles[indices].copy()
+        marks = np.arange(1.0, len(indices) + 1.0)
         try:
-            self._doubles[every] = marks
+            self._doubles[indices] = marks
             message = deserialize_message(bytes(self._message), kind)
         except Exception as error:
             raise LayoutError(f'{kind.__name__}: {error}') from None
-        read = [float(x) for path in self.paths for x in leaves(message, path)]
-        self._doubles[every] = original
+        read = [float(x) for path in self.paths for x in numbers_of(message, path)]
+        self._doubles[indices] = original
         if read != marks.tolist() or bytes(self._message) != data:
             raise LayoutError(f'{kind.__name__}: numbers stand elsewhere')
 
 
-def leaves(message: Any, path: str) -> Iterator[float]:
-    """The numbers of a field, in their order."""
+def numbers_of(message: Any, path: str) -> Iterator[float]:
+    """Yield the numbers of a field in order."""
     first, _, rest = path.partition('.')
     if first.isdigit():
-        yield from leaves(message[int(first)], rest)
+        yield from numbers_of(message[int(first)], rest)
     elif isinstance(message, (list, tuple)):
         for element in message:
-            yield from leaves(element, path)
+            yield from numbers_of(element, path)
     elif first:
-        yield from leaves(getattr(message, first), rest)
+        yield from numbers_of(getattr(message, first), rest)
     elif hasattr(message, 'get_fields_and_field_types'):
         for name in message.get_fields_and_field_types():
-            yield from leaves(getattr(message, name), '')
+            yield from numbers_of(getattr(message, name), '')
     elif isinstance(message, float):
         yield message
     else:
         yield from message
 
 
-def _places(found: Sequence[tuple[str, str, int]], path: str) -> slice:
-    """Which float64 of the buffer belong to a field."""
+def _number_slice(fields: Sequence[tuple[str, str, int]], path: str) -> slice:
+    """Return the indices of the float64 of a field in the buffer.
+
+    Raises:
+        LayoutError: the field has no numbers, or they are not consecutive.
+    """
     inside = f'{path}.'
-    places = [
-        at // 8 for name, kind, at in found if kind == 'double' and f'{name}.'.startswith(inside)
+    indices = [
+        offset // 8
+        for name, kind, offset in fields
+        if kind == 'double' and f'{name}.'.startswith(inside)
     ]
-    if not places:
+    if not indices:
         raise LayoutError(f'there is no number in {path!r}')
-    if places != list(range(places[0], places[0] + len(places))):
+    if indices != list(range(indices[0], indices[0] + len(indices))):
         raise LayoutError(f'something stands between the numbers of {path!r}')
-    return slice(places[0], places[0] + len(places))
+    return slice(indices[0], indices[0] + len(indices))
 
 
-class _Walk:
-    """Lays a message out as the middleware does.
+class _LayoutBuilder:
+    """Computes the layout of a serialized message.
 
     Attributes:
-        at: where the next field may begin.
-        found: path, kind and place of stamps and float64.
+        offset: offset after the last field [bytes].
+        fields: path, kind ('stamp' or 'double') and offset [bytes] of each stamp and float64.
     """
 
     def __init__(self, start: int) -> None:
-        self.at = self.start = start
-        self.found: list[tuple[str, str, int]] = []
+        self.offset = self.start = start
+        self.fields: list[tuple[str, str, int]] = []
 
     def message(self, message: Any, path: str) -> None:
-        """One message, field after field."""
+        """Add the fields of a message."""
         for name, kind in message.get_fields_and_field_types().items():
             self.field(kind, getattr(message, name), f'{path}.{name}' if path else name)
 
     def field(self, kind: str, value: Any, path: str) -> None:
-        """One field."""
+        """Add a field of type ``kind``.
+
+        Raises:
+            LayoutError: the type is not supported.
+        """
         sequence = re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind)
         array = re.fullmatch(r'(.+)\[\d+\]', kind)
         if sequence or array:
@@ -136,21 +152,21 @@ class _Walk:
             for i, item in enumerate(value):
                 self.field(element, item, f'{path}.{i}')
         elif kind in SIZES:
-            place = self.number(SIZES[kind])
+            offset = self.number(SIZES[kind])
             if kind == 'double':
-                self.found.append((path, kind, place))
+                self.fields.append((path, kind, offset))
         elif kind.startswith('string'):
             self.number(4)
-            self.at += len(value.encode()) + 1
+            self.offset += len(value.encode()) + 1
         elif '/' in kind:
             if kind == 'builtin_interfaces/Time' and path.endswith('header.stamp'):
-                self.found.append((path, 'stamp', self.at + -(self.at - self.start) % 4))
+                self.fields.append((path, 'stamp', self.offset + -(self.offset - self.start) % 4))
             self.message(value, path)
         else:
             raise LayoutError(f'fields of type {kind}')
 
     def number(self, size: int) -> int:
-        """Make room for a number; where it is."""
-        self.at += -(self.at - self.start) % size
-        begin, self.at = self.at, self.at + size
+        """Add a number of ``size`` bytes; return its offset [bytes]."""
+        self.offset += -(self.offset - self.start) % size
+        begin, self.offset = self.offset, self.offset + size
         return begin

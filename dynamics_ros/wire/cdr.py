@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages as bytes, as the middleware carries them: what conversions is for message objects.
+"""Reads serialized joint states directly, without message objects.
 
-Joint states come in a thousand times a second and more, and turning their bytes into a message
-object costs several times what reading the numbers costs. What is here knows the layout: Common
-Data Representation (OMG DDS-XTypes 1.3, 7.4: XCDR version 1, plain), where every number is aligned
-to its own size counted from the end of the four bytes of encapsulation, a string is its length with
-the closing zero and its bytes, and a sequence is its length and its elements.
+Joint states arrive a thousand times a second and more, and creating message objects costs several
+times as much as reading the numbers. The layout is Common Data Representation (OMG DDS-XTypes 1.3,
+7.4: XCDR version 1, plain): every number is aligned to its own size, counted from the end of the
+four bytes of encapsulation; a string is its length, which includes the closing zero, and its bytes;
+a sequence is its length and its elements.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from dynamics_ros.estimation.samples.reports import NANOSECONDS, Array, JointVal
 from .conversions import joint_values
 
 ENCAPSULATION = 4
-"""Bytes in front of the body; alignment is counted from there."""
+"""Size of the encapsulation in front of the body [bytes]; alignment is counted from its end."""
 
 STAMP = struct.Struct('=iI')
 """Seconds and nanoseconds of a stamp, in the byte order of this machine."""
 
 STAMP_END = ENCAPSULATION + STAMP.size
-"""Of the stamp of a message that begins with a header."""
+"""End of the stamp in a message that begins with a header [bytes]."""
 
 MAX_SURPLUS = 32
-"""Bytes that may follow the last field: middleware overestimates empty sequences, 8 bytes each."""
+"""Maximum surplus after the last field [bytes]; middleware reserves 8 for an empty sequence."""
 
 MAX_NAMES = 4096
-"""In one joint state; a robot has some dozens."""
+"""Maximum number of names in a joint state; a robot has some dozens."""
 
-REMEMBERED = 8
-"""Layouts of joint states: one a publisher on the topic."""
+MAX_LAYOUTS = 8
+"""Number of cached layouts; each publisher of a topic usually has one."""
 
 SIZES = {
     **dict.fromkeys(('boolean', 'octet', 'char', 'byte', 'int8', 'uint8'), 1),
@@ -53,22 +53,22 @@ SIZES = {
 
 
 def packed_stamp(stamp: int) -> bytes:
-    """A stamp [ns] as templates take it."""
+    """Pack a stamp [ns] as ``STAMP``."""
     return STAMP.pack(*divmod(stamp, NANOSECONDS))
 
 
 class MalformedMessageError(DynamicsRosError):
-    """Bytes that are not the message that they should be."""
+    """Serialized bytes are not a valid message of the expected type."""
 
 
-# --- what comes in ------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------
 
 
 class Layout:
-    """Where everything is in a joint state with these names and lengths.
+    """Positions of the fields in serialized joint states with certain names and lengths.
 
     Attributes:
-        names: the joints.
+        names: names of the joints.
     """
 
     def __init__(
@@ -79,26 +79,25 @@ class Layout:
         order: str,
         names: tuple[str, ...],
     ) -> None:
-        """Of the first message that is laid out so.
+        """Derive the layout from its first message.
 
         Args:
             data: the message.
-            fields: reads all but the numbers and what lies between fields, where middleware
-                leaves what was in memory.
-            arrays: where the numbers of position, velocity and effort begin, and how many there
-                are.
-            order: of the bytes of numbers.
-            names: the joints.
+            fields: struct of all bytes except the numbers and the padding, which middleware leaves
+                uninitialized.
+            arrays: offset [bytes] and length of the arrays of position, velocity and effort.
+            order: byte order of the numbers, '<' or '>'.
+            names: names of the joints.
         """
         self.names = names
         self._size = len(data)
         self._fields = fields
-        self._head, _, _, *self._same = fields.unpack_from(data)
+        self._head, _, _, *self._constants = fields.unpack_from(data)
         self._order = order
         self._native = np.dtype(f'{order}f8').isnative
         self._arrays = arrays
         self._number = np.dtype(f'{order}f8')
-        # Which bytes are no numbers: before, between and behind the arrays.
+        # ``_whole`` reads the bytes before, between and after the arrays, padding included.
         ends = [begin + 8 * count for begin, count in arrays]
         begins = [begin for begin, _ in arrays]
         sizes = [count for _, count in arrays]
@@ -106,24 +105,28 @@ class Layout:
         for begin, end, count in zip([STAMP_END, *ends], [*begins, len(data)], [*sizes, 0]):
             format_ += f'{end - begin}s{8 * count}x'
         self._whole = struct.Struct(format_)
-        self._remember(data)
-        self._meaning = _compared(fields.format)
-        # Between them is the length of the next, as long as one number with what fills up.
+        self._store_bytes(data)
+        self._constant_offsets = _find_constants(fields.format)
+        # The length of the next array, with padding, takes as many bytes as one number, so the
+        # three arrays are one array with two foreign numbers.
         each = len(names)
         block = each and sizes == [each] * 3 and self._native
         self._block = sum(sizes) + 2 if block else 0
 
     def read(self, data: bytes) -> JointValues | None:
-        """The stamp and the numbers, which share the memory of the bytes; None if it is another."""
+        """Read a message; return None if it has another layout.
+
+        The arrays of the result share memory with ``data``.
+        """
         if len(data) != self._size:
             return None
         head, seconds, nanoseconds, *between = self._whole.unpack(data)
-        # Mostly all bytes are those of the last message, also those that mean nothing.
-        if between != self._bytes or head != self._head:
-            head, _, _, *same = self._fields.unpack_from(data)
-            if head != self._head or same != self._same:
+        # Fast path: usually all bytes equal those of the last message, padding included.
+        if between != self._last_bytes or head != self._head:
+            head, _, _, *constants = self._fields.unpack_from(data)
+            if head != self._head or constants != self._constants:
                 return None
-            self._remember(data)
+            self._store_bytes(data)
         if self._block:
             block = np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
             size = self._block // 3
@@ -137,14 +140,17 @@ class Layout:
         return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
 
     def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
-        """Several messages, the first of them laid out so; None if another one is not."""
+        """Read several messages, the first of which has this layout; None if another has not.
+
+        The arrays of the result have one row for each message.
+        """
         count, size = len(messages), self._size
         data = b''.join(messages)
         if len(data) != count * size:
             return None
         rows = np.frombuffer(data, np.uint8).reshape(count, size)
-        same = rows[:, self._meaning]
-        if not (same == same[0]).all():
+        constants = rows[:, self._constant_offsets]
+        if not (constants == constants[0]).all():
             return None
         seconds, nanoseconds = (
             rows[:, begin : begin + 4].copy().view(f'{self._order}{kind}4')[:, 0].astype(np.int64)
@@ -163,22 +169,22 @@ class Layout:
         position, velocity, effort = (numbers(*one).astype(float) for one in self._arrays)
         return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
 
-    def _remember(self, data: bytes) -> None:
-        _, _, _, *self._bytes = self._whole.unpack(data)
+    def _store_bytes(self, data: bytes) -> None:
+        _, _, _, *self._last_bytes = self._whole.unpack(data)
 
 
 class JointStateReader:
-    """Reads joint states; what is the same as in one of the last messages is not read again."""
+    """Reader of serialized joint states, which caches the layouts of recent messages."""
 
     def __init__(self) -> None:
         self._layouts: list[Layout] = []
         self._last: Layout | None = None
 
     def read(self, data: bytes) -> JointValues:
-        """What a joint state says.
+        """Read a joint state.
 
         Raises:
-            MalformedMessageError: it is none.
+            MalformedMessageError: the bytes are not a joint state.
         """
         for layout in self._layouts:
             values = layout.read(data)
@@ -188,24 +194,24 @@ class JointStateReader:
         scanner = Scanner.of(data)
         if scanner is None:
             return joint_values(deserialized(data, JointState))
-        layout = _scanned(scanner)
+        layout = _scan_layout(scanner)
         for old in self._layouts:
             if old.names == layout.names:
-                # The same object, so that nobody has to compare names again.
+                # Share the tuple, so that users of the names can compare by identity.
                 layout.names = old.names
-        self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
+        self._layouts = [layout, *self._layouts[: MAX_LAYOUTS - 1]]
         self._last, values = layout, layout.read(data)
-        assert values is not None, 'a layout fits what it was made of'
+        assert values is not None, 'a layout reads the message that it was derived from'
         return values
 
     def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
-        """What several joint states say, a row each; None if they are laid out in different ways.
+        """Read several joint states, one row each; return None if their layouts differ.
 
         Args:
-            messages: at least one, all of the same length.
+            messages: at least one message.
 
         Raises:
-            MalformedMessageError: the first one is none.
+            MalformedMessageError: the first message is not a joint state.
         """
         self._last = None
         self.read(messages[0])
@@ -213,23 +219,31 @@ class JointStateReader:
 
 
 class Scanner:
-    """Goes through the bytes of a message once, and never beyond their end."""
+    """Reads the fields of a serialized message in order, with bounds checks.
+
+    Attributes:
+        data: the message.
+        order: its byte order, '<' or '>'.
+        at: offset of the next field [bytes].
+        end: end of the last field that may be read [bytes].
+        format: formats of the fields so far, for ``struct``.
+    """
 
     def __init__(self, data: bytes, order: str) -> None:
         self.data = data
         self.order = order
         self.at = ENCAPSULATION
-        # The last two bits of the encapsulation count bytes that fill up the message.
+        # The last two bits of the encapsulation are the number of padding bytes at the end.
         self.end = len(data) - (data[ENCAPSULATION - 1] & 3)
         self.format = [f'{order}{ENCAPSULATION}s']
         self._length = struct.Struct(f'{order}I')
 
     @classmethod
     def of(cls, data: bytes) -> Scanner | None:
-        """A scanner for plain XCDR1 of either byte order; None for another encapsulation.
+        """Return a scanner for plain XCDR1 of either byte order; None for other encapsulations.
 
         Raises:
-            MalformedMessageError: too short to have one.
+            MalformedMessageError: the message is too short for an encapsulation.
         """
         if len(data) < ENCAPSULATION:
             raise MalformedMessageError(f'{len(data)} bytes')
@@ -237,26 +251,30 @@ class Scanner:
         return None if order is None else cls(data, order)
 
     def skip(self, count: int) -> int:
-        """Go on; where it was before."""
+        """Advance by ``count`` bytes; return the previous offset.
+
+        Raises:
+            MalformedMessageError: the message ends before.
+        """
         begin, self.at = self.at, self.at + count
         if self.at > self.end:
             raise MalformedMessageError(f'ends after {self.end} bytes, within a field')
         return begin
 
     def align(self, size: int) -> None:
-        """Go on to where a number of so many bytes may stand."""
+        """Advance to the alignment of a number of ``size`` bytes."""
         between = -(self.at - ENCAPSULATION) % size
         self.skip(between)
         self.format.append(f'{between}x')
 
     def length(self) -> int:
-        """The length of a string or a sequence."""
+        """Read the length of a string or a sequence."""
         self.align(4)
         self.format.append('4s')
         return int(self._length.unpack_from(self.data, self.skip(4))[0])
 
     def string(self) -> str:
-        """A string."""
+        """Read a string."""
         size = self.length()
         begin = self.skip(size)
         self.format.append(f'{size}s')
@@ -266,7 +284,7 @@ class Scanner:
         return text.decode(errors='replace')
 
     def numbers(self) -> tuple[int, int]:
-        """Where the numbers of a float64[] begin, and how many there are."""
+        """Skip a float64[]; return the offset of its numbers [bytes], and their number."""
         count = self.length()
         if count:
             self.align(8)
@@ -275,7 +293,7 @@ class Scanner:
         return begin, count
 
 
-def _scanned(scanner: Scanner) -> Layout:
+def _scan_layout(scanner: Scanner) -> Layout:
     data = scanner.data
     scanner.skip(STAMP_END - ENCAPSULATION)
     scanner.format.append('iI')
@@ -291,27 +309,29 @@ def _scanned(scanner: Scanner) -> Layout:
     return Layout(bytes(data), fields, arrays, scanner.order, names)
 
 
-def _compared(fields: str) -> NDArray[np.intp]:
-    """Which bytes of a message have the same meaning in all of a layout: neither stamp nor numbers.
+def _find_constants(fields: str) -> NDArray[np.intp]:
+    """Return the offsets of the bytes that are equal in all messages of a layout.
+
+    These are neither the stamp, nor numbers, nor padding.
 
     Args:
-        fields: format of the struct that reads them, which skips numbers and what fills up.
+        fields: format of the struct that skips numbers and padding.
     """
-    found: list[int] = []
+    offsets: list[int] = []
     at = 0
     for text, kind in re.findall(r'(\d*)([a-zA-Z])', fields):
         size = int(text or 1) * (4 if kind in 'iI' else 1)
         if kind == 's':
-            found += range(at, at + size)
+            offsets += range(at, at + size)
         at += size
-    return np.array(found, dtype=np.intp)
+    return np.array(offsets, dtype=np.intp)
 
 
 def deserialized(data: bytes, kind: Any) -> Any:
-    """The message object of a message type that the middleware makes of bytes.
+    """Deserialize a message of type ``kind`` with the middleware.
 
     Raises:
-        MalformedMessageError: it makes none.
+        MalformedMessageError: the bytes are not a message of that type.
     """
     try:
         return deserialize_message(data, kind)

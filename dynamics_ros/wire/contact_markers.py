@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What RViz draws of contacts: arrows of force and torque, the touched link and place.
+"""Markers of contacts for RViz: arrows of force and torque, touched link and contact point.
 
-All of it is in the root frame, where the pose at the stamp is known here. In the frame of a link a
-viewer would have to ask tf for a stamp that robot_state_publisher, at 20 Hz, has not yet sent.
+All markers are expressed in the root frame. In the frame of a link, RViz would need tf at the stamp
+of the marker, which robot_state_publisher, at 20 Hz, may not have published yet.
 """
 
 from __future__ import annotations
@@ -38,23 +38,24 @@ COLORS = {
 }
 
 LABEL_HEIGHT = 4.0
-"""Of the text at the touched link, in diameters of an arrow."""
+"""Height of the text at the touched link, in diameters of an arrow."""
 
 ARROWS = ('force', 'torque')
-"""Namespaces of the arrows of each frame, which have its index."""
+"""Namespaces of the arrows; the identifier is the index of the contact frame."""
 
 SURFACE, FORCE = 'touched_link', 'contact_force'
-"""Namespaces of what is shown of a place."""
+"""Namespaces of the markers of a contact location."""
 
-ORIGIN, NOWHERE = (0.0, 0.0, 0.0), np.zeros(3)
+ORIGIN, NO_VECTOR = (0.0, 0.0, 0.0), np.zeros(3)
 
 
 class Sizes(NamedTuple):
-    """How large arrows are.
+    """Sizes of arrows.
 
     Attributes:
-        force_scale, torque_scale: length per force [m/N], and per torque [m/Nm].
-        diameter: [m].
+        force_scale: length per force [m/N].
+        torque_scale: length per torque [m/Nm].
+        diameter: diameter of the shaft [m].
     """
 
     force_scale: float
@@ -62,28 +63,28 @@ class Sizes(NamedTuple):
     diameter: float
 
 
-class TouchedPlace(NamedTuple):
-    """Where the robot is touched.
+class LocatedContact(NamedTuple):
+    """Contact location with the data that markers show.
 
     Attributes:
-        location: of the contact.
-        surface: (n, 3) points of the touched link, in its frame.
-        known: whether the point may be relied on.
+        location: location of the contact.
+        surface: points on the surface of the touched link (n, 3), in its frame [m].
+        is_reliable: whether the point of the location is reliable.
     """
 
     location: ContactLocation
     surface: Array
-    known: bool
+    is_reliable: bool
 
 
-class _Drawn(NamedTuple):
-    """What markers are made of, but for places and lengths.
+class MarkersKey(NamedTuple):
+    """Content of the markers other than numbers; a new value needs a new template.
 
     Attributes:
-        wrenches: how many.
-        state, link: of the contact.
-        root: frame_id.
-        sizes: of arrows.
+        wrenches: number of wrenches.
+        state, link: state of the contact, and the touched link.
+        root: frame id of the root frame.
+        sizes: sizes of arrows.
     """
 
     wrenches: int
@@ -99,87 +100,106 @@ def filled_markers(
     state: RobotState,
     external: ExternalTorques,
     estimates: Sequence[WrenchEstimate],
-    place: TouchedPlace | None,
+    contact: LocatedContact | None,
     root: str,
     sizes: Sizes,
 ) -> MessageTemplate:
-    """What is drawn of a state.
+    """Return the filled markers of a state.
 
     Args:
-        templates: where templates are kept.
-        robot, state: where frames are.
-        external, estimates: what was felt.
-        place: where; None for nowhere.
-        root: frame_id of the root frame.
-        sizes: of arrows.
+        templates: returns the template of a key.
+        robot, state: the robot and its state.
+        external: external torques with the state of the contact.
+        estimates: estimated wrenches.
+        contact: contact location, or None.
+        root: frame id of the root frame.
+        sizes: sizes of arrows.
     """
-    link = place.location.link if place else external.report.link
-    drawn = _Drawn(len(estimates), external.report.state, link, root, sizes)
+    link = contact.location.link if contact else external.report.link
+    key = MarkersKey(len(estimates), external.report.state, link, root, sizes)
     pose_of = _poses(robot, state.q)
     paths = [f'markers.{i}.points' for i in range(2 * len(estimates))]
     numbers = [line for e in estimates for line in _arrows(pose_of(e.expressed_in), e, sizes)]
     if link:
         paths.append(f'markers.{2 * len(estimates)}.pose.position')
         numbers.append(pose_of(link)[:3, 3])
-    if place is None:
-        template = templates(drawn, partial(_message, []), paths)
+    if contact is None:
+        template = templates(key, partial(_message, []), paths)
     else:
-        # The surface of the touched link has many points, seldom twice the same: nothing to keep.
-        shown = _place(state, place, pose_of(place.location.link), drawn)
-        template = ObjectTemplate(_message(shown, drawn), paths)
+        # Not cached: the many points of the surface rarely occur twice at the same pose.
+        shown = _location_markers(state, contact, pose_of(contact.location.link), key)
+        template = ObjectTemplate(_message(shown, key), paths)
     fill(template, numbers)
     return template
 
 
-def arrows_removed(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
-    """Takes away the arrows of frames of which there were more before; None without any."""
-    gone = markers.removed_from(header(stamp, root), ARROWS, frames, before)
-    return MarkerArray(markers=gone) if gone else None
+def deleted_arrows(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
+    """Return markers that delete surplus arrows after the number of frames changed.
+
+    Args:
+        root: frame id of the root frame.
+        stamp: stamp of the markers.
+        frames: number of contact frames.
+        before: previous number of contact frames.
+
+    Returns:
+        The markers; None if there are no surplus arrows.
+    """
+    deleted = markers.deletions(header(stamp, root), ARROWS, frames, before)
+    return MarkerArray(markers=deleted) if deleted else None
 
 
-def _message(place: Sequence[Marker], drawn: Any) -> MarkerArray:
-    """Arrows without length, the label, which is nowhere yet, and what is shown of a place."""
-    head = header(Time(), drawn.root)
-    color, diameter = COLORS[drawn.state], drawn.sizes.diameter
-    shown = [
-        markers.arrow(head, name, i, ORIGIN, NOWHERE, diameter, color)
-        for i in range(drawn.wrenches)
+def _message(location: Sequence[Marker], key: Any) -> MarkerArray:
+    """Return arrows of length zero, the label at the origin, and the markers of a location."""
+    head = header(Time(), key.root)
+    color, diameter = COLORS[key.state], key.sizes.diameter
+    result = [
+        markers.arrow(head, name, i, ORIGIN, NO_VECTOR, diameter, color)
+        for i in range(key.wrenches)
         for name in ARROWS
     ]
-    if drawn.link:
-        text = f'{drawn.state.name.lower()}: {drawn.link}'
-        shown.append(markers.label(head, 'link', text, LABEL_HEIGHT * diameter, color))
+    if key.link:
+        text = f'{key.state.name.lower()}: {key.link}'
+        result.append(markers.label(head, 'link', text, LABEL_HEIGHT * diameter, color))
     else:
-        shown.append(markers.removed(head, 'link'))
-    nothing = [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
-    return MarkerArray(markers=[*shown, *(place or nothing)])
+        result.append(markers.deletion(head, 'link'))
+    deletions = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
+    return MarkerArray(markers=[*result, *(location or deletions)])
 
 
-def _place(state: RobotState, place: TouchedPlace, link_pose: Array, drawn: _Drawn) -> list[Marker]:
-    """The surface of the touched link, and the force at the point when that is known."""
-    location, color = place.location, COLORS[drawn.state]
+def _location_markers(
+    state: RobotState, contact: LocatedContact, link_pose: Array, key: MarkersKey
+) -> list[Marker]:
+    """Return the surface of the touched link, and the force at the point if that is reliable."""
+    location, color = contact.location, COLORS[key.state]
     if not location.point_frame:
         return []
-    head, width = header(time_message(state.time), drawn.root), drawn.sizes.diameter
-    shown = [markers.points(head, SURFACE, link_pose, place.surface, width, color)]
-    if not place.known:
-        return [*shown, markers.removed(head, FORCE)]
-    # The tip at the surface: the arrow stands where the pusher is.
+    head, width = header(time_message(state.time), key.root), key.sizes.diameter
+    result = [markers.points(head, SURFACE, link_pose, contact.surface, width, color)]
+    if not contact.is_reliable:
+        return [*result, markers.deletion(head, FORCE)]
+    # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
     R, p = link_pose[:3, :3], link_pose[:3, 3]
-    vector = drawn.sizes.force_scale * R @ location.force
+    vector = key.sizes.force_scale * R @ location.force
     start = (R @ location.point + p - vector).tolist()
-    return [*shown, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+    return [*result, markers.arrow(head, FORCE, 0, start, vector, width, color)]
 
 
 def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
-    """Pose (4, 4) of any frame in the root frame, all of one configuration, by one kernel."""
-    every = robot.all_frames(q)
+    """Return a function from a frame to its pose (4, 4) in the root frame at q (nq)."""
+    poses = robot.all_frames(q)
     names = robot.frame_names
-    return lambda name: np.eye(4) if name == robot.root_frame else every[names.index(name)]
+    return lambda name: np.eye(4) if name == robot.root_frame else poses[names.index(name)]
 
 
 def _arrows(pose: Array, estimate: WrenchEstimate, sizes: Sizes) -> Iterator[Array]:
-    """(6) begin and end of the arrows of force and torque, from the pose of their axes."""
+    """Yield start and end (6) of the arrows of force and torque, in the root frame.
+
+    Args:
+        pose: pose (4, 4) of the frame in which the estimate is expressed.
+        estimate: estimated wrench.
+        sizes: sizes of arrows.
+    """
     R, p = pose[:3, :3], pose[:3, 3]
     start = R @ estimate.reference_point + p
     yield np.concatenate((start, start + sizes.force_scale * R @ estimate.wrench[:3]))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the messages of contact_node consist of: what changes with every state, and the rest."""
+"""Message templates of contact_node, with the copies of estimates into their changing fields."""
 
 from __future__ import annotations
 
@@ -38,16 +38,19 @@ FEET_NUMBERS = (
     *('probabilities', 'friction_violations'),
 )
 EFFORT, WRENCH = ('effort',), ('wrench',)
-"""Fields of the messages that are new for every state."""
+"""Numeric fields of the messages, which change with every state."""
 
-NOWHERE = np.zeros(3)
+ORIGIN = np.zeros(3)
 
 Templates = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], MessageTemplate]
-"""Template of a key, made by a function, with fields that change: ``Output.template``."""
+"""Function that returns the template of a key, such as ``Output.template``.
+
+Its arguments are the key, a function that makes the message of a key, and the changing fields.
+"""
 
 
 class FeetKey(NamedTuple):
-    """What else is in the contacts of feet."""
+    """Content of FootContacts other than numbers; a new value needs a new template."""
 
     frame_id: str
     feet: tuple[str, ...]
@@ -56,7 +59,7 @@ class FeetKey(NamedTuple):
 
 
 class StateKey(NamedTuple):
-    """What else is in a contact state."""
+    """Content of ContactState other than numbers; a new value needs a new template."""
 
     frame_id: str
     state: int
@@ -68,7 +71,17 @@ class StateKey(NamedTuple):
 
 
 class EstimateKey(NamedTuple):
-    """What else is in an estimate: of the flags their bytes, of the singular values how many."""
+    """Content of ExternalWrench other than numbers; a new value needs a new template.
+
+    Attributes:
+        frame_id: frame in which the wrench is expressed.
+        frame: name of the contact frame.
+        flags: bytes of the flags of the estimator, float64: observable axes (6), then degraded.
+        singular_values: number of singular values.
+        joint_names: names of the joints in the tare offset.
+        stale_joints: names of the stale joints.
+        distrusted: whether the estimate of the frame is unreliable.
+    """
 
     frame_id: str
     frame: str
@@ -79,72 +92,81 @@ class EstimateKey(NamedTuple):
     distrusted: bool
 
 
-class Sourced(NamedTuple):
-    """A message, and where its numbers come from.
+class CopiedMessage(NamedTuple):
+    """Message template with the copies that write its numbers.
 
     Attributes:
         template: the message.
-        copies: from arrays that stay into the message.
+        copies: copies from fixed arrays into the message.
     """
 
     template: MessageTemplate
     copies: tuple[Copy, ...]
 
     def filled(self) -> MessageTemplate:
-        """The message with the numbers as they are."""
+        """Run the copies and return the template."""
         for source, target in self.copies:
             target[...] = source.reshape(target.shape)
         return self.template
 
 
-def _copies(source: Array, places: Any, target: Array) -> Iterator[Copy]:
-    """Some places of an array, a slice or an index, one after the other into another one."""
-    if isinstance(places, slice):
-        yield Copy(source[places], target)
+def _copies(source: Array, entries: Any, target: Array) -> Iterator[Copy]:
+    """Yield copies of selected entries of one array to consecutive entries of another.
+
+    Args:
+        source: array of values (n).
+        entries: slice, or array of indices, of the entries.
+        target: array (m) of as many entries.
+    """
+    if isinstance(entries, slice):
+        yield Copy(source[entries], target)
         return
-    for i, place in enumerate(places.tolist()):
-        yield Copy(source[place : place + 1], target[i : i + 1])
+    for i, entry in enumerate(entries.tolist()):
+        yield Copy(source[entry : entry + 1], target[i : i + 1])
 
 
-def sourced_state(
+def contact_state_message(
     templates: Templates,
     pipeline: ContactPipeline,
     report: ContactReport,
     torques: Array,
     thresholds: Array,
-    place: ContactLocation | None,
+    location: ContactLocation | None,
     known: bool,
     frame_id: str,
     point_frame_id: str,
-) -> Sourced:
-    """A contact state.
+) -> CopiedMessage:
+    """Return ContactState with the copies of torques and thresholds; write its contact location.
 
     Args:
-        templates: where templates are kept.
-        pipeline, report: what was felt.
-        torques, thresholds: (nv), (2, nv) external torques and thresholds.
-        place: where; None for nowhere.
-        known: whether its point may be relied on.
-        frame_id, point_frame_id: of the root and of the link of the place.
+        templates: returns the template of a key.
+        pipeline: the estimators.
+        report: the detected contact.
+        torques: external torques (nv).
+        thresholds: thresholds of contact and of collision (2, nv).
+        location: location of the contact, or None.
+        known: whether the point of the location is reliable.
+        frame_id: frame id of the root.
+        point_frame_id: frame id of the link with the point; '' without a location.
     """
-    names, link = pipeline.joint_names, place.link if place else report.link
+    names, link = pipeline.joint_names, location.link if location else report.link
     latched = report.collision_latched
     key = StateKey(frame_id, int(report.state), link, known, point_frame_id, latched, names)
     template = templates(key, empty_state, STATE_NUMBERS)
     torque, contact, collision, *where = template.numbers
-    for numbers, value in zip(where, _numbers_of(place), strict=True):
+    for numbers, value in zip(where, _location_numbers(location), strict=True):
         numbers[:] = value
     order = pipeline.joint_indices
     pairs = (torques, torque), (thresholds[0], contact), (thresholds[1], collision)
-    return Sourced(
+    return CopiedMessage(
         template, tuple(copy for one, target in pairs for copy in _copies(one, order, target))
     )
 
 
-def filled_feet(
+def foot_contacts_message(
     templates: Templates, contacts: FootContacts, state: RobotState, frame_id: str
 ) -> MessageTemplate:
-    """The contacts of feet, in the root frame of that id."""
+    """Return the filled FootContacts, expressed in the root frame with id ``frame_id``."""
     standing = tuple(contacts.in_contact.tolist())
     key = frame_id, contacts.feet, standing, bool(contacts.degraded or state.stale)
     template = templates(key, empty_feet, FEET_NUMBERS)
@@ -158,10 +180,16 @@ def filled_feet(
     return template
 
 
-def true_feet(
+def true_foot_contacts(
     stamp: Time, frame_id: str, wrenches: Mapping[str, Array | None]
 ) -> FootContactsMessage:
-    """What truly acts on feet: name to the wrench (6) of the ground, None of a foot in the air."""
+    """Return the FootContacts of a simulation, without deviations.
+
+    Args:
+        stamp: time of the message.
+        frame_id: frame in which the wrenches are expressed.
+        wrenches: name of each foot to the wrench of the ground (6), or None for a foot in the air.
+    """
     forces = [
         vector_message(np.zeros(3) if wrench is None else wrench[:3])
         for wrench in wrenches.values()
@@ -181,23 +209,23 @@ def true_feet(
     )
 
 
-def sourced_estimate(
+def external_wrench_message(
     templates: Templates,
     pipeline: ContactPipeline,
     stale: tuple[str, ...],
     offset: Array,
     estimate: WrenchEstimate,
     frame_id: str,
-) -> Sourced:
-    """An estimate, expressed in the frame of that id.
+) -> CopiedMessage:
+    """Return ExternalWrench with the copies of an estimate.
 
     Args:
-        templates: where templates are kept.
-        pipeline: what estimates.
-        stale: joints that are.
-        offset: (nv) of the tare.
-        estimate: the estimate.
-        frame_id: as above.
+        templates: returns the template of a key.
+        pipeline: the estimators.
+        stale: names of the stale joints.
+        offset: offset of the tare (nv).
+        estimate: the estimate; its arrays are the sources of the copies.
+        frame_id: frame in which the estimate is expressed.
     """
     singular, names = estimate.singular_values, pipeline.joint_names
     flags, distrusted = estimate.flags.tobytes(), estimate.frame in pipeline.distrusted
@@ -205,26 +233,32 @@ def sourced_estimate(
     template = templates(key, empty_estimate, ESTIMATE_NUMBERS)
     *numbers, offsets = template.numbers
     values = estimate.wrench, estimate.reference_point, estimate.covariance, singular
-    return Sourced(
+    return CopiedMessage(
         template,
         (*map(Copy, values, numbers), *_copies(offset, pipeline.joint_indices, offsets)),
     )
 
 
-def sourced_wrench(templates: Templates, estimate: WrenchEstimate, frame_id: str) -> Sourced:
-    """The wrench alone, expressed in the frame of that id."""
+def wrench_stamped_message(
+    templates: Templates, estimate: WrenchEstimate, frame_id: str
+) -> CopiedMessage:
+    """Return WrenchStamped with the copy of a wrench (6) expressed in frame ``frame_id``."""
     template = templates(frame_id, empty_wrench, WRENCH)
-    return Sourced(template, (Copy(estimate.wrench, template.numbers[0]),))
+    return CopiedMessage(template, (Copy(estimate.wrench, template.numbers[0]),))
 
 
-def sourced_efforts(templates: Templates, pipeline: ContactPipeline, efforts: Array) -> Sourced:
-    """Torques (nv), such as external ones, as a joint state."""
+def efforts_message(
+    templates: Templates, pipeline: ContactPipeline, efforts: Array
+) -> CopiedMessage:
+    """Return JointState with the copies of torques (nv), such as external torques, as efforts."""
     template = templates(pipeline.joint_names, empty_efforts, EFFORT)
-    return Sourced(template, tuple(_copies(efforts, pipeline.joint_indices, template.numbers[0])))
+    return CopiedMessage(
+        template, tuple(_copies(efforts, pipeline.joint_indices, template.numbers[0]))
+    )
 
 
 def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
-    """Contacts of feet without their numbers."""
+    """Return FootContacts of a ``FeetKey`` with zeros for numbers."""
     key = FeetKey(*values)
     zeros = [0.0] * len(key.feet)
     return FootContactsMessage(
@@ -241,7 +275,7 @@ def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
 
 
 def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
-    """A contact state without its numbers."""
+    """Return ContactState of a ``StateKey`` with zeros for numbers."""
     key = StateKey(*values)
     zeros = [0.0] * len(key.joint_names)
     return ContactStateMessage(
@@ -258,20 +292,27 @@ def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
     )
 
 
-def _numbers_of(place: ContactLocation | None) -> tuple[Any, ...]:
-    """link_probability, misfit, point, normal, force, point_deviation of a contact state."""
-    if place is None:
-        return 0.0, 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
-    return place.probability, place.misfit, place.point, place.normal, place.force, place.deviation
+def _location_numbers(location: ContactLocation | None) -> tuple[Any, ...]:
+    """Return link_probability, misfit, point, normal, force, point_deviation of a ContactState."""
+    if location is None:
+        return 0.0, 0.0, ORIGIN, ORIGIN, ORIGIN, np.inf
+    return (
+        location.probability,
+        location.misfit,
+        location.point,
+        location.normal,
+        location.force,
+        location.deviation,
+    )
 
 
 def empty_wrench(frame_id: str) -> WrenchStamped:
-    """A wrench without its numbers."""
+    """Return WrenchStamped with a wrench of zeros."""
     return wrench_stamped(Time(), frame_id, np.zeros(6))
 
 
 def empty_estimate(values: tuple[Any, ...]) -> ExternalWrench:
-    """An estimate without its numbers."""
+    """Return ExternalWrench of an ``EstimateKey`` with zeros for numbers."""
     key = EstimateKey(*values)
     *observable, degraded = np.frombuffer(key.flags) > 0.5
     return ExternalWrench(

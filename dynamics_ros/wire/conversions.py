@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages to arrays and back: the only place that knows both.
+"""Conversion of message objects to arrays and back.
 
-Quaternions are (x, y, z, w), six-vectors linear first, in messages and arrays alike. What comes in
-is checked here: a number that is not finite or a quaternion that is not of unit length raises
-InvalidArgumentError with the name of the field.
+Quaternions are (x, y, z, w), and 6-vectors are linear first, in messages and arrays. Functions that
+read a message check it: a number that is not finite, or a quaternion that is not of unit length,
+raises an InvalidArgumentError that names the field, given by the argument ``name``.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ Array = NDArray[np.float64]
 
 
 def nanoseconds(stamp: Time) -> int:
-    """A stamp as integer nanoseconds: a float of seconds since 1970 resolves 0.24 us only."""
+    """Return a stamp as an integer [ns]; a float of seconds since 1970 resolves only 0.24 us."""
     return int(stamp.sec * NANOSECONDS + stamp.nanosec)
 
 
 def seconds(duration: Duration) -> float:
-    """A duration in seconds."""
+    """Return a duration [s]."""
     return float(duration.sec + duration.nanosec / NANOSECONDS)
 
 
 def duration_message(value: float) -> Duration:
-    """A duration of so many seconds."""
+    """Return the message of a duration [s]."""
     whole, part = divmod(round(value * NANOSECONDS), NANOSECONDS)
     return Duration(sec=whole, nanosec=part)
 
@@ -72,7 +72,7 @@ def duration_message(value: float) -> Duration:
 def diagnostic_status(
     level: bytes, name: str, message: str, hardware_id: str, values: Mapping[str, str]
 ) -> DiagnosticStatus:
-    """A status with all of its texts printable: names in them may come from outside."""
+    """Return a status with escaped unprintable characters, which names from outside may contain."""
     return DiagnosticStatus(
         level=level,
         name=name,
@@ -85,13 +85,13 @@ def diagnostic_status(
 
 
 def time_message(stamp: int) -> Time:
-    """A stamp [ns] as a message."""
+    """Return the message of a stamp [ns]."""
     seconds, rest = divmod(stamp, NANOSECONDS)
     return Time(sec=seconds, nanosec=rest)
 
 
 def header(stamp: Time, frame_id: str = '') -> Header:
-    """A header."""
+    """Return a header."""
     return Header(stamp=stamp, frame_id=frame_id)
 
 
@@ -99,15 +99,15 @@ def header(stamp: Time, frame_id: str = '') -> Header:
 
 
 def float_sequence(values: Array) -> array[float]:
-    """The field type float64[], without a Python object per number."""
+    """Return an array as a field of type float64[], without a Python object for each number."""
     return array('d', np.ascontiguousarray(values, dtype=np.float64).tobytes())
 
 
 def finite_sequence(values: Array) -> array[float]:
-    """The same, of what was computed for a request.
+    """Return the result of a request as a field of type float64[].
 
     Raises:
-        InvalidArgumentError: numbers of the request are so large that this is none.
+        InvalidArgumentError: the result is not finite, because the request has huge numbers.
     """
     if not np.isfinite(values).all():
         raise InvalidArgumentError('request', 'the result overflows', 'numbers that a robot has')
@@ -115,7 +115,7 @@ def finite_sequence(values: Array) -> array[float]:
 
 
 def float_array(values: Sequence[float]) -> Array:
-    """An array of a field of type float64[] (the array shares its memory)."""
+    """Return a field of type float64[] as an array that shares its memory."""
     return np.asarray(values, dtype=np.float64)
 
 
@@ -123,64 +123,64 @@ def float_array(values: Sequence[float]) -> Array:
 
 
 def vector_array(message: Vector3 | Point, name: str) -> Array:
-    """(3) of a vector or a point."""
+    """Return the array (3) of a vector or a point."""
     return np.array(finite_numbers((message.x, message.y, message.z), name))
 
 
 def vector_message(values: Iterable[float]) -> Vector3:
-    """A vector of (3)."""
+    """Return the message of a vector (3)."""
     x, y, z = map(float, values)
     return Vector3(x=x, y=y, z=z)
 
 
 def point_message(values: Iterable[float]) -> Point:
-    """A point of (3)."""
+    """Return the message of a point (3)."""
     x, y, z = map(float, values)
     return Point(x=x, y=y, z=z)
 
 
-def _six(linear: Vector3, angular: Vector3, name: str) -> Array:
+def _six_vector(linear: Vector3, angular: Vector3, name: str) -> Array:
     values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
     return np.array(finite_numbers(values, name))
 
 
 def twist_array(message: Twist, name: str) -> Array:
-    """(6) of a twist: linear, angular."""
-    return _six(message.linear, message.angular, name)
+    """Return the array (6) of a twist: linear, angular."""
+    return _six_vector(message.linear, message.angular, name)
 
 
 def twist_message(values: Array) -> Twist:
-    """A twist of (6)."""
+    """Return the message of a twist (6)."""
     return Twist(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
 
 
 def twist_stamped(stamp: Time, frame_id: str, values: Array) -> TwistStamped:
-    """A stamped twist of (6)."""
+    """Return the message of a twist (6) with a header."""
     return TwistStamped(header=header(stamp, frame_id), twist=twist_message(values))
 
 
 def accel_array(message: Accel, name: str) -> Array:
-    """(6) of an acceleration: linear, angular."""
-    return _six(message.linear, message.angular, name)
+    """Return the array (6) of an acceleration: linear, angular."""
+    return _six_vector(message.linear, message.angular, name)
 
 
 def accel_message(values: Array) -> Accel:
-    """An acceleration of (6)."""
+    """Return the message of an acceleration (6)."""
     return Accel(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
 
 
 def wrench_array(message: Wrench, name: str) -> Array:
-    """(6) of a wrench: force, torque."""
-    return _six(message.force, message.torque, name)
+    """Return the array (6) of a wrench: force, torque."""
+    return _six_vector(message.force, message.torque, name)
 
 
 def wrench_message(values: Array) -> Wrench:
-    """A wrench of (6)."""
+    """Return the message of a wrench (6)."""
     return Wrench(force=vector_message(values[:3]), torque=vector_message(values[3:]))
 
 
 def wrench_stamped(stamp: Time, frame_id: str, values: Array) -> WrenchStamped:
-    """A stamped wrench of (6)."""
+    """Return the message of a wrench (6) with a header."""
     return WrenchStamped(header=header(stamp, frame_id), wrench=wrench_message(values))
 
 
@@ -188,7 +188,7 @@ def wrench_stamped(stamp: Time, frame_id: str, values: Array) -> WrenchStamped:
 
 
 def quaternion_is_zero(message: Quaternion) -> bool:
-    """Whether all four are zero, which means 'not given'."""
+    """Return whether all four components are zero, which means that no orientation is given."""
     return not (message.x or message.y or message.z or message.w)
 
 
@@ -197,19 +197,19 @@ def _quaternion(message: Quaternion) -> tuple[float, float, float, float]:
 
 
 def pose_values(message: Pose) -> PoseValues:
-    """A pose as it is told, unchecked."""
-    place = message.position
-    return PoseValues((place.x, place.y, place.z), _quaternion(message.orientation))
+    """Return position and quaternion of a pose, unchecked."""
+    position = message.position
+    return PoseValues((position.x, position.y, position.z), _quaternion(message.orientation))
 
 
 def rotation_array(message: Quaternion, name: str) -> Array:
-    """(3, 3) of a quaternion."""
+    """Return the rotation matrix (3, 3) of a quaternion."""
     rotation: Array = quaternion_to_matrix(unit_quaternion(_quaternion(message), name)).array()
     return rotation
 
 
 def pose_matrix(message: Pose, name: str) -> Array:
-    """(4, 4) homogeneous matrix of a pose."""
+    """Return the homogeneous matrix (4, 4) of a pose."""
     matrix = np.eye(4)
     matrix[:3, :3] = rotation_array(message.orientation, f'{name}.orientation')
     matrix[:3, 3] = vector_array(message.position, f'{name}.position')
@@ -217,25 +217,25 @@ def pose_matrix(message: Pose, name: str) -> Array:
 
 
 def quaternion_message(matrix: Array) -> Quaternion:
-    """The quaternion of a (4, 4) pose, with w >= 0."""
+    """Return the quaternion of a pose (4, 4), with w >= 0."""
     x, y, z, w = pose_numbers(matrix)[3:].tolist()
     return Quaternion(x=x, y=y, z=z, w=w)
 
 
 def pose_message(matrix: Array) -> Pose:
-    """A pose of a (4, 4) homogeneous matrix."""
+    """Return the message of a pose (4, 4)."""
     return Pose(
         position=point_message(matrix[:3, 3].tolist()), orientation=quaternion_message(matrix)
     )
 
 
 def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:
-    """A stamped pose of a (4, 4) homogeneous matrix."""
+    """Return the message of a pose (4, 4) with a header."""
     return PoseStamped(header=header(stamp, frame_id), pose=pose_message(matrix))
 
 
 def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> TransformStamped:
-    """The transform that tf needs to know where a child frame is in its parent."""
+    """Return the transform message of a child frame with pose (4, 4) in its parent frame."""
     return TransformStamped(
         header=header(stamp, parent),
         child_frame_id=child,
@@ -247,9 +247,9 @@ def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> Tr
 
 
 def transform_matrix(message: Transform, name: str) -> Array:
-    """(4, 4) homogeneous matrix of a transform."""
-    place = message.translation
-    position = Point(x=place.x, y=place.y, z=place.z)
+    """Return the homogeneous matrix (4, 4) of a transform."""
+    translation = message.translation
+    position = Point(x=translation.x, y=translation.y, z=translation.z)
     return pose_matrix(Pose(position=position, orientation=message.rotation), name)
 
 
@@ -257,7 +257,7 @@ def transform_matrix(message: Transform, name: str) -> Array:
 
 
 def joint_values(message: JointState) -> JointValues:
-    """What a joint state says."""
+    """Return the values of a joint state, unchecked."""
     stamp = message.header.stamp
     return JointValues(
         stamp.sec,
@@ -270,7 +270,7 @@ def joint_values(message: JointState) -> JointValues:
 
 
 def odometry_values(message: Odometry) -> OdometryValues:
-    """What odometry says, unchecked."""
+    """Return the values of an odometry message, unchecked."""
     stamp, twist = message.header.stamp, message.twist.twist
     v, w = twist.linear, twist.angular
     return OdometryValues(
@@ -284,12 +284,14 @@ def odometry_values(message: Odometry) -> OdometryValues:
 
 
 def odometry(stamp: Time, frame_id: str, child_frame_id: str, q: Array, v: Array) -> Odometry:
-    """Odometry of a base.
+    """Return the odometry message of a floating base.
 
     Args:
-        stamp, frame_id, child_frame_id: of the message.
-        q: position, quaternion x y z w, and what may follow.
-        v: linear and angular velocity in the axes of the base, and what may follow.
+        stamp: stamp of the message.
+        frame_id: frame of the pose.
+        child_frame_id: frame of the base.
+        q: position and quaternion (x, y, z, w) of the base; further entries are ignored.
+        v: linear and angular velocity of the base in its axes; further entries are ignored.
     """
     x, y, z, w = map(float, q[3:7])
     message = Odometry(header=header(stamp, frame_id), child_frame_id=child_frame_id)
@@ -308,7 +310,7 @@ def joint_state(
     velocity: Array | None = None,
     effort: Array | None = None,
 ) -> JointState:
-    """A joint state; a quantity that is not given stays empty."""
+    """Return a joint state message; quantities that are not given are empty."""
     message = JointState(header=header(stamp), name=list(names))
     if position is not None:
         message.position = float_sequence(position)
@@ -320,12 +322,12 @@ def joint_state(
 
 
 def empty_efforts(names: Sequence[str]) -> JointState:
-    """A joint state of efforts that are still to be filled in."""
+    """Return a joint state message with zero efforts, for a template."""
     return joint_state(Time(), names, effort=np.zeros(len(names)))
 
 
 def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
-    """Mass, centre of mass (3) and inertia about it (3, 3) of an inertia message."""
+    """Return mass, centre of mass (3) and inertia about it (3, 3) of an inertia message."""
     mass = finite_numbers((message.m,), f'{name}.m')[0]
     ixx, ixy, ixz, iyy, iyz, izz = finite_numbers(
         (message.ixx, message.ixy, message.ixz, message.iyy, message.iyz, message.izz),
@@ -336,7 +338,7 @@ def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
 
 
 def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: ArrayLike) -> Inertia:
-    """An inertia message of mass, centre of mass (3) and inertia about it (3, 3)."""
+    """Return the message of mass, centre of mass (3) and inertia about it (3, 3)."""
     (ixx, ixy, ixz), (_, iyy, iyz), (_, _, izz) = np.asarray(inertia, dtype=float).tolist()
     return Inertia(
         m=float(mass),

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What takes the place of faster ways that not every ROS has; a switch takes it everywhere.
+"""Fallbacks for features that not every ROS distribution has, and a switch to force them.
 
-Each way is probed when it is first needed, and what replaces it is taken where the probe fails. On
-a ROS that has them all, the environment variable DYNAMICS_ROS_FALLBACKS makes the probes named in
-it fail, separated by commas, so that tests reach what else only other distributions would.
+Each feature is probed when it is first needed, and the fallback is used if the probe fails. The
+environment variable DYNAMICS_ROS_FALLBACKS, a list separated by commas, forces fallbacks, so that
+tests reach code that would otherwise run only on other distributions.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ ALL = 'all'
 
 
 class Fallback(Enum):
-    """What a way is replaced by."""
+    """Fallback for a feature."""
 
     EXECUTOR = 'executor'
-    """The single-threaded executor, without the events executor."""
+    """The single-threaded executor instead of the events executor."""
     MESSAGES = 'messages'
-    """Messages as objects, not as bytes of a known layout."""
+    """Message objects instead of serialized bytes with a known layout."""
     RCLPY = 'rclpy'
-    """No private API of rclpy: see ``rclpy_private``."""
+    """Public API of rclpy only: see ``rclpy_private``."""
 
 
 def forced(fallback: Fallback) -> bool:
-    """Whether it is to be taken though the other way works."""
-    return fallback in _wanted(os.environ.get(VARIABLE, ''))
+    """Return whether a fallback is forced by the environment variable."""
+    return fallback in _forced_fallbacks(os.environ.get(VARIABLE, ''))
 
 
 def check() -> None:
-    """Refuse a name in the variable that there is not.
+    """Check the names in the environment variable.
 
     Raises:
-        InvalidArgumentError: with the names that there are.
+        InvalidArgumentError: a name is unknown.
     """
-    _wanted(os.environ.get(VARIABLE, ''))
+    _forced_fallbacks(os.environ.get(VARIABLE, ''))
 
 
-@lru_cache(maxsize=1)  # asked for every message that waits
-def _wanted(text: str) -> frozenset[Fallback]:
+@lru_cache(maxsize=1)  # ``forced`` is called for every waiting message
+def _forced_fallbacks(text: str) -> frozenset[Fallback]:
     names = {name.strip() for name in text.split(',')} - {''}
     if ALL in names:
         return frozenset(Fallback)

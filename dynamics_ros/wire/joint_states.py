@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states of a topic: as bytes where their layout is known, else as message objects.
+"""Reading of joint states of a topic: from bytes if their layout is known, else from objects.
 
-``dynamic_joint_states`` is control_msgs/DynamicJointState: what ros2_control tells of every joint.
+The topic ``dynamic_joint_states`` of ros2_control has messages control_msgs/DynamicJointState.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ TOPIC = 'dynamic_joint_states'
 QUANTITIES = ('position', 'velocity', 'effort')
 
 
-def read_from(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
-    """The type of a topic's messages, and what reads their bytes.
+def reader_for(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
+    """Return the message type of a topic, and a function that reads serialized messages.
 
     Args:
         topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
 
     Raises:
-        InvalidArgumentError: control_msgs is not installed.
+        InvalidArgumentError: control_msgs is needed and not installed.
     """
     if topic == TOPIC:
         name, otherwise = 'control_msgs/msg/DynamicJointState', "'joint_states' without it"
@@ -47,26 +47,26 @@ def read_from(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
 
 
 def dynamic_joint_values(message: Any) -> JointValues:
-    """What a message says of the joints that have a position; NaN where one lacks another quantity.
+    """Return the values of the joints with a position; NaN for a missing velocity or effort.
 
     Raises:
-        MalformedMessageError: it has not as many values as names.
+        MalformedMessageError: the numbers of names and values differ.
     """
     joints = list(zip(message.joint_names, message.interface_values, strict=False))
     if len(message.joint_names) != len(message.interface_values) or any(
-        len(told.interface_names) != len(told.values) for _, told in joints
+        len(values.interface_names) != len(values.values) for _, values in joints
     ):
         raise MalformedMessageError('not as many values as names')
-    told = [
+    by_name = [
         (name, dict(zip(values.interface_names, values.values, strict=True)))
         for name, values in joints
     ]
-    told = [(name, values) for name, values in told if 'position' in values]
+    by_name = [(name, values) for name, values in by_name if 'position' in values]
     position, velocity, effort = (
-        np.array([values.get(quantity, np.nan) for _, values in told]) for quantity in QUANTITIES
+        np.array([values.get(quantity, np.nan) for _, values in by_name]) for quantity in QUANTITIES
     )
     stamp = message.header.stamp
-    names = tuple(name for name, _ in told)
+    names = tuple(name for name, _ in by_name)
     return JointValues(stamp.sec, stamp.nanosec, names, position, velocity, effort)
 
 
@@ -76,7 +76,7 @@ def _by_message(kind: Any, values: Callable[[Any], JointValues]) -> Callable[[by
 
 @cache
 def can_read_bytes() -> bool:
-    """Whether the middleware lays out a joint state as it is read here."""
+    """Return whether the middleware serializes joint states with the layout known to ``cdr``."""
     known = not forced(Fallback.MESSAGES) and _knows_layout()
     if not known:
         _log.warning('joint states are read as message objects, which is slower')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What RViz draws: axes of frames, the centre of mass, arrows of forces and torques."""
+"""Markers for RViz: axes of frames, centre of mass, arrows, points and labels."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ YELLOW = ColorRGBA(r=1.0, g=0.8, b=0.1, a=1.0)
 GREY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=1.0)
 
 AXIS_THICKNESS = 0.08
-"""Of an axis or an arrow's head, in lengths of the axis."""
+"""Thickness of an axis, in lengths of the axis."""
 
 SPACE_WIDTH = 0.5
-"""Of a space in a text, in heights of its letters."""
+"""Width of a space in a text, in heights of its letters."""
 
 
 def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> Marker:
-    """The axes of a frame: x red, y green, z blue.
+    """Return a marker of the axes of a frame: x red, y green, z blue.
 
     Args:
-        header: of the frame that the pose is given in.
-        identifier: distinct among the axes of one message.
-        pose: (4, 4).
-        length: of an axis [m].
+        header: header with the frame in which the pose is expressed.
+        identifier: unique number among the axes of one message.
+        pose: pose of the frame (4, 4).
+        length: length of an axis [m].
     """
     marker = _marker(header, 'frames', identifier, Marker.LINE_LIST)
     marker.pose = pose_message(pose)
@@ -45,7 +45,7 @@ def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> M
 
 
 def center_of_mass(header: Header, position: Array, diameter: float) -> Marker:
-    """A sphere at the centre of mass."""
+    """Return a sphere at the centre of mass (3), with a diameter [m]."""
     marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE)
     marker.pose.position = point_message(position.tolist())
     marker.scale = Vector3(x=diameter, y=diameter, z=diameter)
@@ -62,7 +62,7 @@ def arrow(
     diameter: float,
     color: ColorRGBA,
 ) -> Marker:
-    """An arrow from a point along a vector [m]."""
+    """Return an arrow from a point (3) along a vector (3), with a shaft diameter [m]."""
     marker = _marker(header, namespace, identifier, Marker.ARROW)
     end = [a + b for a, b in zip(start, vector.tolist(), strict=True)]
     marker.points = [point_message(start), point_message(end)]
@@ -74,7 +74,16 @@ def arrow(
 def points(
     header: Header, namespace: str, pose: Array, positions: Array, width: float, color: ColorRGBA
 ) -> Marker:
-    """Points (n, 3) in a frame of that pose (4, 4) as small squares, half transparent."""
+    """Return half transparent points (n, 3), given in a frame with a pose (4, 4).
+
+    Args:
+        header: header with the frame in which the pose is expressed.
+        namespace: namespace of the marker, its only one.
+        pose: pose of the frame of the points (4, 4).
+        positions: the points (n, 3) [m].
+        width: width of a point [m].
+        color: colour of the points.
+    """
     marker = _marker(header, namespace, 0, Marker.POINTS)
     marker.pose = pose_message(pose)
     marker.points = [point_message(position) for position in positions.tolist()]
@@ -84,31 +93,31 @@ def points(
 
 
 def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
-    """A text that faces the viewer; its ``pose.position`` says where.
+    """Return a text that faces the viewer; the caller sets its ``pose.position``.
 
     Args:
-        header: of the frame that the position is given in.
-        namespace: its only marker.
-        text: what it says.
-        height: of a capital letter [m].
-        color: of the letters.
+        header: header with the frame in which the position is expressed.
+        namespace: namespace of the marker, its only one.
+        text: the text.
+        height: height of a capital letter [m].
+        color: colour of the letters.
     """
     marker = _marker(header, namespace, 0, Marker.TEXT_VIEW_FACING)
     marker.text = text
-    # RViz takes x for the width of a space, and a metre where it is 0.
+    # RViz uses scale.x as the width of a space, and 1 m if it is 0.
     marker.scale.x = SPACE_WIDTH * height
     marker.scale.z = height
     marker.color = color
     return marker
 
 
-def removed_from(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
-    """Takes away those from an identifier on, of as many as there were in each namespace."""
-    return [removed(header, name, i) for name in namespaces for i in range(first, count)]
+def deletions(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
+    """Return markers that delete the identifiers ``first`` to ``count`` - 1 of each namespace."""
+    return [deletion(header, name, i) for name in namespaces for i in range(first, count)]
 
 
-def removed(header: Header, namespace: str, identifier: int = 0) -> Marker:
-    """Takes a marker away."""
+def deletion(header: Header, namespace: str, identifier: int = 0) -> Marker:
+    """Return a marker that deletes the marker of a namespace and identifier."""
     marker = _marker(header, namespace, identifier, Marker.ARROW)
     marker.action = Marker.DELETE
     return marker

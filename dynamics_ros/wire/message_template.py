@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What messages that are filled in place have in common, in bytes or as an object."""
+"""Base class of message templates, as bytes or as message objects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .conversions import Array
 
 
 class MessageTemplate:
-    """A message that is filled again and again.
+    """Message template: a message in which only stamps and some numbers change.
 
     Attributes:
-        numbers: for each field that changes its numbers (n), in the order of the paths; what is
-            written there is in the next message.
-        stamps: where the stamp of every header in it is to be written, packed as ``cdr.STAMP``.
-        packed: what a publisher takes, of stamps and numbers as they are.
+        numbers: array (n) of each changing field, in the order of the paths; values written there
+            are in the next message.
+        stamps: memory of the stamp of each header, to be written as packed by ``cdr.STAMP``.
+        packed: returns the argument for the publisher, with the current stamps and numbers.
     """
 
     numbers: tuple[Array, ...]
@@ -25,7 +25,7 @@ class MessageTemplate:
     packed: Callable[[], Any]
 
     def message(self, stamp: bytes) -> Any:
-        """What a publisher takes, of that stamp and the numbers as they are."""
+        """Return the argument for the publisher, with a packed stamp and the current numbers."""
         for place in self.stamps:
             place[:] = stamp
         return self.packed()

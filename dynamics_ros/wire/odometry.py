@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Odometry as numbers: from its bytes, as the middleware carries them, or from a message object.
+"""Reads serialized odometry directly; creates a message object only for unknown layouts.
 
-Its two covariances make a message object of it cost more than all that is done with it. The layout
-is that of ``cdr``: stamp, two strings, and 85 float64 in a row.
+Because of the two covariances, creating a message object would cost more than all further
+processing. The layout is as in ``cdr``: stamp, two strings, and 85 consecutive float64.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from .conversions import odometry_values
 from .fallbacks import Fallback, forced
 
 NUMBERS, TWIST_END = 85, 49
-"""Pose (7), its covariance (36), twist (6), its covariance; where the twist ends."""
+"""Count of numbers: pose (7), its covariance (36), twist (6), its covariance (36); and the count up
+to the end of the twist."""
 
 
 class _Layout(NamedTuple):
-    """Where everything is in odometry of these frames.
+    """Layout of serialized odometry with certain frames.
 
     Attributes:
-        head: the encapsulation.
-        names: the bytes between stamp and numbers.
-        size: of the message.
-        stamp: reads the stamp.
-        number: type of the numbers.
-        frame_id, child_frame_id: the frames.
+        head: bytes of the encapsulation.
+        names: bytes between stamp and numbers.
+        size: size of the message [bytes].
+        stamp: struct that reads the stamp.
+        number: data type of the numbers.
+        frame_id, child_frame_id: names of the frames.
     """
 
     head: bytes
@@ -47,7 +48,7 @@ class _Layout(NamedTuple):
     child_frame_id: str
 
     def numbers(self, data: bytes) -> tuple[PoseValues, tuple[float, ...]]:
-        """Pose and twist of a message."""
+        """Return pose and twist of a message."""
         begin = STAMP_END + len(self.names)
         x, y, z, *others = np.frombuffer(data, self.number, TWIST_END, begin).tolist()
         a, b, c, d = others[:4]
@@ -55,16 +56,16 @@ class _Layout(NamedTuple):
 
 
 class OdometryReader:
-    """Reads odometry; frames that are those of the last message are not read again."""
+    """Reader of serialized odometry, which caches the layout of the last message."""
 
     def __init__(self) -> None:
         self._layout: _Layout | None = None
 
     def read(self, data: bytes) -> OdometryValues:
-        """What odometry says.
+        """Read an odometry message.
 
         Raises:
-            MalformedMessageError: it is none.
+            MalformedMessageError: the bytes are not odometry.
         """
         layout = self._layout
         if layout is None or not (
@@ -75,14 +76,14 @@ class OdometryReader:
             scanner = Scanner.of(data) if can_read_bytes() else None
             if scanner is None:
                 return odometry_values(deserialized(data, Odometry))
-            layout = self._layout = _scanned(scanner)
+            layout = self._layout = _scan_layout(scanner)
         seconds, nanoseconds = layout.stamp.unpack_from(data, ENCAPSULATION)
         pose, twist = layout.numbers(data)
         frames = layout.frame_id, layout.child_frame_id
         return OdometryValues(seconds, nanoseconds, *frames, pose, twist)
 
 
-def _scanned(scanner: Scanner) -> _Layout:
+def _scan_layout(scanner: Scanner) -> _Layout:
     data = bytes(scanner.data)
     scanner.skip(STAMP_END - ENCAPSULATION)
     frames = scanner.string(), scanner.string()
@@ -100,7 +101,7 @@ def _scanned(scanner: Scanner) -> _Layout:
 
 @cache
 def can_read_bytes() -> bool:
-    """Whether the middleware lays odometry out as it is read here."""
+    """Return whether the middleware serializes odometry with the known layout."""
     if forced(Fallback.MESSAGES):
         return False
     message = Odometry(child_frame_id='abc')
@@ -109,7 +110,7 @@ def can_read_bytes() -> bool:
     data = serialize_message(message)
     scanner = Scanner.of(data)
     try:
-        layout = None if scanner is None else _scanned(scanner)
+        layout = None if scanner is None else _scan_layout(scanner)
     except MalformedMessageError:
         return False
     if layout is None:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Types of messages and services of packages that need not be installed."""
+"""Message and service types of optional packages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dynamics_ros.errors import InvalidArgumentError
 
 
 def message_type(name: str, parameter: str, otherwise: str) -> Any:
-    """A type of another package.
+    """Import a message or service type.
 
     Args:
-        name: such as ``tf2_msgs/msg/TFMessage``.
-        parameter: that asks for it.
-        otherwise: what the parameter is to be without the package.
+        name: name of the type, such as ``tf2_msgs/msg/TFMessage``.
+        parameter: name of the parameter that requires it, for the error.
+        otherwise: valid values of that parameter without the package, for the error.
 
     Raises:
         InvalidArgumentError: the package is not installed.

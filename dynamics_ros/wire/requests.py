@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""States and values that requests give by the names of joints, as arrays of a robot."""
+"""Conversion of states and values by joint name in requests to arrays of a robot."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ from dynamics_ros.robot import Robot
 from .conversions import Array, float_array, quaternion_is_zero, vector_array
 
 NOT_GIVEN = Pose()
-"""What a client leaves that knows nothing of a moving base."""
+"""Default base pose of a request, from a client that does not set it."""
 
 
 def named_joints(state: JointState, buffer: StateBuffer, argument: str) -> tuple[str, ...]:
-    """The joints with a coordinate of their own that a state names.
+    """Check a state, and return those of its joints that have a coordinate.
+
+    Args:
+        state: joint state of a request.
+        buffer: latest data of the robot's joints.
+        argument: name of the state in the request, for errors.
 
     Raises:
-        InvalidArgumentError, UnknownJointError: the state is wrong.
+        InvalidArgumentError: lengths do not match, a name is repeated or a number is not finite.
+        UnknownJointError: the robot does not have a named joint.
     """
     names = state.name
     for field in ('position', 'velocity', 'effort'):
@@ -48,7 +54,7 @@ def named_joints(state: JointState, buffer: StateBuffer, argument: str) -> tuple
 def fill_in(
     robot: Robot, named: Sequence[str], state: JointState, q: Array, v: Array, effort: Array
 ) -> None:
-    """Write what a state says of named joints into q (nq), v and effort (nv); 0 for none."""
+    """Write the values of named joints into q (nq), v and effort (nv); 0 where none are given."""
     column = {name: i for i, name in enumerate(state.name)}
     for name in named:
         i, q_i, v_i = column[name], robot.joint_q_indices[name], robot.joint_v_indices[name]
@@ -58,10 +64,10 @@ def fill_in(
 
 
 def with_positions(buffer: StateBuffer, q: Array, state: JointState, argument: str) -> Array:
-    """A configuration in which the joints that a state names are where it says.
+    """Return a copy of the configuration q (nq) with the positions of a joint state.
 
     Raises:
-        InvalidArgumentError, UnknownJointError: the state is wrong.
+        InvalidArgumentError, UnknownJointError: the state is invalid, see ``named_joints``.
     """
     robot, result = buffer.robot, q.copy()
     column = {name: i for i, name in enumerate(state.name)}
@@ -73,10 +79,11 @@ def with_positions(buffer: StateBuffer, q: Array, state: JointState, argument: s
 def values_by_joint(
     robot: Robot, names: Sequence[str], values: Sequence[float], argument: str
 ) -> Array:
-    """(nv) array of values given by joint name; joints that are not named are zero.
+    """Return an array (nv) of values given by joint name; zero for other joints.
 
     Raises:
-        InvalidArgumentError, UnknownJointError: the request is wrong.
+        InvalidArgumentError: lengths do not match, a name is repeated or a number is not finite.
+        UnknownJointError: the robot does not have a named joint.
     """
     if len(names) != len(values):
         raise InvalidArgumentError(
@@ -96,9 +103,9 @@ def values_by_joint(
 
 
 def velocity_names(robot: Robot) -> list[str]:
-    """What each entry of a velocity is."""
-    moves = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
-    names = [f'base_{component}' for component in moves.split()]
+    """Return the name of each entry of a velocity (nv)."""
+    components = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
+    names = [f'base_{component}' for component in components.split()]
     for joint in robot.model.actuated:
         single = len(joint.v_indices) == 1
         names += [
@@ -107,25 +114,25 @@ def velocity_names(robot: Robot) -> list[str]:
     return names
 
 
-def base_six(robot: Robot, values: Array) -> Array:
-    """What stands in front of the joints in (nv) values, as a six-vector of the base."""
-    six = np.zeros(6)
+def base_vector(robot: Robot, values: Array) -> Array:
+    """Return the entries of the base in an array (nv) as a 6-vector; zeros for a fixed base."""
+    vector = np.zeros(6)
     size = robot.model.root_joint_nv
     if size == 3:
-        six[[0, 1, 5]] = values[:3]
+        vector[[0, 1, 5]] = values[:3]
     else:
-        six[:size] = values[:size]
-    return six
+        vector[:size] = values[:size]
+    return vector
 
 
 def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
-    """Whether a request says where the base is; one that leaves it alone means the latest.
+    """Return whether a request gives the pose of the base; otherwise it means the latest pose.
 
     Raises:
-        InvalidArgumentError: it is given for a base that is fixed, or is not finite.
+        InvalidArgumentError: the pose is given for a fixed base, or is not finite.
     """
-    left_alone = quaternion_is_zero(pose.orientation) or (not state.name and _is_default(pose))
-    if left_alone:
+    not_given = quaternion_is_zero(pose.orientation) or (not state.name and _is_default(pose))
+    if not_given:
         vector_array(pose.position, 'base_pose.position')
         return False
     if not buffer.has_base:
@@ -138,9 +145,9 @@ def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twi
 
 
 def _is_default(pose: Pose) -> bool:
-    """Whether a pose is what a client leaves that knows nothing of a moving base."""
-    place, turn = pose.position, pose.orientation
-    return (turn.w, turn.x, turn.y, turn.z, place.x, place.y, place.z) == (1.0, *6 * (0.0,))
+    """Return whether a pose is the default, ``NOT_GIVEN``."""
+    p, r = pose.position, pose.orientation
+    return (r.w, r.x, r.y, r.z, p.x, p.y, p.z) == (1.0, *6 * (0.0,))
 
 
 def _components(twist: Twist) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of which only stamps and numbers change: filled in place, in bytes or as an object."""
+"""Creation of message templates: as bytes if their layout is known, otherwise as objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .bytes_template import BytesTemplate, LayoutError, leaves
+from .bytes_template import BytesTemplate, LayoutError, numbers_of
 from .cdr import STAMP
 from .message_template import MessageTemplate
 
@@ -20,47 +20,52 @@ _log = logging.getLogger('dynamics_ros.nodes')
 
 
 class ObjectTemplate(MessageTemplate):
-    """The message object; what is used where its bytes are not known."""
+    """Message template as a message object, for unknown layouts of serialized messages."""
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
-        """Keep the message.
+        """Use a message object.
 
         Args:
-            prototype: with the lengths and strings that it keeps.
-            paths: as of a ``BytesTemplate``.
+            prototype: message with the constant lengths and strings.
+            paths: changing fields, as for ``BytesTemplate``.
         """
         self._message, self._stamp = prototype, bytearray(STAMP.size)
         self.stamps = [memoryview(self._stamp)]
         self._paths = [path.split('.') for path in paths]
         self._headers = list(_headers(prototype))
-        self.numbers = tuple(np.array([*leaves(prototype, path)]) for path in paths)
+        self.numbers = tuple(np.array([*numbers_of(prototype, path)]) for path in paths)
 
     def packed(self) -> Any:
-        """The message; the same object each time."""
-        for head in self._headers:
-            head.stamp.sec, head.stamp.nanosec = STAMP.unpack(self._stamp)
+        """Return the message; it is the same object each time."""
+        for header in self._headers:
+            header.stamp.sec, header.stamp.nanosec = STAMP.unpack(self._stamp)
         for path, values in zip(self._paths, self.numbers):
-            _put(self._message, path, iter(values.tolist()))
+            _write(self._message, path, iter(values.tolist()))
         return self._message
 
 
 def message_template(prototype: Any, paths: Sequence[str]) -> MessageTemplate:
-    """Bytes where the middleware's layout is the known one, else the message object."""
+    """Return a template as bytes if the layout is known, otherwise as a message object.
+
+    Args:
+        prototype: message with the constant lengths and strings.
+        paths: changing fields, as for ``BytesTemplate``.
+    """
     try:
         return BytesTemplate(prototype, paths)
     except LayoutError as reason:
-        _say_once(f'messages are serialised each time, which is slower: {reason}')
+        _warn_once(f'messages are serialised each time, which is slower: {reason}')
         return ObjectTemplate(prototype, paths)
 
 
 def fill(template: MessageTemplate, values: Iterable[Any]) -> None:
-    """Write an array (n) or a number for each of the changing fields."""
+    """Write the value of each changing field: an array (n) or a number."""
     for numbers, value in zip(template.numbers, values):
         numbers[:] = value
 
 
 @lru_cache(maxsize=64)
-def _say_once(text: str) -> None:
+def _warn_once(text: str) -> None:
     _log.warning(text)
 
 
@@ -73,22 +78,22 @@ def _headers(message: Any) -> Iterable[Any]:
                 yield from _headers(element)
 
 
-def _put(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
-    """Fill a field, or what it consists of, with numbers in their order."""
+def _write(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
+    """Write numbers in order to a field and its subfields."""
     name, *rest = path
     value = getattr(message, name)
     if rest and rest[0].isdigit():
-        _put(value[int(rest[0])], rest[1:], numbers)
+        _write(value[int(rest[0])], rest[1:], numbers)
     elif isinstance(value, list):
         for element in value:
             inside = [rest] if rest else [[field] for field in element.get_fields_and_field_types()]
             for inner in inside:
-                _put(element, inner, numbers)
+                _write(element, inner, numbers)
     elif rest:
-        _put(value, rest, numbers)
+        _write(value, rest, numbers)
     elif hasattr(value, 'get_fields_and_field_types'):
         for field in value.get_fields_and_field_types():
-            _put(value, [field], numbers)
+            _write(value, [field], numbers)
     elif isinstance(value, float):
         setattr(message, name, next(numbers))
     elif isinstance(value, array):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a frame is called within the name of a topic."""
+"""Names of frames within names of topics."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dynamics_ros.errors import InvalidArgumentError
 
 
 def topic_names(frames: Iterable[str]) -> dict[str, str]:
-    """Frame name to the name it has within a topic.
+    """Return the name within a topic of each frame, with '_' for characters that are not allowed.
 
     Raises:
-        InvalidArgumentError: two frames would get the same topic, or one is named twice.
+        InvalidArgumentError: two frames would have the same name, or one is repeated.
     """
     names: dict[str, str] = {}
     for frame in frames:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories of joints: messages to points and back."""
+"""Conversion of joint trajectories: messages to points and back."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dynamics_ros.errors import InvalidArgumentError
 from .conversions import Array, float_sequence, seconds
 
 MAX_POINTS = 100_000
-"""Of a trajectory."""
+"""Maximum number of points of a trajectory."""
 
 
 def motion_of(message: JointTrajectory) -> JointMotion:
-    """The points of a trajectory, with what they do not say.
+    """Return the points of a trajectory, with derivatives for those that it does not give.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the trajectory is invalid.
     """
     points = message.points
     if not 0 < len(points) <= MAX_POINTS:
@@ -32,26 +32,26 @@ def motion_of(message: JointTrajectory) -> JointMotion:
         message.joint_names,
         [seconds(point.time_from_start) for point in points],
         _rows('positions', [point.positions for point in points], count),
-        _given('velocities', [point.velocities for point in points], count),
-        _given('accelerations', [point.accelerations for point in points], count),
+        _rows_if_given('velocities', [point.velocities for point in points], count),
+        _rows_if_given('accelerations', [point.accelerations for point in points], count),
     )
 
 
 def fill_efforts(message: JointTrajectory, motion: JointMotion, efforts: Array) -> None:
-    """Write velocities and efforts (m, k) into the points of a trajectory."""
+    """Write the velocities of a motion and efforts (m, k) into the m points of a trajectory."""
     for point, v, effort in zip(message.points, motion.v, efforts, strict=True):
         point.velocities = float_sequence(v)
         point.effort = float_sequence(effort)
 
 
 def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:
-    wrong = next((i for i, row in enumerate(rows) if len(row) != count), None)
-    if wrong is not None:
-        problem = f'{len(rows[wrong])} in point {wrong}'
+    index = next((i for i, row in enumerate(rows) if len(row) != count), None)
+    if index is not None:
+        problem = f'{len(rows[index])} in point {index}'
         raise InvalidArgumentError(argument, problem, f'one for each of {count} joints')
     return list(rows)
 
 
-def _given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
-    """The rows, or None where no point has any."""
+def _rows_if_given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
+    """Return the rows, or None if no point has values."""
     return _rows(argument, rows, count) if any(len(row) for row in rows) else None

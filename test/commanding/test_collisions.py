@@ -16,7 +16,7 @@ SETTINGS = ReactionSettings('retract')
 class Detector:
     """Tells of a collision until it is acknowledged."""
 
-    collided, external_torques, blindness = True, None, ''
+    collided, external_torques, detection_problem = True, None, ''
 
     def acknowledge(self):
         self.collided = False

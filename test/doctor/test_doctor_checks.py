@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import pytest
 
 pytest.importorskip('rclpy')
@@ -13,6 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profi
 
 from dynamics_ros.doctor.checks import findings
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
+from dynamics_ros.doctor.observer import _Observer
 from dynamics_ros.doctor.screen import screen
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -42,6 +46,35 @@ def topic(name='/joint_states', senders=('/driver',), listeners=(NODE,), **optio
 
 def told(one):
     return [(finding.problem, finding.advice) for finding in findings(one)]
+
+
+@pytest.mark.parametrize(
+    ('namespace', 'name', 'listens'),
+    [
+        ('_NODE_NAMESPACE_UNKNOWN_', '_NODE_NAME_UNKNOWN_', False),
+        ('/', 'dynamics_node', False),
+        ('/', 'driver', True),
+    ],
+)
+def test_an_output_that_nobody_wants_is_not_subscribed_before_its_node_is_known(
+    namespace, name, listens
+):
+    publisher = SimpleNamespace(
+        node_namespace=namespace,
+        node_name=name,
+        topic_type=JOINT_STATE,
+        qos_profile=qos_profile_sensor_data,
+    )
+    node = MagicMock()
+    node.get_fully_qualified_name.return_value = '/_doctor'
+    node.get_node_names_and_namespaces.return_value = [('_doctor', '/')]
+    outputs = '/dynamics_node/gravity_torques'
+    node.get_topic_names_and_types.return_value = [(outputs, [JOINT_STATE])]
+    node.get_publishers_info_by_topic.return_value = [publisher]
+    node.get_subscriptions_info_by_topic.return_value = []
+    _Observer(node).look()
+    subscribed = {call.args[1] for call in node.create_subscription.call_args_list}
+    assert (outputs in subscribed) is listens
 
 
 def test_of_a_good_graph_nothing():

@@ -11,7 +11,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
+from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, limits_problem
 
 ARM = Robot.from_urdf((Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text())
 RAIL = Robot.from_urdf(
@@ -30,7 +30,7 @@ def test_within_the_limits_and_a_little_beyond_nothing_is_said():
     for q in (ARM.lower_limits, ARM.upper_limits, ARM.neutral()):
         assert joints_far_beyond_limits(ARM, q) == {}
         assert joints_far_beyond_limits(ARM, 1.1 * q) == {}
-    assert told_together({}) == ''
+    assert limits_problem({}) == ''
 
 
 def test_degrees_are_named_with_joint_value_and_limits():
@@ -40,7 +40,7 @@ def test_degrees_are_named_with_joint_value_and_limits():
     (told,) = joints_far_beyond_limits(ARM, q).values()
     limits = f'{ARM.lower_limits[2]:.4g} to {ARM.upper_limits[2]:.4g} rad'
     assert told == f'{name} is at 45 (limits {limits}; degrees?)'
-    text = told_together(joints_far_beyond_limits(ARM, np.full(7, 90.0)))
+    text = limits_problem(joints_far_beyond_limits(ARM, np.full(7, 90.0)))
     assert all(name in text for name in ARM.joint_names)
 
 
@@ -64,7 +64,7 @@ def test_a_joint_without_limits_cannot_be_judged():
 
 def test_many_are_not_all_named():
     many = {f'joint_{i}': f'joint_{i} is at 90' for i in range(30)}
-    assert told_together(many).endswith('joint_7 is at 90 and 22 more')
+    assert limits_problem(many).endswith('joint_7 is at 90 and 22 more')
 
 
 def test_bad_input_is_refused():

@@ -22,7 +22,7 @@ from dynamics_ros.estimation import ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.wire.contact_messages import sourced_estimate
+from dynamics_ros.wire.contact_messages import external_wrench_message
 from dynamics_ros.wire.templates import ObjectTemplate
 
 HAND = 'tool0'
@@ -87,7 +87,7 @@ class Arm:
             return ObjectTemplate(make(key), numbers)
 
         pipeline, state = self.pipeline, self.state
-        told = sourced_estimate(
+        told = external_wrench_message(
             template, pipeline, state.stale, pipeline.tare.offset, self.estimate, 'base'
         )
         return told.filled().message(bytes(8))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from publishers import LEFT, RIGHT, START, taking_turns
 
-from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS, REPEATED
+from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS, MIN_OLD_MESSAGES
 from dynamics_ros.estimation.samples.history import DEPTH, NEVER, History
 from dynamics_ros.estimation.samples.moving_base import ALIGNED, BaseSample, MovingBase
 from dynamics_ros.estimation.samples.timeline import Timeline
-from dynamics_ros.estimation.samples.turns import PATIENCE, REGULAR
+from dynamics_ros.estimation.samples.turns import MAX_MISSED, MIN_MESSAGES
 
 MS = 10**6
 ALL = np.arange(4)
@@ -91,11 +91,11 @@ def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_b
     tell(timeline, START)
     old = START - 2 * JUMP_NS
     for _ in range(5):
-        for k in range(REPEATED - 1):
+        for k in range(MIN_OLD_MESSAGES - 1):
             assert tell(timeline, old + k) is None
         assert tell(timeline, timeline.newest + MS) is not None
     newest = timeline.newest
-    answers = [tell(timeline, old + k) for k in range(REPEATED + 1)]
+    answers = [tell(timeline, old + k) for k in range(MIN_OLD_MESSAGES + 1)]
     assert answers == [None, None, old + 2, old + 3]
     assert timeline.jumps.count == 1
     assert timeline.jumps.last == (newest, old + 2)
@@ -164,10 +164,12 @@ def test_who_becomes_silent_is_waited_for_through_a_few_messages_and_then_no_lon
         tell(timeline, START + k * MS, LEFT)
         last = START + k * MS
         tell(timeline, last, RIGHT)
-    answers = [tell(timeline, last + k * MS, LEFT) for k in range(1, PATIENCE + 3)]
-    assert answers == [None] * PATIENCE + [last + k * MS for k in (PATIENCE + 1, PATIENCE + 2)]
+    answers = [tell(timeline, last + k * MS, LEFT) for k in range(1, MAX_MISSED + 3)]
+    assert answers == [None] * MAX_MISSED + [
+        last + k * MS for k in (MAX_MISSED + 1, MAX_MISSED + 2)
+    ]
     # And waited for again as soon as it speaks.
-    back = last + (PATIENCE + 2) * MS
+    back = last + (MAX_MISSED + 2) * MS
     tell(timeline, back, RIGHT)
     assert tell(timeline, back + MS, LEFT) is None
     assert tell(timeline, back + MS, RIGHT) == back + MS
@@ -185,7 +187,7 @@ def test_who_speaks_seldom_is_not_waited_for():
 
 def test_a_publisher_that_is_not_regular_yet_waits_for_nobody():
     timeline = new_timeline()
-    for k in range(REGULAR - 1):
+    for k in range(MIN_MESSAGES - 1):
         assert tell(timeline, START + 2 * k * MS, LEFT) == START + 2 * k * MS
         assert tell(timeline, START + (2 * k + 1) * MS, RIGHT) == START + (2 * k + 1) * MS
 
@@ -236,6 +238,6 @@ def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
     assert not timeline.add_base(sample._replace(stamp=START - MS), alone=False)
     assert timeline.dropped == 1
     old = sample._replace(stamp=START - 2 * JUMP_NS)
-    taken = [timeline.add_base(old, alone=False) for _ in range(REPEATED)]
-    assert taken == [False] * (REPEATED - 1) + [True]
+    taken = [timeline.add_base(old, alone=False) for _ in range(MIN_OLD_MESSAGES)]
+    assert taken == [False] * (MIN_OLD_MESSAGES - 1) + [True]
     assert timeline.base.stamp == old.stamp

@@ -75,7 +75,7 @@ class TestDeviation:
         sliding = 2.0 / (1.0 + (1.0 / SLOW) ** 2)
         expected = np.sqrt(0.1**2 + (0.2 * 1.0) ** 2 + (0.05 * 4.0) ** 2 + sliding**2)
         assert model.deviation[0] == pytest.approx(expected, rel=1e-6)
-        assert model.more[0] == pytest.approx(5.0 * (expected - 0.1), rel=1e-6)
+        assert model.increase[0] == pytest.approx(5.0 * (expected - 0.1), rel=1e-6)
         assert model.excess()[0] == pytest.approx(np.sqrt(expected**2 - 0.01), rel=1e-6)
 
     def test_a_reversal_between_two_samples_is_seen_and_fades(self, model):
@@ -96,13 +96,13 @@ class TestDeviation:
     def test_a_joint_that_stands_is_held_by_friction_of_any_size(self, model):
         run(model, np.full(100, 1.0))
         # The others have stood all the time; friction is a bound for them, no deviation.
-        assert model.more[1] == pytest.approx(5.0 * (np.hypot(0.1, 2.0) - 0.1) + 1.5, rel=1e-6)
+        assert model.increase[1] == pytest.approx(5.0 * (np.hypot(0.1, 2.0) - 0.1) + 1.5, rel=1e-6)
         assert model.deviation[1] ** 2 == pytest.approx(0.1**2 + 2.0**2 + 1.5**2 / 3.0, rel=1e-6)
         states = round(STANDS_AFTER * 1e9 / PERIOD)
         run(model, np.full(states // 2, 0.5 * SLOW), start=100 * PERIOD)
-        assert model.more[0] < 5.0 * 2.0
+        assert model.increase[0] < 5.0 * 2.0
         run(model, np.full(states, 0.5 * SLOW), start=(100 + states // 2) * PERIOD)
-        assert model.more[0] > 5.0 * (np.sqrt(0.01 + (2.0 * np.exp(-0.25)) ** 2) - 0.1) + 1.49
+        assert model.increase[0] > 5.0 * (np.sqrt(0.01 + (2.0 * np.exp(-0.25)) ** 2) - 0.1) + 1.49
 
     def test_after_a_gap_joints_may_just_have_turned(self, model):
         run(model, np.full(1000, 0.5))
@@ -165,7 +165,7 @@ class TestPipeline:
         pipeline = self.pipeline(robot)
         self.feed(pipeline, robot, np.zeros(NV))
         more = pipeline.detector.contact_thresholds - pipeline.detector.constants[0]
-        assert more == pytest.approx(pipeline.unexplained.more)
+        assert more == pytest.approx(pipeline.unexplained.increase)
 
     def test_a_joint_that_is_not_used_stays_unused(self, robot):
         noise = (0.05, np.inf, 0.05, 0.05, 0.05, 0.05)

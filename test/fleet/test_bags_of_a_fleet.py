@@ -27,7 +27,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.fleet.analysis import Task
 from dynamics_ros.fleet.bags import find_bags, folder_name
 from dynamics_ros.fleet.command import main
-from dynamics_ros.fleet.engine import UNDER_WAY, analyze_all, workers
+from dynamics_ros.fleet.engine import IN_PROGRESS, analyze_all, workers
 from dynamics_ros.recordings.bag import Recording, RecordingWriter
 from dynamics_ros.recordings.command import main as estimate_bag
 
@@ -200,14 +200,14 @@ def test_an_interrupted_run_says_so_and_the_next_one_is_whole(bag, tmp_path):
     assert process.returncode == 130, told
     assert 'interrupted' in told
     assert main([str(bag), '--output', str(output), '--jobs', '1']) == 0
-    assert not (output / UNDER_WAY).exists()
+    assert not (output / IN_PROGRESS).exists()
 
 
 def test_marks_of_a_run_that_was_killed_blame_nobody(bag, tmp_path):
     bags = find_bags([str(bag)])
-    (tmp_path / UNDER_WAY).mkdir()
-    (tmp_path / UNDER_WAY / 'robot.other').touch()
+    (tmp_path / IN_PROGRESS).mkdir()
+    (tmp_path / IN_PROGRESS / 'robot.other').touch()
     with workers(1, 'loky', ''):
         (summary,) = analyze_all(Task(output=tmp_path), bags)
     assert summary['status'] == 'ok'
-    assert not (tmp_path / UNDER_WAY).exists()
+    assert not (tmp_path / IN_PROGRESS).exists()

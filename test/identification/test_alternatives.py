@@ -13,6 +13,7 @@ from simulated_arm import ROBOT, Truth, efforts, motion, recording, truth
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.alternatives.alternatives import check_reading
+from dynamics_ros.identification.alternatives.effort_shares import effort_shares
 from dynamics_ros.identification.alternatives.nearest import nearest
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 
@@ -119,6 +120,35 @@ def test_large_rotors_are_no_other_clock():
     effort = efforts(ARM, q, v, a) + 5.0 * a
     effort += 0.1 * np.random.default_rng(0).normal(size=q.shape)
     assert said(JointSamples('geared', NAMES, t, q, v, effort)) == ''
+
+
+@pytest.mark.parametrize(('factor', 'words'), [(100.0, 'percent'), (1.0, 'shares')])
+def test_efforts_in_percent_of_their_limits_are_told_and_converted(samples, factor, words):
+    shares = replace(samples, effort=factor * samples.effort / ROBOT.effort_limits)
+    assert said(shares) == ''
+    found = identify(ROBOT, [shares])
+    assert found.effort_model.scale == pytest.approx(ROBOT.effort_limits / factor)
+    told = [one for one in found.findings if f'efforts seem to be {words} of the effort' in one]
+    assert len(told) == 1
+    assert 'masses' not in told[0]
+    assert found.train.percent_all < 1.5
+
+
+def test_shares_of_other_limits_are_told_with_what_masses_say_of_them(samples):
+    shares = replace(samples, effort=100.0 * samples.effort / (2.0 * ROBOT.effort_limits))
+    told = ' '.join(identify(ROBOT, [shares]).findings)
+    assert 'efforts seem to be percent' in told
+    factor = float(told.partition('limits are about ')[2].split()[0])
+    assert factor == pytest.approx(2.0, abs=0.3)
+
+
+def test_where_limits_are_alike_or_missing_efforts_are_no_shares_of_them():
+    for limit in (np.inf, 0.0, 50.0):
+        robot = ROBOT.__class__(ROBOT.model)
+        object.__setattr__(robot, 'effort_limits', np.full(7, limit))
+        assert effort_shares(robot) == ()
+    words = [shares.words for shares in effort_shares(ROBOT)]
+    assert words == ['percent', 'shares']
 
 
 def test_signs_are_those_of_the_smallest_misfit():

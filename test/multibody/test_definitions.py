@@ -45,6 +45,7 @@ INTERNAL = {
     'unexplained_torque': (),
     'torque_on_bodies': (),
     'sample_departure': (),
+    'motion_check': (),
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
     'felt_feet': ('tool0',),
     'resting_feet': ('tool0',),

@@ -65,6 +65,13 @@ def test_what_fails_again_has_failed(suite):
     assert 'passed alone' not in printed
 
 
+def test_what_fails_again_does_not_keep_other_files_from_being_run_again(suite):
+    code, printed = suite(FAILS, LATE)
+    assert code == 1
+    assert '=== once more, alone: test/test_1.py' in printed
+    assert printed.endswith('failed alone as well:\n  test/test_0.py\n')
+
+
 @pytest.mark.parametrize(
     ('files', 'reason'),
     [([LATE] * 4, '4 files'), ([CRASHES], 'crashed'), ([LOSES_A_NODE], 'crashed')],

@@ -150,7 +150,7 @@ def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
     monkeypatch.setitem(sys.modules, 'tf2_ros', None)
     node = SimpleNamespace(get_clock=lambda: Clock(clock_type=ClockType.ROS_TIME))
     with pytest.raises(TransformError, match='tf2_ros is not installed'):
-        Transforms(node).listen()
+        Transforms(node).subscribe()
 
 
 def test_without_matplotlib_there_is_no_plot_and_a_log_line(monkeypatch, tmp_path, caplog):

@@ -15,7 +15,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
+from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, limits_problem
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.mesh_file import resolve_mesh
 
@@ -229,7 +229,7 @@ def test_a_call_that_cannot_be_right(mistake, arm):
 
 
 def test_degrees_for_radians_in_joint_states(arm):
-    line = told_together(joints_far_beyond_limits(arm, np.full(7, 45.0)))
+    line = limits_problem(joints_far_beyond_limits(arm, np.full(7, 45.0)))
     assert line.startswith('far beyond the joint limits: shoulder_yaw is at 45')
     assert 'degrees?' in line
 

@@ -17,7 +17,7 @@ from std_msgs.msg import String
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.inputs import recorded_description
 from dynamics_ros.recordings.ros1 import JointStateConverter
-from dynamics_ros.recordings.thinning import MOST_POINTS, ThinnedCurve
+from dynamics_ros.recordings.thinning import THINNED_POINTS, ThinnedCurve
 from dynamics_ros.wire.cdr import JointStateReader
 
 pytestmark = pytest.mark.ros
@@ -102,11 +102,11 @@ def test_without_a_description_the_option_is_named(tmp_path):
 
 
 def test_a_curve_keeps_its_size_and_no_state_is_lost():
-    curve, count = ThinnedCurve(3), 7 * MOST_POINTS + 11
+    curve, count = ThinnedCurve(3), 7 * THINNED_POINTS + 11
     for k in range(count):
         curve.add([float(k), 2.0 * k, float(k == 12_345)])
     rows = curve.rows
-    assert MOST_POINTS / 2 < len(rows) <= 2 * MOST_POINTS
+    assert THINNED_POINTS / 2 < len(rows) <= 2 * THINNED_POINTS
     assert (np.diff(rows[:, 0]) > 0.0).all()
     np.testing.assert_array_equal(rows[:, 1], 2.0 * rows[:, 0])
     (touched,) = rows[rows[:, 2] > 0.0]

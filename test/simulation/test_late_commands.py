@@ -29,7 +29,7 @@ TOOL = 'tool0'
 EVERY = 2
 """Steps of 1 ms between two joint states."""
 
-CATCH_UP, TICK, QUEUE = 50, 5, 5
+MAX_ALLOWANCE, TICK, QUEUE = 50, 5, 5
 """Steps of the simulator in one go after a stall; ms between two commands; commands that wait."""
 
 STALL = 200
@@ -67,7 +67,7 @@ def led(simulated, stalled=(), push=None):
             simulated.step()
             if simulated.time % (EVERY * 10**6) == 0:
                 yield simulated.sample()
-            if simulated.time % (CATCH_UP * 10**6) == 0 or simulated.time == (now + 1) * 10**6:
+            if simulated.time % (MAX_ALLOWANCE * 10**6) == 0 or simulated.time == (now + 1) * 10**6:
                 for q in waiting:
                     simulated.follow_positions(dict(zip(names, q, strict=True)), TICK * 1e-3)
                 waiting = []

@@ -17,7 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.wire.cdr import deserialized, packed_stamp
-from dynamics_ros.wire.contact_markers import Sizes, TouchedPlace, filled_markers
+from dynamics_ros.wire.contact_markers import LocatedContact, Sizes, filled_markers
 from dynamics_ros.wire.templates import message_template
 
 pytestmark = pytest.mark.ros
@@ -30,7 +30,7 @@ FORCE, POINT = np.array([0.0, 3.0, -4.0]), np.array([0.1, 0.0, 0.02])
 SURFACE = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]])
 
 
-def drawn(place: TouchedPlace | None, state=ContactState.CONTACT, link=LINK) -> list[Marker]:
+def drawn(place: LocatedContact | None, state=ContactState.CONTACT, link=LINK) -> list[Marker]:
     """What is shown of one wrench and a place, in the order of the message."""
     estimate = SimpleNamespace(
         expressed_in='tool0', reference_point=POINT, wrench=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
@@ -46,10 +46,10 @@ def drawn(place: TouchedPlace | None, state=ContactState.CONTACT, link=LINK) -> 
     return list(message.markers)
 
 
-def touched(known: bool, point_frame: str = LINK) -> TouchedPlace:
+def touched(known: bool, point_frame: str = LINK) -> LocatedContact:
     """A place on the link."""
     location = SimpleNamespace(link=LINK, point_frame=point_frame, point=POINT, force=FORCE)
-    return TouchedPlace(location, SURFACE, known)
+    return LocatedContact(location, SURFACE, known)
 
 
 def ends(marker: Marker) -> np.ndarray:

@@ -248,7 +248,7 @@ KINDS = {
 def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
     prototype, paths, sizes = FORMS[name]
     if sizes is None:
-        sizes = [len(list(bytes_template.leaves(prototype, path))) for path in paths]
+        sizes = [len(list(bytes_template.numbers_of(prototype, path))) for path in paths]
     template = BytesTemplate(prototype, paths)
     other = ObjectTemplate(deserialize_message(serialize_message(prototype), KINDS[name]), paths)
     for _ in range(3):

@@ -1,30 +1,33 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One step of a Kalman filter whose state is a momentum and the external torque that changes it.
+"""One step of a Kalman filter that estimates the momentum and the external torque of a joint.
 
-Of each joint, with the mean a of all other torques over an interval T [Hu2018]:
+Model of each joint, with the mean a of all other torques over an interval T [Hu2018]:
 
     p_1 = p_0 + T (a + tau) + w_p,    tau_1 = tau_0 + w_tau,    z_1 = p_1 + n_1 + m_1 - m_0,
     var w_p = T^2 S,    var w_tau = Q,    var n = R,    var m = D.
 
-The balance of momentum gives e = (z_1 - z_0) / T - a, the torque that an observer filters. With
-d = p^ - z, how far the estimate of the momentum is from what was measured, the innovation is
+Here p is the momentum, tau the external torque, z the measured momentum, n and m measurement noise.
+The momentum balance gives e = (z_1 - z_0) / T - a, the torque that an observer filters. With the
+difference d = p^ - z between the estimated and the measured momentum, the innovation is
 
     z_1 - p^- + m^_0 = T (e - tau^_0) - d_0 + m^_0.
 
-m is noise of positions whose differences are the velocities, such as steps of encoders: what one
-sample adds the next one takes away. So the noise of the last position is part of the state, as for
-any noise of a measurement that hangs together in time ([Simon2006], 7.2).
+m is the noise of positions that are differenced to velocities, for example encoder quantization. It
+enters two consecutive velocities with opposite signs. The noise of the last position is therefore
+part of the state, as is usual for coloured measurement noise ([Simon2006], 7.2).
 
-R + 2 D is the stated noise of velocities at this posture, times a factor that adapts: e of two
-intervals differ by (n_2 - 2 n_1 + n_0 + m_2 - 3 m_1 + 3 m_0 - m_-1) / T, whatever constant torque
-acts, so that 6 R + 20 D is T^2 times what their square is beyond that of the noise of efforts. The
-push that begins is one difference of many and counts no more than ``FAR`` times the mean.
+R + 2 D is the stated variance of the momentum at this posture, multiplied by an adaptive factor.
+The values e of two consecutive intervals differ by (n_2 - 2 n_1 + n_0 + m_2 - 3 m_1 + 3 m_0 - m_-1)
+/ T, independently of a constant external torque. Hence 6 R + 20 D is T^2 times the mean square of
+this difference, less the part that noise of efforts causes. A squared difference is limited to
+``FAR`` times its expected value, so that the onset of a contact hardly changes the factor.
 
-Q is such that with the noise that is stated an external torque shows as late as behind a low-pass
-of gain K. The filter is of first order where noise is that of efforts, with Q = K^2 S T^2; of
-second order where it is that of momenta, with Q = 4 K^4 R T^2; of third order where it is that of
-positions, with Q = 64 K^6 D T^4: poles of a Butterworth filter at 2 K, which is late by 1 / K.
+Q is chosen such that, with the stated noise, an external torque is delayed as by a low-pass filter
+of gain K. If noise of efforts dominates, the filter is of first order with Q = K^2 S T^2; if noise
+n of momenta dominates, of second order with Q = 4 K^4 R T^2; if noise m of positions dominates, of
+third order with Q = 64 K^6 D T^4. The poles are those of a Butterworth filter at 2 K, whose delay
+is 1 / K.
 """
 
 from __future__ import annotations
@@ -40,25 +43,25 @@ ROWS = (
     *('torque', 'momentum_error', 'position_error', 'p_p', 'p_tau', 'tau_tau'),
     *('m_m', 'm_p', 'm_tau', 'factor', 'stated', 'before'),
 )
-"""What a step hands to the next: tau^, d, m^, the covariance of them, the factor on the stated
-R + 2 D, that sum, and e."""
+"""Rows of the filter's memory: the estimates tau^, d and m^, their covariance (p_p to m_tau), the
+adaptive factor, the stated R + 2 D, and e of the last interval."""
 
 ADAPTED_IN = 1.0
-"""s; time constant of the factor."""
+"""Time constant of the adaptive factor [s]."""
 
 FAR = 16.0
-"""Times its mean that a squared difference counts at most."""
+"""Upper limit of a squared difference of e, as a multiple of its expected value."""
 
 LEAST = 1.0 / 16.0
-"""The factor at least: a filter becomes no more than twice as quick."""
+"""Lower limit of the adaptive factor: the filter becomes at most twice as fast."""
 
 
 def first_rows(torque: Scalar, noise: Scalar) -> list[Scalar]:
-    """What a filter begins with: an estimate, as uncertain as one sample makes it.
+    """Initial rows of the memory, as in ``ROWS``.
 
     Args:
-        torque: the estimate.
-        noise: stated R + 2 D.
+        torque: initial estimate of the external torque.
+        noise: stated R + 2 D, the initial variance of the momentum.
     """
     return [torque, 0.0, 0.0, noise, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, noise, torque]
 
@@ -73,20 +76,21 @@ def disturbance_step(
     share: Scalar,
     differenced: float,
 ) -> list[Scalar]:
-    """Take an interval in.
+    """Update the filter of one joint with the torque of an interval.
 
     Args:
-        e: external torque by the balance of momentum.
-        rows: of the interval before, as in ``ROWS``.
+        e: external torque of the interval by the momentum balance.
+        rows: memory after the previous interval, as in ``ROWS``.
         interval: T [s].
         gain: K [1/s].
-        effort_variance: S, of the noise of one torque.
-        noise: R + 2 D as stated, at this posture.
-        share: 2 D of that.
-        differenced: what noise of efforts adds to the squared difference of two e, in S.
+        effort_variance: S, variance of the noise of one torque.
+        noise: stated R + 2 D at this posture, variance of the measured momentum.
+        share: fraction 2 D / (R + 2 D) of the noise.
+        differenced: variance of the difference of two consecutive e by noise of efforts, as a
+            multiple of S.
 
     Returns:
-        The rows after it; the first is the estimate.
+        The memory after the interval, as in ``ROWS``; the first value is the external torque.
     """
     tau, d, m, p_p, p_tau, tau_tau, m_m, m_p, m_tau, factor, _, before = rows
     T = interval
@@ -102,7 +106,7 @@ def disturbance_step(
     R, D = factor * white, factor * half
     K2 = gain * gain
     Q = T * T * K2 * (4.0 * K2 * (white + 16.0 * K2 * T * T * half) + effort_variance)
-    # Predicted covariance; that of the innovation with momentum, torque and m; their gains.
+    # Predicted covariance; covariance of the innovation with p, tau and m; Kalman gains.
     pp = p_p + 2.0 * T * p_tau + T * T * (tau_tau + effort_variance)
     pt, tt = p_tau + T * tau_tau, tau_tau + Q
     mp = m_p + T * m_tau

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far external torques are above the thresholds of a contact, which grow with speed.
+"""Excess of external torques over velocity-dependent contact thresholds.
 
-A threshold is a constant, plus a term times the speed of its joint [Haddadin2017]: what friction
-and model leave unexplained grows with motion.
+A threshold is a constant plus a coefficient times the speed of the joint [Haddadin2017], because
+errors of the friction model and of the dynamic model grow with speed.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import where_less
+from dynamics_ros.spatial.scalar import magnitude, where_less
 
 UNWATCHED = 1e300
-"""Stands for the threshold of a joint that is not watched: kernels take finite numbers."""
+"""Threshold of a joint that is not monitored; finite, because kernels reject infinite inputs."""
 
 
 def contact_excess(
@@ -23,30 +23,26 @@ def contact_excess(
     constants: Sequence[Sequence[Scalar]],
     velocity_term: Sequence[Scalar],
 ) -> tuple[list[Scalar], list[list[Scalar]], Scalar]:
-    """What motion adds to each threshold, which ones are exceeded, and the largest excess.
+    """Compare external torques with thresholds that grow with speed.
 
     Args:
-        torque: (nv) external torques.
-        v: (nv) velocities.
-        constants: rows of (nv) thresholds at rest.
-        velocity_term: (nv) added per speed.
+        torque: (nv) external torques [Nm or N].
+        v: (nv) velocities [rad/s or m/s].
+        constants: rows of (nv) thresholds at rest [Nm or N].
+        velocity_term: (nv) increase of a threshold per speed.
 
     Returns:
-        (nv) added; for each row (nv) 1 where |torque| is above the threshold, else 0; and the
-        largest of |torque| - threshold.
+        The increase of the thresholds by the speed (nv); for each row of ``constants`` (nv) flags,
+        1 where |torque| exceeds the threshold, else 0; the largest |torque| - threshold of all.
     """
-    added = [term * _magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
+    added = [term * magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
     largest: Scalar = -UNWATCHED
     above = []
     for row in constants:
         marks = []
         for value, constant, more in zip(torque, row, added, strict=True):
-            excess = _magnitude(value) - (constant + more)
+            excess = magnitude(value) - (constant + more)
             marks.append(where_less(0.0, excess, 1.0, 0.0))
             largest = where_less(largest, excess, excess, largest)
         above.append(marks)
     return added, above, largest
-
-
-def _magnitude(x: Scalar) -> Scalar:
-    return where_less(x, 0.0, -x, x)

@@ -1,14 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Forces of the ground on feet, each a point that may rest: by an observer, and by constraints.
+"""Ground reaction forces on point feet, from external torques or from the contact constraints.
 
-An observer's external torques are shared by all feet (``wrench.py``). Of feet that rest, J a +
-J-dot v = 0 gives the forces from the joint torques at once ([RD] eq. 3.62):
+The external torques of an observer are distributed to all feet (``wrench.py``). For feet at rest,
+the constraint J a + J-dot v = 0 gives the forces directly from the joint torques ([RD] eq. 3.62):
 
     f = (J M^-1 J^T)^+ (-J-dot v - J M^-1 (tau - C v - g)),
 
-where the bracket is minus the acceleration that the feet would have without the ground. Feet that
-repeat each other, as several on one rigid body, share the force of least norm.
+where the second bracket is minus the acceleration that the feet would have without the ground. If
+the constraints are redundant, for example of several feet on one rigid body, the forces of least
+norm are returned.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ from .wrench import ContactEquations, ContactSolution, any_of
 Values = Sequence[Scalar]
 
 REDUNDANT = 1e-12
-"""Share of the largest eigenvalue of J M^-1 J^T below which one counts as zero: a thousand times
-its rounding."""
+"""Ratio to the largest eigenvalue of J M^-1 J^T below which an eigenvalue counts as zero: about a
+thousand times the rounding error."""
 
 TINY = 1e-290
-"""Added to what is divided by."""
+"""Added to a bound that eigenvalues must exceed, so that no zero eigenvalue is divided by."""
 
 
 @dataclass(frozen=True)
 class FeltFeet:
-    """What an observer's external torques say about n feet.
+    """Ground reaction forces on n feet from external torques.
 
     Attributes:
         forces: (n, 3) of the ground on each foot, in the root frame [N].
-        deviations: (n) standard deviation of each normal force [N].
-        normal_speeds: (n) of the feet away from the ground [m/s].
-        degraded: 1 when some direction of a force is damped or not felt.
+        deviations: (n) standard deviations of the normal forces [N].
+        normal_speeds: (n) speeds of the feet along the normal, positive away from the ground [m/s].
+        degraded: 1 if some direction of a force is damped or not observable, else 0.
     """
 
     forces: list[list[Scalar]]
@@ -66,15 +67,15 @@ def felt_feet(
     torque: Values,
     normal: Values,
 ) -> FeltFeet:
-    """Forces and speeds of feet.
+    """Compute forces and speeds of feet from external torques.
 
     Args:
         model: the robot.
-        feet: their frames.
-        equations, solution: of forces at their origins, in the axes of the root frame.
-        q, v: configuration, velocity.
-        torque: (nv) external torques.
-        normal: (3) of the ground in the root frame, of length 1.
+        feet: frames of the n feet.
+        equations, solution: of forces at the origins of the feet, in the axes of the root frame.
+        q, v: configuration (nq), velocity (nv).
+        torque: (nv) external torques [Nm or N].
+        normal: (3) unit normal of the ground in the root frame.
     """
     felt = [torque[k] for k in equations.joints]
     up = Vector3(*normal)
@@ -92,14 +93,14 @@ def felt_feet(
 def resting_forces(
     model: Model, feet: Sequence[Frame], q: Values, v: Values, tau: Values, resting: Values
 ) -> list[list[Scalar]]:
-    """Forces (n, 3) of the ground on feet that rest, in the root frame [N]; 0 on the others.
+    """Ground reaction forces (n, 3) on resting feet, in the root frame [N]; 0 on other feet.
 
     Args:
         model: the robot.
-        feet: their frames.
-        q, v: configuration, velocity.
-        tau: (nv) torques of the joints on the rigid bodies, zero for a moving base.
-        resting: (n) 1 for each foot that rests, else 0.
+        feet: frames of the n feet.
+        q, v: configuration (nq), velocity (nv).
+        tau: (nv) joint torques on the rigid bodies, zero for the velocities of a moving base.
+        resting: (n) 1 for each foot at rest, else 0.
     """
     free = forward_dynamics(model, q, v, tau)
     held = [rests for rests in resting for _ in range(3)]
@@ -120,13 +121,13 @@ def resting_forces(
 def friction_violations(
     forces: Sequence[Values], resting: Values, normal: Values, friction: Scalar
 ) -> list[Scalar]:
-    """Tangential force (n) beyond what friction carries [N]; 0 within the cone or in the air.
+    """Excess (n) of the tangential forces over the friction cone [N]; 0 within it or in the air.
 
     Args:
         forces: (n, 3) of the ground on each foot [N].
-        resting: (n) 1 for each foot that rests, else 0.
-        normal: (3) of the ground, of length 1.
-        friction: coefficient mu.
+        resting: (n) 1 for each foot at rest, else 0.
+        normal: (3) unit normal of the ground, in the frame of the forces.
+        friction: friction coefficient mu.
     """
     up = Vector3(*normal)
     result = []
@@ -140,7 +141,7 @@ def friction_violations(
 
 
 def _least_norm(A: Matrix, b: Values) -> list[Scalar]:
-    """A^+ b of a symmetric, positive semidefinite matrix."""
+    """A^+ b, the least-norm solution for a symmetric, positive semidefinite matrix A."""
     values, V = symmetric_eigen(A)
     largest: Scalar = 0.0
     for value in values:

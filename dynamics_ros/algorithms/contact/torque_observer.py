@@ -1,31 +1,36 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One step of an observer of external joint torques, from one sample to the next.
+"""One step of an observer of external joint torques ([Haddadin2017]).
 
-Reported effort u means the torque on the rigid bodies ([Haddadin2017] for the observers)
+The torque on the rigid bodies is computed from the reported effort u:
 
-    tau = scale u + offset (+ g(q), where the report leaves it out) - friction(v, tau),
+    tau = scale u + offset (+ g(q), if reported efforts exclude gravity) - friction(v, tau),
 
-where friction may grow with what is left behind it (``joint_friction``), and a rotor of inertia B,
-reflected to its joint, adds B v to the momentum. Between two samples, a
-time T apart, the mean of the external torque follows
+where friction may depend on the transmitted torque tau (``joint_friction``). A rotor with the
+reflected inertia B adds B v to the momentum. The mean external torque e between two samples at the
+distance T is computed by
 
-- ``momentum``: from the balance of p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
-  beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). No derivative, no inverse.
-- ``kalman``: from the same balance, behind a Kalman filter (``disturbance_filter``) in place of the
-  low-pass.
-- ``inverse_dynamics``: from the equations of motion half way between the samples, with the
-  acceleration (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
-- ``static``: from gravity alone, e = g - tau, without friction: velocities are not read.
+- ``momentum``: the balance of the momentum p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
+  beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). It needs no acceleration and no
+  inverse of M.
+- ``momentum_second_order``: the same balance, with the low-pass filter of second order below.
+- ``kalman``: the same balance, with a Kalman filter (``disturbance_filter``) instead of the
+  low-pass filter.
+- ``inverse_dynamics``: the equations of motion half way between the samples, with the acceleration
+  (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
+- ``static``: gravity alone, e = g - tau, without friction; velocities are not read.
 
-What is known at samples only is averaged by the trapezoid (error T^2/12 of its second derivative);
-an effort that was held over the interval is its own mean. The estimate is e behind a low-pass of
-unit gain, for a constant e its exact solution, which is stable for every T and K:
+Quantities that are known only at samples are averaged by the trapezoidal rule (error: T^2/12 times
+their second derivative). An effort that was held over the interval is its mean. The estimate r is e
+after a low-pass filter of unit gain. The step is the exact solution for constant e, which is stable
+for every T and K:
 
     first order    dr/dt = K (e - r)                    r_1 = e + E (r_0 - e),  E = exp(-K T)
     second order   dy/dt = 2K (e - y), dr/dt = 2K (y - r)
                    y_1 = e + F (y_0 - e),  r_1 = e + F (r_0 - e) + 2 K T F (y_0 - e),
-                   F = exp(-2 K T): at low frequencies as late, 1/K, and twice as steep beyond.
+                   F = exp(-2 K T).
+
+Both have the delay 1/K at low frequencies; the second one is twice as steep at high frequencies.
 """
 
 from __future__ import annotations
@@ -50,32 +55,32 @@ Values = Sequence[Scalar]
 KINDS = ('momentum', 'momentum_second_order', 'kalman', 'inverse_dynamics', 'static')
 
 EFFORT_SAMPLINGS = ('instant', 'interval')
-"""Effort is the torque at the stamp, or the one that was held since the sample before."""
+"""A reported effort is the torque at the stamp, or the torque held since the previous sample."""
 
 MEMORY = 4
-"""Rows of what a step hands to the next: estimate, first stage of the second order, momentum (or
-velocity), what is known at samples."""
+"""Rows of the memory of a step: the estimate, the first stage y of the filter of second order, the
+momentum (or velocity), and the quantity that is known only at samples."""
 
 SAMPLED = slice(2, MEMORY)
-"""Rows of the memory that are of the sample alone."""
+"""Rows of the memory that depend only on the last sample."""
 
 KALMAN = 'kalman'
 
 DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
-"""Variance that noise of efforts gives to the difference of e of two intervals, for each of it."""
+"""Variance of the difference of e of two intervals, per variance of the noise of efforts."""
 
 SETTINGS = (
     *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
     *('friction_velocity', 'stribeck_velocity', 'load_friction', 'rotor_inertia'),
     *('effort_variance', 'velocity_variance', 'velocity_differenced'),
 )
-"""Rows of the settings, one value a velocity each; gravity_share is 1 where reported efforts leave
-out what carries the weight; only a Kalman filter reads the variances of one torque and of one
-velocity, and the share of the latter that differences of positions make."""
+"""Rows of the settings, one value per velocity. ``gravity_share`` is 1 where reported efforts
+exclude gravity compensation. Only the Kalman filter reads the last three rows: the variance of one
+torque, the variance of one velocity, and the part of the latter due to differenced positions."""
 
 
 def memory_rows(kind: str) -> int:
-    """How many rows a step of a kind hands to the next."""
+    """Number of rows of the memory of an observer of the given kind."""
     return MEMORY + len(FILTER_ROWS) if kind == KALMAN else MEMORY
 
 
@@ -90,19 +95,20 @@ def observer_step(
     interval: Scalar,
     settings: Sequence[Values],
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """Take one sample in.
+    """Update the observer with one sample.
 
     Args:
         model: the robot.
         kind: one of ``KINDS``.
         sampling: one of ``EFFORT_SAMPLINGS``.
-        q, v, effort: the sample; effort as reported, zero for a moving base.
-        memory: (``memory_rows(kind)``, nv) of the sample before.
-        interval: T, time since the sample before [s].
+        q, v, effort: the sample (nq), (nv), (nv); effort as reported, zero for a moving base.
+        memory: (``memory_rows(kind)``, nv) after the previous sample.
+        interval: T, time since the previous sample [s].
         settings: (14, nv), rows as in ``SETTINGS``.
 
     Returns:
-        The external torques (nv), environment on robot positive, and the memory for the next step.
+        The external torques (nv), positive when the environment pushes the robot, and the memory
+        for the next step.
     """
     values = dict(zip(SETTINGS, settings, strict=True))
     held = _scaled(values, effort)
@@ -183,7 +189,7 @@ def observer_step(
 def torque_on_bodies(
     model: Model, q: Values, v: Values, effort: Values, settings: Sequence[Values]
 ) -> list[Scalar]:
-    """tau (nv) of reported efforts: what a dynamics algorithm takes; arguments as above."""
+    """Torques tau (nv) on the rigid bodies of reported efforts; arguments as of `observer_step`."""
     values = dict(zip(SETTINGS, settings, strict=True))
     given = _with_gravity(values, _scaled(values, effort), gravity_torques(model, q))
     return _behind_friction(values, given, v)
@@ -194,7 +200,7 @@ def _scaled(values: dict[str, Values], effort: Values) -> list[Scalar]:
 
 
 def _with_gravity(values: dict[str, Values], held: Values, gravity: Values) -> list[Scalar]:
-    """What motors give: with what carries the weight, where the report leaves it out."""
+    """Torques before friction: held efforts plus gravity where reported efforts exclude it."""
     return [h + s * g for h, s, g in zip(held, values['gravity_share'], gravity, strict=True)]
 
 

@@ -1,17 +1,17 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a model of masses and friction leaves unexplained of external torques, by what is known.
+"""Standard deviation of external torques without contact, due to errors of the robot's model.
 
-The deviation of a joint without contact is taken to be
+The deviation s of a joint is modelled by
 
-    s^2 = constant^2 + (speed v)^2 + (load tau)^2 + (reversal w)^2
+    s^2 = constant^2 + (speed v)^2 + (load tau)^2 + (reversal w)^2.
 
-with w near 1 where the joint turns round, or has a moment ago: there friction changes its sign, at
-a time and in a way that the model does not know, and an observer shows it for as long as its filter
-lasts. It falls with the square of the speed: how friction rises, and falls again, as a joint begins
-to slide is not known either. A joint that has stood still for a while is held by friction of any
-size up to ``standing``, which is a bound and no deviation; it counts as a deviation of standing /
-sqrt(3), that of an even distribution.
+The weight w is 1 when the velocity of the joint changes its sign and decays afterwards: friction
+changes its sign at a time and in a way that the friction model does not describe, and the
+observer's filter extends the error in time. At low speeds w is at least 1 / (1 + (v / SLOW)^2),
+because the friction of a joint that starts to slide is not modelled well. Friction of a joint at
+rest can have any value up to ``standing``. This is a bound, not a deviation; it counts as the
+deviation standing / sqrt(3) of a uniform distribution.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from dynamics_ros.spatial.scalar import exp, sqrt, where_less
 Values = Sequence[Scalar]
 
 ROWS = ('constant', 'speed', 'load', 'reversal', 'standing')
-"""What is known of each joint."""
+"""Rows of the parameters of the deviation, one value per joint."""
 
 SLOW = 0.02
-"""rad/s or m/s: a joint that is slower is near a reversal, or stands."""
+"""Speed below which a joint is near a reversal or at rest [rad/s or m/s]."""
 
 FADING = 0.05
-"""s in which what a reversal leaves fades."""
+"""Time constant of the decay of w after a reversal [s]."""
 
 STANDS_AFTER = 0.1
-"""s below ``SLOW`` after which a joint stands."""
+"""Time below the speed ``SLOW`` after which a joint counts as at rest [s]."""
 
 MEMORY = 3
-"""Rows that a step hands to the next: velocity, w, time below ``SLOW`` [s]."""
+"""Rows of the memory of a step: velocity, w, time below the speed ``SLOW`` [s]."""
 
 
 def turning(
     v: Scalar, before: Scalar, share: Scalar, still: Scalar, interval: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The share w of a reversal, and for how long the joint has been slow [s].
+    """Update the weight w of a reversal and the time below the speed ``SLOW`` [s] of one joint.
 
     Args:
         v: velocity [rad/s or m/s].
-        before: of the sample before.
-        share: w then.
-        still: time below ``SLOW`` then [s].
-        interval: since then [s].
+        before: velocity at the previous sample.
+        share: w at the previous sample.
+        still: time below the speed ``SLOW`` at the previous sample [s].
+        interval: time since the previous sample [s].
     """
     near = 1.0 / (1.0 + square(v / SLOW))
-    # It may turn between two samples.
+    # The velocity may have changed its sign between two samples.
     near = where_less(v * before, 0.0, 1.0, near)
     faded = share * exp(-(interval / FADING))
     speed = where_less(v, 0.0, -v, v)
@@ -67,18 +67,19 @@ def unexplained_torque(
     rows: Sequence[Values],
     sigmas: Values,
 ) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]]]:
-    """The deviation of external torques without contact, and how far they may be off.
+    """Compute the deviation of external torques without contact, and the increase of thresholds.
 
     Args:
-        v: (nv) velocity.
-        load: (nv) torque that the joint carries without a contact [Nm or N].
-        memory: (MEMORY, nv) of the sample before.
-        interval: since then [s].
-        rows: (5, nv) as in ``ROWS``; constant with the noise of the observer.
-        sigmas: (nv) deviations that are a contact.
+        v: (nv) velocity [rad/s or m/s].
+        load: (nv) torque that the joint transmits without contact [Nm or N].
+        memory: (MEMORY, nv) after the previous sample.
+        interval: time since the previous sample [s].
+        rows: (5, nv) as in ``ROWS``; ``constant`` includes the noise of the observer.
+        sigmas: (nv) number of deviations above which a torque counts as contact.
 
     Returns:
-        (nv) deviations; (nv) what thresholds of ``sigmas * constant`` rise by; memory (MEMORY, nv).
+        Deviations (nv); increase (nv) of thresholds of ``sigmas * constant``; the memory
+        (MEMORY, nv) for the next step.
     """
     deviations, more, shares, stills = [], [], [], []
     for x, tau, s, last, share, slow, constant, speed, by_load, reversal, standing in zip(

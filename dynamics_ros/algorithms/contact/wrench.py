@@ -2,27 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """External wrenches at frames from external joint torques: tau_ext = J^T w ([Haddadin2017]).
 
-The rows of J^T are divided by the noise of their joints (relative to the smallest) and torques are
-counted per length scale, so that force and torque have one unit. With the singular values s and
-directions V of the result G^T, which show what the joints feel in Nm per N, G G^T = V s^2 V^T.
+The rows of J^T are weighted by the inverse noise of their joints (relative to the smallest noise).
+Torques of w are divided by a length scale, so that forces and torques have the same unit. The
+result is G^T with singular values s [Nm per N] and directions V: G G^T = V s^2 V^T.
 
-Plain damping would pull every force towards zero, also a well-felt one. Here a direction is damped
-only when its singular value is below a threshold e ([Nakamura1986], [Chiaverini1994]):
+Uniform damping would bias every force towards zero, also well observable ones. Here a direction is
+damped only if its singular value is below a threshold e ([Nakamura1986], [Chiaverini1994]):
 
-    w = V diag(1/d) V^T G tau,    d = max(s^2, e^2),
+    w = V diag(1/d) V^T G tau,    d = max(s^2, e^2).
 
-so what is recovered of a direction, phi = s^2/d, is 1 for every direction that is felt well,
-without bias, and falls smoothly to 0 for one that is not felt at all. What is missing, 1 - phi, is
-stated in the observable mask and enters the covariance as what a wrench could be there. With P the
-matrix that takes torques to wrenches,
+The recovered fraction of a direction, phi = s^2/d, is 1 for every well observable direction,
+without bias, and decreases smoothly to 0 for a direction that is not observable. The missing
+fraction 1 - phi determines the observable mask. It also enters the covariance, with the prior
+deviation of a force. With the matrix P from torques to wrenches,
 
     cov w = P cov(tau_ext) P^T + V diag(((1 - phi) prior)^2) V^T.
 
-The eigenvectors are those of the smaller of G G^T and G^T G: V diag(1/d) V^T G = G U diag(1/d) U^T.
-What is missing is V diag(1 - phi) V^T = 1 - V diag(1/d) V^T G G^T.
+Eigenvectors are computed of the smaller of G G^T and G^T G: V diag(1/d) V^T G = G U diag(1/d) U^T.
+The missing part is V diag(1 - phi) V^T = 1 - V diag(1/d) V^T G G^T.
 
-External torques have noise of their own, joint by joint, and the noise of momentum: K M(q) times
-that of the velocities, which all joints share (K as of the observer).
+The noise of external torques has two parts: independent noise of each joint, and the noise of the
+momentum, K M(q) times the noise of the velocities (K: gain of the observer), which is correlated
+between the joints.
 """
 
 from __future__ import annotations
@@ -52,25 +53,25 @@ from dynamics_ros.spatial.scalar import sqrt, where_less
 Values = Sequence[Scalar]
 
 UNSEEN = 0.05
-"""Part of a unit force or torque that may be missed where it still counts as observable."""
+"""Largest missing part of a unit force or torque that counts as observable."""
 
 DAMPED = 1e-3
-"""Part of a unit force or torque that may be missed where an estimate is not called degraded."""
+"""Largest missing part of a unit force or torque in an estimate that is not degraded."""
 
 NOISE_ROWS = 4
-"""weight, own noise, momentum gain, velocity noise: what ``noise`` has for every velocity."""
+"""Number of rows of ``noise``: weight, noise of each joint, momentum gain, velocity noise."""
 
 SETTINGS = 3
-"""length scale, threshold, prior."""
+"""Number of settings: length scale, threshold, prior."""
 
 
 @dataclass(frozen=True)
 class ContactFrame:
-    """Where a contact is and how it is written.
+    """Frame of a contact, and the frame in which its wrench is expressed.
 
     Attributes:
         frame: the contact frame.
-        axes: frame whose axes the wrench has; None are those of the root frame.
+        axes: frame in whose axes the wrench is expressed; None for the root frame.
     """
 
     frame: Frame
@@ -79,13 +80,13 @@ class ContactFrame:
 
 @dataclass(frozen=True)
 class ContactEquations:
-    """tau_ext = G^T w of all contacts together, torques of w per length scale.
+    """Equations tau_ext = G^T w of all contacts, with torques of w divided by the length scale.
 
     Attributes:
-        joints: velocities that move a contact.
-        G: (N, joints), not weighted.
-        levers: of each contact, from the frame's origin to the reference point.
-        points: reference points, coordinates in the frames of the axes.
+        joints: indices of the n velocities that move a contact.
+        G: (N, n), not weighted.
+        levers: of each contact, from the origin of its frame to the reference point [m].
+        points: reference points, in the frames of the axes [m].
     """
 
     joints: list[int]
@@ -96,17 +97,16 @@ class ContactEquations:
 
 @dataclass(frozen=True)
 class ContactSolution:
-    """How wrenches at one time follow from the external torques of the n joints that feel them.
+    """Linear estimate of wrenches from the external torques of the n joints that contacts act on.
 
     Attributes:
-        P: (N, n) from torques to wrenches at the origins of the frames, torques of a wrench per
-            length scale.
+        P: (N, n) from torques to wrenches at the origins of the frames, with torques of a wrench
+            divided by the length scale.
         missed: (N, N) part of unit wrenches that is not recovered.
-        singular_values: of all contacts together, descending; of the joints or components,
-            whichever are fewer.
-        own_noise: (n) of the external torques.
-        momentum_noise: (n, nv) from unit noise of each velocity to the external torques.
-        prior: standard deviation of a force that no joint feels [N].
+        singular_values: (min(N, n)) of the equations of all contacts, in descending order.
+        own_noise: (n) standard deviations of the independent noise of the external torques.
+        momentum_noise: (n, nv) external torques due to the noise of each velocity.
+        prior: standard deviation of a force in an unobservable direction [N].
     """
 
     P: Matrix
@@ -118,11 +118,16 @@ class ContactSolution:
 
     @property
     def degraded(self) -> list[Scalar]:
-        """(N) 1 for each component of which more than ``DAMPED`` is missed."""
+        """Flags (N), 1 for each component with a missing part of more than ``DAMPED``."""
         return [where_less(DAMPED * DAMPED, dot(row, row), 1.0, 0.0) for row in self.missed]
 
     def covariance(self, combinations: Matrix, own: slice) -> list[list[Scalar]]:
-        """Of linear combinations (k, 3 or 6) of the components in some rows of P (k, k)."""
+        """Covariance (k, k) of linear combinations of the components of one contact.
+
+        Args:
+            combinations: (k, 3 or 6) coefficients of the components.
+            own: rows of the contact in P.
+        """
         from_torques = product(combinations, self.P[own])
         scatter = beside(
             scaled_columns(from_torques, self.own_noise),
@@ -134,12 +139,12 @@ class ContactSolution:
 
 @dataclass(frozen=True)
 class Wrenches:
-    """The wrenches of m contacts at one time, and how far they can be believed.
+    """Wrenches of m simultaneous contacts, with covariance and observability.
 
     Attributes:
-        values: (m, 6) force, then torque about the reference point.
-        covariances: (m, 6, 6).
-        flags: (m, 7) 1 for each component that is observable, then 1 when it is degraded.
+        values: (m, 6) force [N], then torque about the reference point [Nm].
+        covariances: (m, k, k) of the first k = 3 or 6 components.
+        flags: (m, 7) 1 for each observable component, then 1 if the estimate is degraded.
     """
 
     values: list[list[Scalar]]
@@ -155,15 +160,15 @@ def contact_equations(
     points: Sequence[Values],
     length: Scalar,
 ) -> ContactEquations:
-    """What a unit of every component of the wrenches does to the joints.
+    """Set up the equations tau_ext = G^T w of simultaneous contacts.
 
     Args:
         model: the robot.
-        contacts: m contacts at one time.
-        rows: 6, or 3 for forces at the origins of the frames.
-        q: configuration.
+        contacts: m simultaneous contacts.
+        rows: components per contact: 6, or 3 for forces at the origins of the frames.
+        q: configuration (nq).
         points: (m, 3) reference points in the contact frames [m].
-        length: m that make a torque as weighty as a force.
+        length: length scale by which torques of w are divided [m].
     """
     joints = moving_coordinates(model, contacts)
     result = ContactEquations(joints, [], [], [])
@@ -186,7 +191,7 @@ def contact_equations(
 
 
 def moving_coordinates(model: Model, contacts: Sequence[ContactFrame]) -> list[int]:
-    """Indices of the velocities that move one of the contacts, in order."""
+    """Sorted indices of the velocities that move at least one of the contacts."""
     bodies = {body for contact in contacts for body in model.ancestors(contact.frame.body)}
     return sorted({k for body in bodies for k in model.joints[body].v_indices})
 
@@ -199,16 +204,16 @@ def contact_solution(
     threshold: Scalar,
     prior: Scalar,
 ) -> ContactSolution:
-    """How wrenches follow from external torques.
+    """Compute the linear estimate of wrenches from external torques.
 
     Args:
         model: the robot.
-        equations: at q.
-        q: configuration.
-        noise: (4, nv) rows of weight (least noise over noise, 0 for a joint that is not used),
-            noise of the external torque itself, momentum gain [1/s] and velocity noise.
+        equations: of the contacts at q.
+        q: configuration (nq).
+        noise: (4, nv) rows of weight (smallest noise over noise, 0 for a joint that is not used),
+            independent noise of the external torque, momentum gain [1/s] and velocity noise.
         threshold: singular value below which a direction is damped [Nm per N].
-        prior: standard deviation of a force that no joint feels [N].
+        prior: standard deviation of a force in an unobservable direction [N].
     """
     joints, M = equations.joints, mass_matrix(model, q)
     *ours, velocity_noise = noise
@@ -231,12 +236,12 @@ def contact_solution(
 def contact_wrenches(
     equations: ContactEquations, solution: ContactSolution, torque: Values, length: Scalar
 ) -> Wrenches:
-    """What the contacts do to the robot.
+    """Compute the wrenches of the environment on the robot at its contacts.
 
     Args:
         equations, solution: of the contacts.
-        torque: (nv) external torques.
-        length: scale [m].
+        torque: (nv) external torques [Nm or N].
+        length: length scale of the equations [m].
     """
     felt = [torque[k] for k in equations.joints]
     rows = len(solution.P) // len(equations.levers)
@@ -255,7 +260,7 @@ def contact_wrenches(
 
 
 def any_of(flags: Values) -> Scalar:
-    """1 where one of them is, else 0."""
+    """1 if one of the flags is 1, else 0."""
     result: Scalar = 0.0
     for flag in flags:
         result = where_less(0.5, flag, 1.0, result)
@@ -263,7 +268,7 @@ def any_of(flags: Values) -> Scalar:
 
 
 def _damped_inverse(G: Matrix, threshold: Scalar) -> tuple[Matrix, list[Scalar]]:
-    """V diag(1/d) V^T G (N, n), and the singular values of G, descending."""
+    """V diag(1/d) V^T G (N, n), and the singular values of G in descending order."""
     wide = len(G) <= len(G[0])
     across = G if wide else transposed(G)
     squares, V = symmetric_eigen(times_transposed(across))
@@ -280,15 +285,16 @@ def _less_from_one(A: Matrix) -> Matrix:
 
 
 def _observable(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
-    """1 for each component that is observable about the reference point.
+    """Flags of a contact, 1 for each component that is observable about the reference point.
 
     Args:
-        missed: (3 or 6, N) part of a unit wrench of each contact that is missed in this one.
-        own: its columns of this contact.
-        arm: from the frame's origin to the reference point, in length scales.
+        missed: (3 or 6, N) missing part of this contact's wrench for unit wrenches of all contacts.
+        own: columns of this contact.
+        arm: from the origin of the frame to the reference point, in length scales.
     """
     if len(missed) == 6:
-        # To the reference point: what is missed there of a wrench that is given there.
+        # Move the missing wrench of this contact, and its own unit wrenches, to the reference
+        # point.
         missed = product(shift_matrix(arm), missed)
         before, after = slice(0, own.start), slice(own.stop, None)
         there = product(columns(missed, own), shift_matrix(-arm))

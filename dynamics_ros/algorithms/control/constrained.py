@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics with contacts and loops whose rows are independent ([RD] 3.7), and its derivatives."""
+"""Forward dynamics with independent constraints, contacts and loops ([RD] 3.7), and derivatives."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
 from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, frame_rows
 
 HELD_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
-"""Rows of a constraint by its kind."""
+"""Number of rows of a constraint of each kind."""
 
 HELD_TOGETHER = ('position', 'pose', 'revolute')
-"""Kinds that hold a frame to another one; the others hold it in the root frame."""
+"""Kinds that connect two frames of the robot; the other kinds hold a frame in the root frame."""
 
 DIRECTED = ('normal', 'revolute')
-"""Kinds that need directions."""
+"""Kinds of constraints that need directions (see `Places`)."""
 
 Differentiate = Callable[[Values, Values], Rows]
-"""Derivatives of values by q along velocities, or by v."""
+"""Function of values and of q or v: derivatives of the values by q along velocities, or by v."""
 
 
 class Held(NamedTuple):
-    """What a constraint holds at rest.
+    """A constraint: its kind and its frames.
 
     Attributes:
-        kind: of `HELD_ROWS`.
-        frame: whose point is held.
-        other: the frame whose point it stays with; None for a place in the root frame.
+        kind: a key of `HELD_ROWS`.
+        frame: frame whose point is held.
+        other: frame to whose point it is held; None to hold it at a place in the root frame.
     """
 
     kind: str
@@ -46,12 +46,13 @@ class Held(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a constraint holds.
+    """Points and directions of a constraint.
 
     Attributes:
-        points: (2, 3) in the frame, and in the other one.
-        directions: (2, 3) of a normal contact the normal in root axes, the second not read; of a
-            revolute cut two of the other frame, perpendicular to the axis and to each other.
+        points: (2, 3) the constrained point in the frame, and in the other frame [m].
+        directions: (2, 3) of a normal contact: the normal in axes of the root frame; the second
+            row is not read. Of a revolute loop closure: two unit vectors in the other frame,
+            perpendicular to the axis and to each other.
     """
 
     points: Sequence[Values]
@@ -61,14 +62,15 @@ class Places(NamedTuple):
 def held_rows(
     model: Model, q: Values, v: Values, held: Held, places: Places
 ) -> tuple[Rows, list[Scalar]]:
-    """J and J-dot v of a constraint in root axes, the other frame's taken off ([RD] eq. 2.154).
+    """J and J-dot v of a constraint, in axes of the root frame ([RD] eq. 2.154).
 
-    The last two rows of a revolute cut are along the directions as they stand.
+    For two frames, the rows are the difference of the motions of both. The last two rows of a
+    revolute loop closure are angular, along its two directions.
 
     Args:
         model, q, v: the robot and its state.
         held: the constraint.
-        places: where.
+        places: points and directions of the constraint.
     """
     points, directions = places
     rows = range(3 if held.kind in ('point', 'position', 'normal') else 6)
@@ -89,7 +91,7 @@ def held_rows(
     for direction in directions:
         b = R @ Vector3.of(direction)
         J.append([dot([*b], column) for column in zip(*turning[0], strict=True)])
-        # The direction turns with the other frame.
+        # The direction is fixed to the other frame, so J-dot has a term of its rotation.
         bias.append(dot([*b], turning[1]) + dot([*w_other.cross(b)], turning[2]))
     return J, bias
 
@@ -102,13 +104,17 @@ def constrained_forward_dynamics(
     tau: Values,
     places: Sequence[Places],
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """Accelerations, forces and pivots of M a + C v + g = tau + J^T f with J a + J-dot v = 0.
+    """Accelerations and forces of M a + C v + g = tau + J^T f with J a + J-dot v = 0.
 
     Args:
         model: the robot.
-        constraints: what is held.
-        q, v, tau: its state and torques.
-        places: of each constraint.
+        constraints: the constraints.
+        q, v, tau: state (nq), (nv) and joint torques (nv).
+        places: points and directions of each constraint.
+
+    Returns:
+        Accelerations (nv), constraint forces (rows), and pivots of the factorization (rows), which
+        are small for dependent constraints.
     """
     J, bias = _stacked(model, constraints, q, v, places)
     task = TaskDynamics.of(model, q, J)
@@ -130,21 +136,25 @@ def constrained_dynamics_derivatives(
 ) -> tuple[list[Rows], list[Rows], list[Scalar]]:
     """Derivatives of accelerations and of forces, each by q, v and tau, and the pivots.
 
-    ID(q, v, a) = tau + J^T f and J a + J-dot v = 0 differentiated at a motion are the same system
-    for each direction, [Lie] 4:
+    The derivatives of ID(q, v, a) = tau + J^T f and J a + J-dot v = 0 solve, for each direction of
+    differentiation, the same linear system as the dynamics, [Lie] 4:
 
         M da = dtau - dID + d(J^T f) + J^T df,   J da = -d(J a + J-dot v).
 
     Args:
         model, constraints, q, v, places: as for `constrained_forward_dynamics`.
-        a, forces: what that returns.
-        differentiate: derivatives of what has been computed from q and v, at constant a and f.
+        a, forces: accelerations and forces that `constrained_forward_dynamics` returns.
+        differentiate: derivatives of values that were computed from q and v, at constant a and f.
+
+    Returns:
+        Derivatives (nv, nv) of the accelerations and (rows, nv) of the forces, by q, v and tau
+        each; pivots of the factorization (rows).
     """
     J, bias = _stacked(model, constraints, q, v, places)
     task = TaskDynamics.of(model, q, J)
     rows = [dot(row, a) + b for row, b in zip(J, bias, strict=True)]
     id_dq, id_dv, _ = inverse_dynamics_derivatives(model, q, v, a)
-    # Without rows there is nothing whose columns would tell how many joints there are.
+    # Without constraints J^T f has no terms to differentiate.
     pushed = differentiate(task.torques(forces), q) if rows else [[0.0] * model.nv] * model.nv
     by_q = [[f - t for f, t in zip(*pair, strict=True)] for pair in zip(pushed, id_dq, strict=True)]
     by_v = [[-x for x in row] for row in id_dv]
@@ -164,13 +174,13 @@ def constrained_dynamics_derivatives(
 def _constrained(
     task: TaskDynamics, force: Values, target: Values
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """x and f of M x = force + J^T f, J x = target.
+    """Solve M x = force + J^T f, J x = target for x and f.
 
-    In whitened coordinates the free x_0 is corrected by the smallest step that meets the target:
-    x = x_0 + Q y, R^T y = target - W^T x_0, and R f = y.
+    In whitened coordinates the unconstrained x_0 is corrected by the smallest step that meets the
+    target: x = x_0 + Q y, R^T y = target - W^T x_0, and R f = y.
     """
     free = task.whitened(force)
-    # W^T x_0 = R^T Q^T x_0.
+    # Divided by R^T, using W^T x_0 = R^T Q^T x_0.
     missing = task.divided_transposed(target)
     y = [m - x for m, x in zip(missing, task.along(free), strict=True)]
     for column, step in zip(task.Q, y, strict=True):
@@ -181,7 +191,7 @@ def _constrained(
 def _by_force(task: TaskDynamics) -> tuple[Rows, Rows]:
     """Derivatives of x and f of `_constrained` by the force: M^-1 - U U^T and -R^-1 U^T.
 
-    The columns of U = L^-1 D^-1/2 Q are the accelerations that the constraints take away.
+    The columns of U = L^-1 D^-1/2 Q span the accelerations that the constraints remove.
     """
     free = inverse_of(task.factors)
     taken = _columns([task.unwhitened(column) for column in task.Q], len(free))
@@ -207,6 +217,6 @@ def _columns(rows: Rows, count: int) -> Rows:
 
 
 def _at(frame: Frame, point: Values) -> Frame:
-    """The frame at another of its points."""
+    """The frame, moved to another point that is given in the frame."""
     moved = Transform(Matrix3.identity(), Vector3.of(point))
     return replace(frame, placement=frame.placement @ moved)

@@ -1,21 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One step of a Cartesian impedance controller: from a state and a target to torques.
+"""One step of a Cartesian impedance controller: torques from a state and a target.
 
-The tool behaves as its own task inertia Lambda on a spring and a damper ([Hogan1985], [Ott2008]),
+The tool behaves as its task inertia Lambda on a spring and a damper ([Hogan1985], [Ott2008]),
 
     tau = J^T (F + Lambda (w-dot* - J-dot v)) + N^T tau_0 + tau_limits + C v + g + friction,
     F = R_K (K e + D e-dot) - wrench*,     N^T = 1 - J^T Lambda J M^-1,
 
-with e and e-dot the pose and twist that are missing, in axes R_K, and tau_0 springs and dampers to
-a posture. N^T lets torques pass that do not accelerate the tool ([Khatib1987]). What follows the
-law holds whatever was asked for, in this order: the energy tank, the rate of torques that do not
-move the tool, the largest torque, the guard of the joints' ranges, the largest torque again, and
-the largest torque rate.
+with pose error e and twist error e-dot in axes R_K, and torques tau_0 of springs and dampers to a
+posture. The projection N^T keeps the torques that do not accelerate the tool ([Khatib1987]). Limits
+are applied to the torques of this law, in this order: energy tank, rate of torques that do not move
+the tool, largest torque, guard of the joint position limits, largest torque again, largest torque
+rate.
 
-Inputs are not trusted. A state that is no number is answered by the last gravity torques, a target
-or gain that is none by braking; `FLAGS` tells. The torque and its rate are within their limits in
-every case.
+Invalid inputs are handled. For a state that is not finite the controller sends the last gravity
+torques; for a target or gain that is not finite it brakes. `FLAGS` report this. The torque and its
+rate are within their limits in every case.
 """
 
 from __future__ import annotations
@@ -64,50 +64,53 @@ JOINT_GAINS = (
     *('guard_rate', 'max_torque', 'max_torque_rate', 'viscous', 'coulomb', 'stribeck'),
     *('friction_velocity', 'stribeck_velocity', 'load_friction'),
 )
-"""Rows of the gains of joints, one value a velocity each."""
+"""Rows of the joint gains, one value per velocity."""
 
 FORCE_GAINS = ('selected', 'proportional', 'integral', 'integral_limit')
-"""Rows of the gains of closed-loop force, along x y z and around x y z of the axes."""
+"""Rows of the gains of force control, along x y z and about x y z of the axes."""
 
 SETTINGS = ('axes_of_tool', 'length', 'largest_inertia', 'energy_capacity', 'energy_horizon')
-"""Other settings: 1 where the axes are given in the tool's own, m, kg, J, s."""
+"""Other settings: whether the axes are given in the tool frame (1, else 0); [m], [kg], [J], [s]."""
 
 FLAGS = (
     *('state', 'input', 'memory', 'singular', 'joint_limit', 'guard', 'energy', 'torque'),
     *('torque_rate', 'force_integral'),
 )
-"""What acts, 1.0 or 0.0 each: state, target or gain, or memory is no number; the task inertia is
-damped; a joint is in the margin of its range; the guard, the tank or a limit changes the torque."""
+"""Flags, 1.0 or 0.0 each. state, input (target, gain, interval), memory: invalid. singular: the
+task inertia is damped. joint_limit: a joint is in the margin of its range. guard, energy, torque,
+torque_rate: the guard, the energy tank or a limit changes the torque. force_integral: the integral
+of the force error is at its limit."""
 
 BRAKING = 10.0
-"""1/s at which all motion decays where a target or a gain is no number."""
+"""Rate at which motion decays if a target or gain is invalid [1/s]."""
 
 NOMINAL_INTERVAL, MAX_INTERVAL = 1e-3, 0.1
-"""s: in place of an interval that is none; the longest that is believed."""
+"""Replacement for an invalid interval, and the longest valid interval [s]."""
 
 LEAST_VELOCITY, LEAST_LENGTH, LEAST_INERTIA = 1e-6, 1e-3, 1e-3
-"""Smallest scale of a friction curve [rad/s or m/s], length [m] and largest inertia [kg]."""
+"""Lower bounds of the velocity scales of friction [rad/s or m/s], of the length scale [m] and of
+the largest inertia [kg]."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 UNMOVED = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
 
 
 def memory_size(model: Model) -> int:
-    """Numbers that a step hands to the next one."""
+    """Number of values in the memory of a step."""
     return model.nq + 3 * model.nv + 7
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a step hands to the next one.
+    """Values that one step passes to the next.
 
     Attributes:
         q: configuration (nq) of the last valid state.
-        tau: torques (nv) that were commanded.
-        working: the part of them that the tank counts: without gravity and friction.
-        gravity: torques (nv) of the last valid state.
-        energy: in the tank [J].
-        integral: of force errors (6), in the axes of the stiffness [N, Nm].
+        tau: commanded torques (nv).
+        working: commanded torques (nv) without gravity and friction, whose work the tank counts.
+        gravity: gravity torques (nv) of the last valid state.
+        energy: level of the tank [J].
+        integral: integral part of the force control (6), in the axes of the stiffness [N, Nm].
     """
 
     q: list[Scalar]
@@ -119,7 +122,7 @@ class Memory:
 
     @classmethod
     def of(cls, model: Model, values: Values) -> Memory:
-        """Of what `values` has made of one."""
+        """Memory of a list of values, the inverse of `values`."""
         n = model.nq
         tau, working, gravity = (
             list(values[n + k * model.nv : n + (k + 1) * model.nv]) for k in range(3)
@@ -127,7 +130,7 @@ class Memory:
         return cls(list(values[:n]), tau, working, gravity, values[-7], list(values[-6:]))
 
     def values(self) -> list[Scalar]:
-        """All in one list."""
+        """All values in one list."""
         parts = (self.q, self.tau, self.working, self.gravity, [self.energy], self.integral)
         return [x for part in parts for x in part]
 
@@ -152,26 +155,27 @@ def impedance_step(
     memory: Values,
     interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """Take one state in.
+    """Compute the torques of one control step.
 
     Args:
-        model, frame: an arm with a base that rests, and its tool.
-        q, v: state.
-        wrench: (6) of the environment on the tool, measured, at its origin in root axes.
-        target_pose: (4, 4) in the root frame.
-        target_twist, target_acceleration: (6) in root axes.
-        target_wrench: (6) that the environment shall exert on the tool, as `wrench`.
-        posture: (nq) for the freedom that the tool leaves.
-        stiffness, damping: (6, 6) in the axes.
-        axes: (3, 3) their rotation, in root axes or in those of the tool.
+        model, frame: an arm on a fixed base, and its tool frame.
+        q, v: state (nq), (nv).
+        wrench: (6) measured wrench of the environment on the tool, about the origin of the tool
+            frame, in axes of the root frame.
+        target_pose: (4, 4) desired pose of the tool in the root frame.
+        target_twist, target_acceleration: (6) of the tool, in axes of the root frame.
+        target_wrench: (6) desired wrench of the environment on the tool, expressed as ``wrench``.
+        posture: (nq) desired configuration in the null space of the tool.
+        stiffness, damping: (6, 6) in the axes R_K.
+        axes: (3, 3) rotation of the axes R_K, in the root frame or in the tool frame.
         force_gains: (4, 6), rows as in ``FORCE_GAINS``.
-        joint_gains: (14, nv), rows as in ``JOINT_GAINS``.
-        settings: rows as in ``SETTINGS``.
-        memory: of the step before.
-        interval: since the step before [s].
+        joint_gains: (15, nv), rows as in ``JOINT_GAINS``.
+        settings: values as in ``SETTINGS``.
+        memory: values that the previous step has returned.
+        interval: time since the previous step [s].
 
     Returns:
-        The torques (nv), the memory for the next step, and the flags.
+        The torques (nv), the memory for the next step, and the flags as in ``FLAGS``.
     """
     matrices = (target_pose, stiffness, damping, axes, force_gains, joint_gains)
     vectors = (wrench, target_twist, target_acceleration, target_wrench, posture, settings)
@@ -199,7 +203,7 @@ def impedance_step(
     M = mass_matrix(model, q)
     factors = factorize(M)
 
-    # The law, or braking where it has no numbers.
+    # The impedance law; braking where its result is not finite.
     J, bias = frame_rows(model, q, v, frame, range(6))
     pose = if_valid(bad_input, [x for row in target_pose[:3] for x in row], UNMOVED)
     X_0T = transform_of_rows([pose[:4], pose[4:8], pose[8:]])
@@ -248,7 +252,7 @@ def impedance_step(
     braking = [c - BRAKING * dot(row, v) for c, row in zip(coriolis, M, strict=True)]
     working = if_valid(bad_input + excess_of(law), law, braking)
 
-    # The energy that is given away.
+    # Energy tank.
     moved = difference(model, before.q, q)
     (capacity,) = if_valid(bad_input, [values['energy_capacity']], [before.energy])
     level = level_after(before.energy, capacity, before.working, moved)
@@ -258,14 +262,15 @@ def impedance_step(
     share = valve(level, horizon, working, v, a)
     working = [share * x for x in working]
 
-    # What is carried whatever is wanted, and what the motors have for the rest.
+    # Torques for gravity and friction, and the torques that the limits leave for the law.
     friction = _friction(joints, v, _sum(gravity, working))
     friction = if_valid(bad_input + excess_of(friction), friction, [0.0] * model.nv)
     carried = [g + f for g, f in zip(gravity, friction, strict=True)]
     last = if_valid(bad_memory, before.tau, if_valid(bad_state, gravity, before.gravity))
     largest = largest_torques(model, joints['max_torque'], last)
     asked = _sum(working, carried)
-    # What does not move the tool takes what rate the rest leaves, all joints by the same share.
+    # Torques that do not move the tool use the torque rate that the other torques leave; all joints
+    # are scaled by the same factor.
     changed, steps = _less(asked, last), largest_steps(joints['max_torque_rate'], dt)
     free = inertia.unfelt(J, M_inverse_Jt, _less(working, before.working))
     part = share_beside(_less(changed, free), free, steps)
@@ -274,17 +279,17 @@ def impedance_step(
     feasible = within(asked, largest)
     available = _less(feasible, carried)
 
-    # The ends of the joints' ranges.
+    # Guard of the joint position limits.
     a = solve_factorized(factors, available)
     rates = (joints['lower'], joints['upper'], joints['guard_rate'])
     change = braked(model, q, v, a, inverse_of(factors), rates, dt)
     change = if_valid(bad_input, change, [0.0] * model.nv)
     guarding = _sum(available, change)
 
-    # What is sent: a state that is none is answered by what last carried the weight. Limits that
-    # have shrunk since the last step count more than the rate.
+    # Command. For an invalid state it is the last gravity torque. If a torque limit has been
+    # reduced since the last step, the limit has priority over the rate.
     tau = _sum(guarding, carried)
-    # `within` makes a bound of what is no number, which must not be sent.
+    # `within` maps NaN to a bound, which must not be sent, so validity is checked before.
     computed = bad_state + excess_of([*asked, *tau])
     tau = if_valid(computed, tau, before.gravity)
     carried = if_valid(computed, carried, before.gravity)
@@ -316,13 +321,16 @@ def _force(
     integral: Values,
     dt: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
-    """F, the integral of force errors, and whether that is at its bound; all in the axes R_K.
+    """Force F (6), integral of the force error (6), and whether it is at its limit; in axes R_K.
 
-    Selected directions have no spring: there the measured wrench follows the wanted one.
+    Selected directions have no spring; the measured wrench is controlled to the desired wrench.
 
     Args:
-        missing: pose error, twist error, wanted wrench and measured wrench, (6) each.
-        stiffness, damping, gains, integral, dt: as for `impedance_step`.
+        missing: pose error, twist error, desired wrench and measured wrench, (6) each.
+        stiffness, damping: (6, 6) as for `impedance_step`.
+        gains: (4, 6), rows as in ``FORCE_GAINS``.
+        integral: (6) integral part of the previous step.
+        dt: interval [s].
     """
     error, rate, wanted, measured = missing
     selected, proportional, integral_gain, bound = gains
@@ -344,7 +352,7 @@ def _force(
 
 
 def _friction(joints: Mapping[str, Values], v: Values, carried: Values) -> list[Scalar]:
-    """What motors lose beside the torques that the joints carry."""
+    """Friction torques (nv) that compensate friction at the given transmitted torques."""
     scales = [
         [at_least(x, LEAST_VELOCITY) for x in joints[name]]
         for name in ('friction_velocity', 'stribeck_velocity')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joints are kept within their range: by a potential before its ends, by a guard at them."""
+"""Avoidance of joint position limits: a repulsive potential, and a control barrier as guard."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .validity import at_least, at_most
 Values = Sequence[Scalar]
 
 SWEEPS = 3
-"""Over all joints, each of which brakes against what the others have done."""
+"""Number of Gauss-Seidel sweeps over all joints in `braked`."""
 
 GUARD_SHARE = 0.25
-"""Most of its rate times the interval: the guard is a critically damped spring, which a step of
-half its time constant would make unstable."""
+"""Upper limit of the guard's rate times the interval. The guard is a critically damped spring, and
+unstable with a step of half its time constant."""
 
 
 def ranged(model: Model) -> list[tuple[int, int]]:
-    """Place in v and in q of every joint that can have a range: those of one coordinate."""
+    """Indices in v and in q of each joint that can have limits: one coordinate, no mimic joint."""
     return [
         (joint.v_indices[0], joint.q_indices[0])
         for joint in model.joints
@@ -33,12 +33,13 @@ def ranged(model: Model) -> list[tuple[int, int]]:
 def limit_torques(
     model: Model, q: Values, lower: Values, upper: Values, margin: Values, stiffness: Values
 ) -> list[Scalar]:
-    """Of the potential 1/2 k d^2, where d is how far a joint is within the margin before an end.
+    """Torques (nv) of the potential 1/2 k d^2; d is the distance by which q is inside the margin.
 
     Args:
         model: the robot.
-        q: its configuration.
-        lower, upper, margin, stiffness: (nv); joints without a range are not read.
+        q: configuration (nq).
+        lower, upper, margin: (nv) position limits, and width of the margin inside them [rad or m].
+        stiffness: (nv) k. Values of joints with more than one coordinate are not read.
     """
     tau: list[Scalar] = [0.0] * model.nv
     for k, place in ranged(model):
@@ -57,23 +58,24 @@ def braked(
     range_of: tuple[Values, Values, Values],
     interval: Scalar,
 ) -> list[Scalar]:
-    """Torques (nv) to add so that no joint passes an end of its range where it can brake.
+    """Additional torques (nv) that brake joints before their position limits.
 
-    The distance h to an end must not decay faster than a critically damped oscillator comes to
-    rest there: h-ddot >= -2 rate h-dot - rate^2 h, an exponential control barrier ([Ames2019]).
-    Loads are not known to it: of a joint that moves next to no inertia it limits even torques that
-    only balance one, from rate^2 h times that inertia on. A steeper barrier would not, but it would
-    oscillate with torques that are limited in size and rate.
+    The distance h to a limit must not decrease faster than that of a critically damped oscillator
+    that comes to rest there: h-ddot >= -2 rate h-dot - rate^2 h, an exponential control barrier
+    ([Ames2019]). The barrier does not know external loads. For a joint with very small inertia it
+    therefore also limits torques that only balance a load, if they exceed rate^2 h times the
+    inertia. A steeper barrier would not, but it would oscillate with limited torques and torque
+    rates.
 
-    Each joint brakes with its own motor, one after the other, as joints lean on each other.
+    Joints are processed one after the other, because the torque of one accelerates the others.
 
     Args:
         model: the robot.
-        q, v: its state.
-        a: accelerations that are wanted.
-        M_inverse: (nv, nv) what torques do to them.
-        range_of: lower end, upper end [rad or m] and rate [1/s], (nv) each.
-        interval: between two steps [s].
+        q, v: state (nq), (nv).
+        a: desired accelerations (nv).
+        M_inverse: (nv, nv) inverse of the mass matrix.
+        range_of: lower limits, upper limits [rad or m] and rates [1/s], (nv) each.
+        interval: control interval [s].
     """
     lower, upper, rate = range_of
     reached = list(a)

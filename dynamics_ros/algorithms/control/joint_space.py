@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torque control joint by joint ([RD] 3.8)."""
+"""Torque control in joint space ([RD] 3.8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def springs_and_dampers(
     stiffness: Values,
     damping: Values,
 ) -> list[Scalar]:
-    """k_p (q* - q) + k_d (v* - v) of each velocity, the difference on the manifold."""
+    """k_p (q* - q) + k_d (v* - v) (nv), with the difference of q on the configuration manifold."""
     error = difference(model, q, target_q)
     return [
         k * e + d * (w - x)
@@ -35,11 +35,14 @@ def springs_and_dampers(
 def joint_impedance(
     model: Model, q: Values, *feedback: Values
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Torques of springs and dampers, with gravity and without ([RD] eq. 3.73, 3.75).
+    """Torques of joint impedance control, with and without gravity ([RD] eq. 3.73, 3.75).
 
     Args:
-        model, q: the robot and its configuration.
-        feedback: what `springs_and_dampers` takes after q.
+        model, q: the robot and its configuration (nq).
+        feedback: arguments of `springs_and_dampers` after q.
+
+    Returns:
+        Torques (nv) with gravity compensation; torques (nv) of springs and dampers alone.
     """
     springs = springs_and_dampers(model, q, *feedback)
     carried = gravity_torques(model, q)
@@ -56,12 +59,12 @@ def inverse_dynamics_control(
     stiffness: Values,
     damping: Values,
 ) -> list[Scalar]:
-    """Torques that make every joint a unit mass on a spring ([RD] eq. 3.76 to 3.78).
+    """Torques (nv) that make each joint behave as a unit mass on a spring ([RD] eq. 3.76 to 3.78).
 
     Args:
         model, q, v: the robot and its state.
-        target_q, target_v, target_a: motion wanted.
-        stiffness, damping: [1/s^2], [1/s] of each velocity.
+        target_q, target_v, target_a: desired motion (nq), (nv), (nv).
+        stiffness, damping: (nv) [1/s^2], (nv) [1/s].
     """
     springs = springs_and_dampers(model, q, v, target_q, target_v, stiffness, damping)
     a = [x + y for x, y in zip(target_a, springs, strict=True)]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One step of a pose that moves smoothly to where it is wanted, and stays near the tool."""
+"""One step of a setpoint pose that moves to a goal with limited speed and stays near the tool."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .validity import at_least, at_most
 Values = Sequence[Scalar]
 
 APPROACH = 10.0
-"""1/s at which what is left of the way decays at its end."""
+"""Rate at which the remaining distance decays near the goal [1/s]."""
 
 TINY = 1e-18
-"""Square of a length that is none [m^2, rad^2], and a time [s]."""
+"""Square of a length that counts as zero [m^2, rad^2], and smallest time to divide by [s]."""
 
 
 SHAPES = {
@@ -30,7 +30,7 @@ SHAPES = {
     'limits': (3, 2),
     'dt': (),
 }
-"""Of the arguments below, in their order."""
+"""Names and shapes of the kernel's inputs, in the order of the arguments of `setpoint_step`."""
 
 RESULTS = ('next_pose', 'next_twist', 'waits')
 
@@ -45,19 +45,20 @@ def setpoint_step(
     limits: Sequence[Values],
     dt: Scalar,
 ) -> tuple[list[list[Scalar]], list[Scalar], Scalar]:
-    """Go on for one step.
+    """Move the setpoint for one step.
 
     Args:
-        pose, goal, tool: (4, 4) in the root frame: the setpoint, where it shall go, the tool.
-        twist: (6) of the setpoint in root axes.
-        wanted: (6) that it shall have where it does not follow the goal.
-        follows_goal: 1 or 0.
-        limits: (3, 2) rows speed, acceleration and lead, the largest distance from the tool;
-            linear and angular.
-        dt: [s].
+        pose, goal, tool: (4, 4) poses of setpoint, goal and tool in the root frame.
+        twist: (6) current twist of the setpoint, in axes of the root frame.
+        wanted: (6) desired twist, used if the setpoint does not follow the goal.
+        follows_goal: 1 to move to the goal, 0 to move with the desired twist.
+        limits: (3, 2) rows of largest speed, acceleration, and distance from the tool; linear [m]
+            and angular [rad].
+        dt: interval [s].
 
     Returns:
-        Pose, twist, and 1.0 where the setpoint would have been too far from the tool, else 0.0.
+        Pose (4, 4) and twist (6) of the setpoint after the step; 1.0 if its distance from the tool
+        has been limited, else 0.0.
     """
     X_0S, X_0G, X_0T = (transform_of_rows(rows) for rows in (pose, goal, tool))
     error = [
@@ -77,8 +78,8 @@ def setpoint_step(
         moved.append(before + change)
     p = X_0S.translation + moved[0] * dt
     R = exp_matrix(moved[1] * dt) @ X_0S.rotation
-    # The lead over the tool. What is kept from going on has the twist that it goes on with: dampers
-    # would press beside the springs on what the tool stands against.
+    # Limit the distance from the tool. The twist of a limited setpoint is that of its actual
+    # motion. Otherwise the damper would add to the contact force of a tool that is blocked.
     ahead = [p - X_0T.translation, log_matrix(R @ X_0T.rotation.T)]
     near = [_within(x, lead) for x, lead in zip(ahead, leads, strict=True)]
     far: Scalar = 0.0
@@ -107,5 +108,5 @@ def _length(x: Vector3) -> Scalar:
 
 
 def _within(x: Vector3, length: Scalar) -> Vector3:
-    """A vector of at most this length."""
+    """The vector x, shortened to at most the given length."""
     return x * at_most(length / _length(x), 1.0)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Task inertia that stays bounded where the joints cannot move a frame."""
+"""Task inertia that stays bounded at singular configurations."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ Values = Sequence[Scalar]
 Rows = list[list[Scalar]]
 
 REGULAR = 1e-12
-"""Share of the mean eigenvalue that is always added: it keeps pivots above rounding."""
+"""Fraction of the mean eigenvalue that is always added, to keep pivots above rounding errors."""
 
 LEAST = 1e-14
-"""Added where not even the mean is above zero [1/kg]."""
+"""Eigenvalue that is always added, for matrices of zeros [1/kg]."""
 
 
 MOVED = 1e-13
-"""Share of the largest eigenvalue of J J^T above which a direction can be moved."""
+"""Fraction of the largest eigenvalue of J J^T above which the joints can move a direction."""
 
 
 def directions(model: Model, frame: Frame) -> int:
-    """In how many of six directions the joints can move a frame: the largest rank of its Jacobian.
+    """Number of directions in which the joints can move a frame: the largest rank of its Jacobian.
 
-    Nearly all postures have it; it is that of three which are nothing special, and 1 at least.
+    Almost all configurations have this rank. It is computed as the largest rank of three arbitrary
+    configurations, and is at least 1.
     """
     found = 1
     for seed in (0.37, 0.71, 1.13):
@@ -55,15 +56,15 @@ def directions(model: Model, frame: Frame) -> int:
 
 @dataclass(frozen=True)
 class BoundedInertia:
-    """Lambda = (J M^-1 J^T + d 1)^-1, rotations counted as arcs on a length.
+    """Damped task inertia Lambda = (J M^-1 J^T + d 1)^-1, rotations scaled by a length.
 
-    Directions that the joints cannot move at any posture, those of a gantry or a planar arm, have
-    no inertia; they are no singularity.
+    Directions in which the joints cannot move the frame at any configuration, for example of a
+    gantry or a planar arm, have zero inertia and do not count as singularities.
 
     Attributes:
-        solve: (J M^-1 J^T + d 1)^-1 x of a scaled x (6).
-        scales: (6) 1 for directions, 1/length for turns.
-        damped: 1.0 where d counts, else 0.0.
+        solve: function of a scaled vector x (6), returns (J M^-1 J^T + d 1)^-1 x.
+        scales: (6) scales of the rows of J: 1 for translations, 1/length for rotations.
+        damped: 1.0 if the damping d is above zero, else 0.0.
     """
 
     solve: Callable[[Values], list[Scalar]]
@@ -74,19 +75,19 @@ class BoundedInertia:
     def of(
         cls, J: Rows, M_inverse_Jt: Rows, length: Scalar, largest: Scalar, rank: int
     ) -> BoundedInertia:
-        """Damp by as much as the smallest singular value is below that of the largest inertia.
+        """Choose the damping d such that no direction has more than the largest inertia.
 
-        The smallest eigenvalue of A = J M^-1 J^T, the square of the smallest singular value of
-        L^-1 J^T, is that of the heaviest direction, 1/m. It is known by the 8-norm of A^-1, which
-        is below it by at most a fifth, and by less the closer the singularity is. Where J has less
-        than six directions it is the smallest of that many eigenvalues.
+        The smallest eigenvalue of A = J M^-1 J^T is 1/m, the inverse inertia of the heaviest
+        direction. It is estimated from the Schatten 8-norm of A^-1. The estimate is too small by at
+        most a fifth, and by less close to a singularity. If the rank is less than six, the smallest
+        of that many largest eigenvalues is computed instead.
 
         Args:
             J: (6, nv).
-            M_inverse_Jt: columns (6) of M^-1 J^T.
-            length: at which arcs of a turn count as displacements [m].
-            largest: inertia that no direction shall exceed [kg].
-            rank: as of `directions`.
+            M_inverse_Jt: six columns (nv) of M^-1 J^T.
+            length: length by which rotations are scaled to displacements [m].
+            largest: largest inertia of a direction [kg].
+            rank: as returned by `directions`.
         """
         scales = [1.0, 1.0, 1.0, *[1.0 / length] * 3]
         lower = [
@@ -124,16 +125,16 @@ class BoundedInertia:
         return cls(solve, scales, where_less(0.0, added, 1.0, 0.0))
 
     def __matmul__(self, x: Values) -> list[Scalar]:
-        """Lambda x."""
+        """Lambda x (6)."""
         scaled = [a * s for a, s in zip(x, self.scales, strict=True)]
         return [a * s for a, s in zip(self.solve(scaled), self.scales, strict=True)]
 
     def unfelt(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
-        """N^T tau = tau - J^T Lambda J M^-1 tau: what the tool does not feel of torques (nv).
+        """N^T tau = tau - J^T Lambda J M^-1 tau (nv): torques that do not accelerate the tool.
 
         Args:
-            J, M_inverse_Jt: as of `of`.
-            tau: (nv).
+            J, M_inverse_Jt: as for `of`.
+            tau: (nv) torques.
         """
         force = self @ [dot(column, tau) for column in M_inverse_Jt]
         return [x - dot(column, force) for x, column in zip(tau, transposed(J), strict=True)]
@@ -148,7 +149,7 @@ def _with_diagonal(lower: Rows, added: Scalar) -> Rows:
 
 
 def _ascending(values: Values) -> list[Scalar]:
-    """Sorted, by exchanges of neighbours."""
+    """Values sorted in ascending order, by bubble sort, which a trace can contain."""
     rising = list(values)
     for end in range(len(rising) - 1, 0, -1):
         for i in range(end):

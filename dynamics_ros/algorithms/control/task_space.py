@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics as the rows of a Jacobian feel it, and torque control with it ([RD] 3.9).
+"""Task-space dynamics and torque control ([RD] 3.9).
 
-With M = L^T D L the columns of W = D^-1/2 L^-T J^T are whitened: J M^-1 J^T = W^T W. From W = Q R
-follows the task inertia Lambda = R^-1 R^-T without squaring the condition of J.
+With M = L^T D L and the whitened Jacobian W = D^-1/2 L^-T J^T, J M^-1 J^T = W^T W. The
+factorization W = Q R gives the task inertia Lambda = R^-1 R^-T without squaring the condition
+number of J.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ REFERENCE = 'local_world_aligned'
 def frame_rows(
     model: Model, q: Values, v: Values, frame: Frame, rows: Sequence[int]
 ) -> tuple[Rows, list[Scalar]]:
-    """Rows of the Jacobian J of a frame, at its origin in root axes, and of J-dot v."""
+    """Selected rows of J and J-dot v of a frame, at its origin in axes of the root frame."""
     columns = [x.components() for x in jacobian_columns(model, q, frame, REFERENCE)]
     bias = frame_acceleration(model, q, v, [0.0] * model.nv, frame, REFERENCE).components()
     return [[column[row] for column in columns] for row in rows], [bias[row] for row in rows]
@@ -47,13 +48,13 @@ def frame_rows(
 
 @dataclass(frozen=True)
 class TaskDynamics:
-    """M and J of one configuration, factorized.
+    """Factorized M = L^T D L and W = D^-1/2 L^-T J^T = Q R of one configuration.
 
     Attributes:
-        J: (m, nv).
-        factors: of M.
-        roots: of D^-1, as above.
-        Q: m columns (nv).
+        J: (m, nv) Jacobian of the task.
+        factors: L and the inverse pivots D^-1 of M.
+        roots: (nv) square roots of D^-1.
+        Q: m orthonormal columns (nv).
         R: (m, m), upper triangular.
     """
 
@@ -65,7 +66,7 @@ class TaskDynamics:
 
     @classmethod
     def of(cls, model: Model, q: Values, J: Rows) -> TaskDynamics:
-        """Factorize."""
+        """Factorize M at q, and the whitened Jacobian J (m, nv)."""
         factors = factorize(mass_matrix(model, q))
         roots = [sqrt(x) for x in factors[1]]
         W = [_whitened(factors, roots, row) for row in J]
@@ -73,32 +74,32 @@ class TaskDynamics:
 
     @property
     def pivots(self) -> list[Scalar]:
-        """The diagonal of R: zero where a row depends on those before it."""
+        """Diagonal (m) of R; an entry is zero if that row of J depends on the rows before it."""
         return [self.R[i][i] for i in range(len(self.R))]
 
     def whitened(self, tau: Values) -> list[Scalar]:
-        """D^-1/2 L^-T tau."""
+        """Whitened torques D^-1/2 L^-T tau (nv)."""
         return _whitened(self.factors, self.roots, tau)
 
     def unwhitened(self, x: Values) -> list[Scalar]:
-        """The accelerations L^-1 D^-1/2 x."""
+        """Accelerations L^-1 D^-1/2 x (nv) of whitened coordinates x."""
         scaled = [a * b for a, b in zip(x, self.roots, strict=True)]
         return solve_lower(self.factors[0], scaled, unit=True)
 
     def along(self, x: Values) -> list[Scalar]:
-        """Q^T x of what is whitened."""
+        """Q^T x (m) of whitened coordinates x (nv)."""
         return [dot(column, x) for column in self.Q]
 
     def divided(self, x: Values) -> list[Scalar]:
-        """R^-1 x."""
+        """R^-1 x (m)."""
         return solve_lower_transposed(transposed(_invertible(self.R)), x)
 
     def divided_transposed(self, x: Values) -> list[Scalar]:
-        """R^-T x."""
+        """R^-T x (m)."""
         return solve_lower(transposed(_invertible(self.R)), x)
 
     def inertia(self) -> Rows:
-        """Lambda = R^-1 R^-T (m, m)."""
+        """Task inertia Lambda = R^-1 R^-T (m, m)."""
         m = len(self.R)
         columns = [self.divided([float(i == k) for i in range(m)]) for k in range(m)]
         rows = transposed(columns)
@@ -106,28 +107,28 @@ class TaskDynamics:
         return [[lower[max(i, j)][min(i, j)] for j in range(m)] for i in range(m)]
 
     def times_inertia(self, x: Values) -> list[Scalar]:
-        """Lambda x."""
+        """Lambda x (m)."""
         return self.divided(self.divided_transposed(x))
 
     def felt(self, tau: Values) -> list[Scalar]:
-        """Lambda J M^-1 tau: the force at the task that acts on it like the torques."""
+        """Lambda J M^-1 tau (m): the task force that accelerates the task like the torques tau."""
         return self.divided(self.along(self.whitened(tau)))
 
     def torques(self, force: Values) -> list[Scalar]:
-        """J^T F."""
+        """Torques J^T F (nv) of a task force F (m)."""
         return [dot(column, force) for column in transposed(self.J)]
 
 
 @dataclass(frozen=True)
 class InvertedTask(TaskDynamics):
-    """The same for many right sides, with the inverses of both triangular factors.
+    """`TaskDynamics` for many right-hand sides, with the inverses of both triangular factors.
 
-    An acceleration then sums over what its joint is carried by, and over nothing that is zero of a
-    push on another branch.
+    The inverse of L is sparse: an acceleration is a sum over related joints only, and the zeros of
+    right-hand sides on other branches drop out of the trace.
 
     Attributes:
-        L_inverse: of the factor of M.
-        R_inverse: (m, m), upper triangular.
+        L_inverse: (nv, nv) inverse of the factor L of M.
+        R_inverse: (m, m) inverse of R, upper triangular.
     """
 
     L_inverse: Rows
@@ -135,28 +136,28 @@ class InvertedTask(TaskDynamics):
 
     @classmethod
     def of_task(cls, task: TaskDynamics) -> InvertedTask:
-        """Invert the factors."""
+        """Invert the factors of a `TaskDynamics`."""
         m = len(task.R)
         columns = [task.divided([float(i == k) for i in range(m)]) for k in range(m)]
         inverse = inverse_of_lower(task.factors[0])
         return cls(task.J, task.factors, task.roots, task.Q, task.R, inverse, transposed(columns))
 
     def whitened(self, tau: Values) -> list[Scalar]:
-        """D^-1/2 L^-T tau."""
+        """Whitened torques D^-1/2 L^-T tau (nv)."""
         columns = transposed(self.L_inverse)
         return [dot(x, tau) * root for x, root in zip(columns, self.roots, strict=True)]
 
     def unwhitened(self, x: Values) -> list[Scalar]:
-        """The accelerations L^-1 D^-1/2 x."""
+        """Accelerations L^-1 D^-1/2 x (nv) of whitened coordinates x."""
         scaled = [a * b for a, b in zip(x, self.roots, strict=True)]
         return [dot(row, scaled) for row in self.L_inverse]
 
     def divided(self, x: Values) -> list[Scalar]:
-        """R^-1 x."""
+        """R^-1 x (m)."""
         return [dot(row, x) for row in self.R_inverse]
 
     def divided_transposed(self, x: Values) -> list[Scalar]:
-        """R^-T x."""
+        """R^-T x (m)."""
         return [dot(row, x) for row in transposed(self.R_inverse)]
 
 
@@ -166,14 +167,24 @@ def _whitened(factors: Factors, roots: Values, tau: Values) -> list[Scalar]:
 
 
 def _invertible(R: Rows) -> Rows:
-    """R with something to divide by where it is singular; what comes out is then huge."""
+    """R with a tiny number added to its diagonal; solutions for a singular R are then huge."""
     return [[x + TINY if i == j else x for j, x in enumerate(row)] for i, row in enumerate(R)]
 
 
 def operational_space(
     model: Model, frame: Frame, rows: Sequence[int], q: Values, v: Values
 ) -> tuple[Rows, list[Scalar], list[Scalar], list[Scalar]]:
-    """Lambda, mu and p of Lambda w-dot + mu + p = F ([RD] eq. 3.86 to 3.89), and the pivots."""
+    """Lambda, mu and p of Lambda w-dot + mu + p = F ([RD] eq. 3.86 to 3.89), and the pivots.
+
+    Args:
+        model, frame: the robot and the controlled frame.
+        rows: m of the six components, linear first, at the frame's origin in axes of the root
+            frame.
+        q, v: state (nq), (nv).
+
+    Returns:
+        Task inertia Lambda (m, m), Coriolis force mu (m), gravity force p (m), and pivots (m).
+    """
     J, bias = frame_rows(model, q, v, frame, rows)
     task = TaskDynamics.of(model, q, J)
     mu = task.felt(coriolis_torques(model, q, v))
@@ -184,7 +195,12 @@ def operational_space(
 def motion_torques(
     model: Model, frame: Frame, rows: Sequence[int], q: Values, v: Values, acceleration: Values
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """J^T (Lambda w-dot + mu + p), [RD] eq. 3.90, and the pivots."""
+    """Torques J^T (Lambda w-dot + mu + p) (nv), [RD] eq. 3.90, and the pivots (m).
+
+    Args:
+        model, frame, rows, q, v: as for `operational_space`.
+        acceleration: desired w-dot (m).
+    """
     J, bias = frame_rows(model, q, v, frame, rows)
     task = TaskDynamics.of(model, q, J)
     wanted = [a - b for a, b in zip(acceleration, bias, strict=True)]
@@ -202,15 +218,16 @@ def operational_space_torques(
     free: Values,
     rotation: Sequence[Values],
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """J^T (Lambda S_M w-dot - S_F F_env + mu + p), [RD] eq. 3.97, and the pivots.
+    """Torques J^T (Lambda S_M w-dot - S_F F_env + mu + p) (nv), [RD] eq. 3.97, and the pivots.
 
     Args:
-        model, frame: what is controlled.
-        q, v: its state.
-        acceleration: (6) in root axes, used in the free directions.
-        wrench: (6) of the environment on the frame, in root axes, used in the others.
-        free: (6) 1 in the directions that move, 0 in those that press, in the contact's axes.
-        rotation: (3, 3) axes of the contact in root axes.
+        model, frame: the robot and the controlled frame.
+        q, v: state (nq), (nv).
+        acceleration: (6) desired w-dot in axes of the root frame, used in motion directions.
+        wrench: (6) desired wrench of the environment on the frame, in axes of the root frame, used
+            in force directions.
+        free: (6) 1 in motion directions, 0 in force directions, in the axes of the contact.
+        rotation: (3, 3) rotation of the axes of the contact in the root frame.
     """
     J, bias = frame_rows(model, q, v, frame, range(6))
     task = TaskDynamics.of(model, q, J)
@@ -223,18 +240,18 @@ def operational_space_torques(
 
 
 def selected(axes: Matrix3, shares: Values, vector: Values) -> list[Scalar]:
-    """The part of a six-vector in root axes along chosen directions of other axes (eq. 3.99)."""
+    """Project a 6-vector in root frame axes to selected directions of ``axes`` ([RD] eq. 3.99)."""
     parts = zip(turned_back(axes, vector), shares, strict=True)
     return turned(axes, [x * share for x, share in parts])
 
 
 def turned(axes: Matrix3, vector: Values) -> list[Scalar]:
-    """A six-vector of some axes in root axes; the point is the same."""
+    """Rotate a 6-vector from ``axes`` to axes of the root frame; its reference point is kept."""
     return [*(axes @ Vector3.of(vector[:3])), *(axes @ Vector3.of(vector[3:]))]
 
 
 def turned_back(axes: Matrix3, vector: Values) -> list[Scalar]:
-    """A six-vector of root axes in other axes; the point is the same."""
+    """Rotate a 6-vector from axes of the root frame to ``axes``; its reference point is kept."""
     return [
         *axes.transpose_apply(Vector3.of(vector[:3])),
         *axes.transpose_apply(Vector3.of(vector[3:])),

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torques and torque rates that are bounded whatever was asked for."""
+"""Limits of torques and torque rates that hold for all inputs, valid or not."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .validity import LARGEST, at_least, at_most, between
 Values = Sequence[Scalar]
 
 NOMINAL_RATE = 1000.0
-"""Nm/s or N/s: in place of a torque rate that is no number."""
+"""Torque rate that replaces an invalid one [Nm/s or N/s]."""
 
 LEAST_PART = 0.1
-"""Of a torque step, what the posture has in any case: it must not lose its dampers to a tool whose
-torques change at their limits for long."""
+"""Fraction of a torque step that is reserved for torques that do not move the tool. The damping of
+the posture must not vanish while torques of the tool change at their limit for a long time."""
 
 NO_CHANGE = 1e-12
-"""Nm or N: less than this is no change of a torque."""
+"""Smallest change of a torque that counts [Nm or N]."""
 
 
 def largest_torques(model: Model, limits: Values, last: Values) -> list[Scalar]:
-    """The largest torque of each velocity (nv): a limit, and the effort of the description.
+    """Largest torques (nv): the smaller of a limit and the effort limit of the robot description.
 
     Args:
         model: the robot.
-        limits: (nv) [Nm or N]; the last torque takes the place of one that is no number.
-        last: torques that were sent before (nv), finite.
+        limits: (nv) [Nm or N]; an invalid limit is replaced by the last torque.
+        last: torques of the previous step (nv), finite.
     """
     largest = []
     for limit, before, effort in zip(limits, last, _effort_limits(model), strict=True):
@@ -42,17 +42,17 @@ def largest_torques(model: Model, limits: Values, last: Values) -> list[Scalar]:
 
 
 def within(tau: Values, largest: Values) -> list[Scalar]:
-    """Torques of at most these sizes."""
+    """Torques (nv), limited to the given magnitudes."""
     return [between(x, -most, most) for x, most in zip(tau, largest, strict=True)]
 
 
 def limited_rates(tau: Values, last: Values, rates: Values, dt: Scalar) -> list[Scalar]:
-    """Torques that are no further from the last ones than their rates allow.
+    """Torques (nv), limited to the change since the last step that the rates allow.
 
     Args:
-        tau, last: wanted, and sent before (nv), finite.
-        rates: (nv) [Nm/s or N/s]; ``NOMINAL_RATE`` in place of one that is no number.
-        dt: since the last ones [s].
+        tau, last: desired torques, and torques of the previous step (nv), finite.
+        rates: (nv) largest rates [Nm/s or N/s]; an invalid rate is replaced by ``NOMINAL_RATE``.
+        dt: time since the previous step [s].
     """
     return [
         between(wanted, before - step, before + step)
@@ -61,20 +61,21 @@ def limited_rates(tau: Values, last: Values, rates: Values, dt: Scalar) -> list[
 
 
 def largest_steps(rates: Values, dt: Scalar) -> list[Scalar]:
-    """By how much torques may change at once; arguments as of `limited_rates`."""
+    """Largest changes of torques in one step (nv); arguments as for `limited_rates`."""
     return [
         dt * where_less(abs(rate), LARGEST, at_least(rate, 0.0), NOMINAL_RATE) for rate in rates
     ]
 
 
 def share_beside(first: Values, second: Values, steps: Values) -> Scalar:
-    """The share of a change of torques that its rates allow beside another change.
+    """Factor for a change of torques that the limits allow in addition to another change.
 
-    One share of all joints, as limits joint by joint would turn the change into another direction.
+    All joints have the same factor, because separate limits would change the direction of the
+    torques.
 
     Args:
-        first: change that counts more (nv).
-        second: the change that is to be shared (nv).
+        first: change with priority (nv).
+        second: change that is scaled (nv).
         steps: largest changes (nv).
     """
     share: Scalar = 1.0
@@ -85,7 +86,7 @@ def share_beside(first: Values, second: Values, steps: Values) -> Scalar:
 
 
 def _effort_limits(model: Model) -> list[float]:
-    """Of each velocity, infinite where the description has none."""
+    """Effort limit of each velocity; infinite if the description has none."""
     limits = [math.inf] * model.nv
     for joint in model.joints:
         for k in joint.v_indices if joint.leader is None else ():

@@ -1,10 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The quadratic program of a robot on point feet: base and feet under physics ([RD] 3.10).
+"""Quadratic program of whole-body control for a robot on point feet ([RD] 3.10).
 
-The unknown is x = (f, a): forces of the ground on the feet in root axes, then accelerations.
-Torques are what the equations of motion leave, tau = M a + h - J^T f in the rows of the joints, and
-so they are no unknowns.
+The unknowns are x = (f, a): forces of the ground on the feet in axes of the root frame, then
+accelerations. Joint torques are eliminated by the equations of motion, tau = M a + h - J^T f.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ SETTINGS = (
     *('base_linear', 'base_angular', 'swing', 'posture', 'force', 'friction'),
     *('least_force', 'largest_force'),
 )
-"""Weights of accelerations and forces; of the ground the coefficient of friction and how hard a
-standing foot presses along z [N]."""
+"""Names of the settings: weights of accelerations and forces, friction coefficient of the ground,
+smallest and largest normal force (along z) of a standing foot [N]."""
 
 UNBOUNDED = 1e30
 
 
 class WholeBodyProgram(NamedTuple):
-    """Least 1/2 x^T H x + g^T x with lower <= (x_f, A x) <= upper, x_f the forces.
+    """Minimize 1/2 x^T H x + g^T x subject to lower <= (x_f, A x) <= upper; x_f are the forces.
 
     Attributes:
         hessian, gradient: H (n, n), g (n).
-        matrix: A: equations of motion of the base (6), standing feet (3 each), friction (4 each),
-            torques of the joints.
-        lower, upper: of the forces, then of the rows of A.
+        matrix: rows of A: equations of motion of the base (6), accelerations of feet (3 per foot),
+            friction (4 per foot), torques of the joints.
+        lower, upper: bounds of the forces, then of the rows of A.
         effects: C v + g (nv).
     """
 
@@ -65,18 +64,18 @@ def whole_body_program(
     limits: Values,
     settings: Values,
 ) -> WholeBodyProgram:
-    """The program of one state.
+    """Set up the quadratic program of one state.
 
     Args:
         model: the robot, with a floating base.
-        feet: its points that may stand.
-        q, v: its state.
-        base: (6) acceleration that is wanted of the base, root axes.
-        swing: (feet, 3) accelerations that are wanted of feet in the air, root axes.
-        posture: accelerations that are wanted of the joints.
-        standing: 1 of each foot that stands, 0 of the others.
-        limits: of the torques of the joints.
-        settings: `SETTINGS`.
+        feet: frames of the point feet.
+        q, v: state (nq), (nv).
+        base: (6) desired acceleration of the base, in axes of the root frame.
+        swing: (feet, 3) desired accelerations of swing feet, in axes of the root frame [m/s^2].
+        posture: desired accelerations of the joints.
+        standing: (feet) 1 for each standing foot, 0 for a swing foot.
+        limits: torque limits of the joints [Nm or N].
+        settings: values as in ``SETTINGS``.
     """
     values = dict(zip(SETTINGS, settings, strict=True))
     n, m = model.nv, 3 * len(feet)
@@ -104,7 +103,7 @@ def whole_body_program(
             entry = dot(scaled_columns[i], columns[j])
             hessian[m + i][m + j] = hessian[m + j][m + i] = entry
         gradient[m + i] = -dot(scaled_columns[i], missing)
-        # A little of everything, so that what no task decides is decided.
+        # The posture task regularizes all accelerations, so the program has a unique solution.
         hessian[m + i][m + i] = hessian[m + i][m + i] + values['posture']
         if i >= first:
             gradient[m + i] = gradient[m + i] - values['posture'] * posture[i - first]

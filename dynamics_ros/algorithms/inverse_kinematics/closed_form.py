@@ -1,13 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics of six turning axes in closed form, every branch ([Pieper1968], [Elias2022]).
+"""Closed-form inverse kinematics of six revolute axes, all branches ([Pieper1968], [Elias2022]).
 
-The displacement of the frame from where all joints are at zero is the product of the turns about
-the axes, exp(xi_1 q_1) ... exp(xi_6 q_6) = X_0T X_0F(0)^-1 ([RBM]). What a turn leaves where it is,
-a point of its axis, its direction, a plane across, takes that turn out of an equation; what is left
-are the subproblems of ``subproblems.py``. Every turn after the first ones is found from what these
-leave of the whole displacement, so that a turn that may be chosen freely at a singular
-configuration is made up for by the later ones.
+The displacement of the frame from its pose at zero joint angles is a product of exponentials,
+exp(xi_1 q_1) ... exp(xi_6 q_6) = X_0T X_0F(0)^-1 ([RBM]). A rotation is eliminated from an equation
+by its invariants: points of its axis, the direction of its axis, planes perpendicular to it. The
+remaining equations are the subproblems of ``subproblems.py``. After the first rotations, each
+further one is computed from the remaining displacement. A rotation that is arbitrary at a singular
+configuration is thus compensated by the later ones.
+
+A `Turn` is a rotation about an axis, as cosine and sine of its angle.
 """
 
 from __future__ import annotations
@@ -30,18 +32,18 @@ from .subproblems import (
 
 Turns = tuple[Turn, ...]
 Linear = tuple[Scalar, Scalar, Scalar]
-"""Factors of the cosine and sine of a turn, and a constant."""
+"""Linear expression in a rotation: factors of its cosine and sine, and a constant."""
 
 IN_PLACE = Turn(1.0, 0.0)
 
 
 class Task(NamedTuple):
-    """What six turns shall make: a displacement v -> R v + p.
+    """The equation of six rotations whose product is a displacement v -> R v + p.
 
     Attributes:
-        axes: in the order in which the displacement is their product.
+        axes: of the rotations, in the order of the product.
         displacement: R and p.
-        liked: turns to take where they may be chosen.
+        liked: preferred rotations, used where a rotation is arbitrary.
     """
 
     axes: Sequence[Axis]
@@ -52,17 +54,17 @@ class Task(NamedTuple):
 def analytic_branches(
     geometry: Geometry, arm: Arm, target: Transform, liked: Sequence[Turn]
 ) -> list[Turns]:
-    """The turns of all six joints in every branch.
+    """Rotations of all six joints in every branch.
 
     Args:
-        geometry: as recognized in the arm.
-        arm: its axes and the pose of its frame at zero.
-        target: wanted pose of the frame.
-        liked: turns that are taken where a singular configuration leaves the choice.
+        geometry: the geometry of the arm.
+        arm: axes of the arm, and pose of its frame at zero joint angles.
+        target: desired pose of the frame.
+        liked: preferred rotations, used where a singular configuration leaves a choice.
 
     Returns:
-        For each branch six turns. Those of a branch that does not exist for this target come near
-        to it, or are arbitrary; forward kinematics tells.
+        Six rotations for each branch. Those of a branch that does not exist for this target are
+        approximate or arbitrary; the caller has to check them with forward kinematics.
     """
     displacement = target @ arm.home.inverse()
     solve = _spherical_wrist if geometry.family == 'spherical' else _three_parallel
@@ -73,7 +75,7 @@ def analytic_branches(
 
 
 def _spherical_wrist(case: str, task: Task) -> Iterator[Turns]:
-    """Axes 4 to 6 meet in a point, which only the first three move."""
+    """Branches of an arm whose axes 4 to 6 meet in a point, which only joints 1 to 3 move."""
     arm, wrist = task.axes[:3], task.axes[3:]
     centre = meeting_point(wrist[0], wrist[1])
     across = wrist[1].direction.cross(wrist[2].direction)
@@ -91,7 +93,7 @@ def _spherical_wrist(case: str, task: Task) -> Iterator[Turns]:
 def _rotations(
     wrist: Sequence[Axis], across: Vector3, last: Vector3, side: Vector3, liked: Sequence[Turn]
 ) -> Iterator[Turns]:
-    """Both triples of turns that take the last axis and a direction across it to given ones."""
+    """Both triples of wrist rotations that give the last axis and its normal given directions."""
     first, second, third = (axis.direction for axis in wrist)
     for middle in turns_to_plane(first, second, third, first.dot(last), liked[1]):
         outer = turn_between(first, middle.apply(second, third), last, liked[0])
@@ -100,7 +102,7 @@ def _rotations(
 
 
 def _meeting_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
-    """Turns 1 and 2 keep the distance from where their axes meet."""
+    """Rotations 1 to 3 if axes 1 and 2 meet: both keep the distance from the meeting point."""
     first, second, third = task.axes[:3]
     origin = meeting_point(first, second)
     lever, offset, reach = point - third.point, third.point - origin, goal - origin
@@ -113,14 +115,14 @@ def _meeting_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
 def _two_turns(
     first: Axis, second: Axis, u: Vector3, w: Vector3, liked: Sequence[Turn]
 ) -> Iterator[tuple[Turn, Turn]]:
-    """Turns about two axes, the second one first, that take u to w: subproblem 2 of [Elias2022]."""
+    """Rotations about two axes, second axis first, from u to w ([Elias2022] subproblem 2)."""
     a, b = first.direction, second.direction
     for turn in turns_to_plane(a, b, u, a.dot(w), liked[1]):
         yield turn, turn_between(a, turn.apply(b, u), w, liked[0])
 
 
 def _meeting_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
-    """Turns 2 and 3 keep the distance from where their axes meet."""
+    """Rotations 1 to 3 if axes 2 and 3 meet: both keep the distance from the meeting point."""
     first, second, third = task.axes[:3]
     origin = meeting_point(second, third)
     reach, lever = goal - first.point, point - origin
@@ -133,7 +135,7 @@ def _meeting_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
 
 
 def _parallel_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
-    """Turns 2 and 3 keep the height along their common direction."""
+    """Rotations 1 to 3 if axes 2 and 3 are parallel: both keep the height along the axes."""
     first, second, third = task.axes[:3]
     reach = goal - first.point
     height = second.direction.dot(point - first.point)
@@ -148,7 +150,7 @@ def _parallel_23(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
 
 
 def _parallel_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
-    """Turns 1 and 2 keep the height along their common direction."""
+    """Rotations 1 to 3 if axes 1 and 2 are parallel: both keep the height along the axes."""
     first, second, third = task.axes[:3]
     h = first.direction
     lever, reach = point - third.point, goal - first.point
@@ -163,11 +165,12 @@ def _parallel_12(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
 
 
 def _skew(task: Task, point: Vector3, goal: Vector3) -> Iterator[Turns]:
-    """No two axes meet or are parallel: a quartic, which is a conic and a circle ([Pieper1968]).
+    """Rotations 1 to 3 of general axes: a conic intersected with the unit circle ([Pieper1968]).
 
-    Turn 1 keeps the distance from its common perpendicular with axis 2 and the height along its
-    axis. These two give the place that turn 2 must take the point to, in a plane across axis 2 that
-    it starts in where turn 3 has left it; that both are as far from the axis is the conic.
+    Rotation 1 keeps the distance from the foot of the common perpendicular on its axis, and the
+    height along its axis. Both conditions determine the point (x, y) to which rotation 2 moves the
+    wrist in a plane perpendicular to axis 2. Rotation 3 moves the wrist to (u, v) in that plane
+    before. Both points have the same distance from axis 2, which is the equation of the conic.
     """
     first, second, third = task.axes[:3]
     h = second.direction
@@ -204,22 +207,22 @@ _POSITIONS: dict[str, Callable[[Task, Vector3, Vector3], Iterator[Turns]]] = {
 
 
 def _three_parallel(case: str, task: Task) -> Iterator[Turns]:
-    """Axes 2 to 4 are parallel: they keep a direction, and heights along it."""
+    """Branches of an arm with parallel axes 2 to 4, which keep a direction and heights along it."""
     R, liked = task.displacement.rotation, task.liked
     first, second, third, fourth, fifth, sixth = task.axes
     h = second.direction
     across = h.cross(first.direction)
-    # The three turns as turns about the second axis.
+    # Rotations 3 and 4 as rotations about the direction of axis 2.
     signs = [where_less(h.dot(axis.direction), 0.0, -1.0, 1.0) for axis in (third, fourth)]
     shoulder, elbow, wrist = second.point, _level(third, second), _level(fourth, second)
     lever, offset = wrist - elbow, elbow - shoulder
     for t1, t5 in _OUTER[case](task):
-        # Of R^T, turns 6 and 5 alone move what turn 1 has made of h.
+        # Rotations 2 to 4 keep h, so rotation 6 follows from the directions that 1 and 5 give it.
         seen = R.transpose_apply(t1.apply(first.direction, h))
         t6 = turn_between(sixth.direction, seen, t5.undo(fifth.direction, h), liked[5])
         turned = R @ t6.undo(sixth.direction, t5.undo(fifth.direction, across))
         together = turn_between(h, across, t1.undo(first.direction, turned), IN_PLACE)
-        # Where turns 2 and 3 must take a point of axis 4.
+        # Point to which rotations 2 and 3 must move a point of axis 4.
         start = _moved(sixth, t6.inverse(), _moved(fifth, t5.inverse(), wrist))
         wanted = _moved(first, t1.inverse(), task.displacement.act(start)) - shoulder
         elbow_liked = Turn(liked[2].cos, signs[0] * liked[2].sin)
@@ -231,7 +234,7 @@ def _three_parallel(case: str, task: Task) -> Iterator[Turns]:
 
 
 def _outer_meeting(task: Task) -> Iterator[tuple[Turn, Turn]]:
-    """Turns 1 and 5 where axes 5 and 6 meet: the height of the meeting point gives turn 1."""
+    """Rotations 1 and 5 if axes 5 and 6 meet: the height of the meeting point gives rotation 1."""
     first, second, _, _, fifth, sixth = task.axes
     h, R = second.direction, task.displacement.rotation
     point = meeting_point(fifth, sixth)
@@ -245,18 +248,18 @@ def _outer_meeting(task: Task) -> Iterator[tuple[Turn, Turn]]:
 
 
 def _outer_skew(task: Task) -> Iterator[tuple[Turn, Turn]]:
-    """Turns 1 and 5 from two equations linear in both: subproblem 6 of [Elias2022]."""
+    """Rotations 1 and 5 from two equations that are linear in both ([Elias2022] subproblem 6)."""
     first, second, _, _, fifth, sixth = task.axes
     h = second.direction
     zero = Vector3.zero()
-    # The slant of axis 6 against h, and the height of a point of axis 6, from either side.
+    # Component of axis 6 along h, and height of a point of axis 6, by rotation 1 and by rotation 5.
     last = task.displacement.rotation @ sixth.direction
     reach = task.displacement.act(sixth.point) - first.point
     height = h.dot(first.point - fifth.point)
     slant1, height1 = (_linear(v, first, h, zero) for v in (last, reach))
     slant5 = _linear(h, fifth, sixth.direction, zero)
     height5 = _linear(h, fifth, sixth.point - fifth.point, zero)
-    # The cosine and sine of turn 5, linear in those of turn 1.
+    # Cosine and sine of rotation 5, linear in those of rotation 1.
     slant = _sum([(1.0, slant1)], -slant5[2])
     level = _sum([(1.0, height1)], height - height5[2])
     (a, b, _), (c, d, _) = slant5, height5
@@ -272,17 +275,17 @@ _OUTER = {'meeting_56': _outer_meeting, 'skew': _outer_skew}
 
 
 def _moved(axis: Axis, turn: Turn, point: Vector3) -> Vector3:
-    """A point turned about an axis."""
+    """A point rotated about an axis."""
     return axis.point + turn.apply(axis.direction, point - axis.point)
 
 
 def _level(axis: Axis, other: Axis) -> Vector3:
-    """The point of an axis beside the point of another one parallel to it."""
+    """The point of an axis at the same height as the point of another, parallel axis."""
     return axis.point + other.direction * other.direction.dot(other.point - axis.point)
 
 
 def _linear(v: Vector3, axis: Axis, u: Vector3, offset: Vector3) -> Linear:
-    """v . (turned u + offset), linear in the cosine and sine of the turn."""
+    """v . (rotated u + offset) as a linear expression in the rotation about the axis."""
     k = axis.direction
     along = k * k.dot(u)
     return v.dot(u - along), v.dot(k.cross(u)), v.dot(along + offset)
@@ -294,7 +297,7 @@ def _sum(parts: Sequence[tuple[Scalar, Linear]], constant: Scalar) -> Linear:
 
 
 def _squared(x: Linear, y: Linear) -> list[Scalar]:
-    """x^2 + y^2 as a conic of ``turns_to_conic``."""
+    """Coefficients of x^2 + y^2 as a conic of ``turns_to_conic``."""
     return [x[i] * x[j] + y[i] * y[j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
 
 

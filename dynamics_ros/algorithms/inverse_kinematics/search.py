@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A search for joint positions as one loop: steps until the frames arrive or progress ends."""
+"""Iterative inverse kinematics as one loop: steps until convergence or until progress stops."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from collections.abc import Sequence
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
-from dynamics_ros.spatial.scalar import repeat, where_less
+from dynamics_ros.spatial.scalar import clipped, larger, repeat, where_less
 
-from .step import Support, clipped, inverse_kinematics_step, larger
+from .step import Support, inverse_kinematics_step
 
 Values = Sequence[Scalar]
 
 PROGRESS = 7
-"""What is known of a search: squared position error [m^2] and squared rotation error [rad^2] of the
-worst frame, what steps minimise, the largest move over its allowance, these four where the last
-step started; the least cost that counted as progress, steps since, and all steps."""
+"""Number of progress values of a search. At the start of the last step: squared position error
+[m^2] and rotation error [rad^2] of the worst frame, cost that steps minimise, largest joint step
+relative to its limit. Then: last cost that counted as progress, number of steps since then, total
+number of steps."""
 
 SETTINGS = 6
 
 GAIN = 0.8
-"""What is left of the squared error after a step that counts as progress."""
+"""A step counts as progress if it reduces the cost below this fraction of the last such cost."""
 
 IDLE_STEPS = 2
-"""So many steps in a row may pass without progress; one more ends a search."""
+"""Number of consecutive steps without progress after which one more ends a search."""
 
 MOST_STEPS = 1000
-"""A bound on what settings may ask for."""
+"""Upper limit of the number of steps, whatever the settings are."""
 
 
 def inverse_kinematics_search(
@@ -43,21 +44,21 @@ def inverse_kinematics_search(
     settings: Values,
     supports: Sequence[Support] = (),
 ) -> dict[str, list[Scalar]]:
-    """Steps from joint positions until the frames arrive, progress ends, or there were enough.
+    """Iterate from joint positions until convergence, until progress stops, or to the step limit.
 
-    Where the frames have arrived or progress has ended the positions stay where that was found;
-    both results can be the arguments of a search that goes on.
+    After convergence, or if progress has stopped, positions do not change any more. The results can
+    be passed as arguments to continue a search.
 
     Args:
         model, frames, targets, joints, tasks, supports: as for ``inverse_kinematics_step``.
-        positions: as ``x`` there; joints are first brought within the limits.
-        progress: (PROGRESS) so far.
-        settings: (SETTINGS) damping and pull of a step; squares of the position and rotation error
-            that count as arrived; the move, over its allowance, below which no further step is
-            made; the most steps in all.
+        positions: as ``x`` for ``inverse_kinematics_step``; joints are first clipped to the limits.
+        progress: (PROGRESS) values of the search so far.
+        settings: (SETTINGS) damping and pull of a step; squared position and rotation error of
+            convergence; largest joint step, relative to its limit, below which the search ends;
+            largest number of all steps.
 
     Returns:
-        positions and progress (PROGRESS).
+        ``positions``, and ``progress`` (PROGRESS).
     """
     lead = len(model.joints[0].q_indices) if supports else 0
     skip = len(model.joints[0].v_indices) if supports else 0
@@ -102,26 +103,27 @@ def inverse_kinematics_check(
     near: Values,
     supports: Sequence[Support] = (),
 ) -> list[Scalar]:
-    """How far a configuration is from the targets and the limits, found apart from a search.
+    """Errors of a configuration with respect to targets and limits, independent of a search.
 
-    The rotation error is the rotation vector of the relative rotation, [RD] eq. 2.251, found in the
-    axes of the root and turned into those of the target, in which a search finds it.
+    The rotation error is the rotation vector of the relative rotation, [RD] eq. 2.251. It is
+    computed in the axes of the root frame and rotated to those of the target; a search computes it
+    in the latter.
 
     Args:
         model: the robot.
         frames: m frames.
-        q: (nq).
-        targets: (m, 4, 4) their poses in the root frame; of supports more of them.
-        slack: (6) as for a step, of the frames.
+        q: configuration (nq).
+        targets: poses (4, 4) in the root frame: of the m frames, then of the supports.
+        slack: (6) tolerated error components of the frames, as for a step [m, rad].
         coordinates: indices into q of the n moving coordinates.
-        bounds: (3, n) rows of lower limit, upper limit, and 1 for a joint that may turn fully.
-        near: (n) positions.
-        supports: frames that keep their places.
+        bounds: (3, n) rows of lower limit, upper limit, and 1 for a joint without limits.
+        near: (n) reference positions.
+        supports: frames whose poses or positions are kept.
 
     Returns:
-        Squared position error and squared rotation error of the worst frame [m^2, rad^2]; how far
-        beyond its limits a joint is at most; how far a joint that may turn fully is from ``near``;
-        squared errors of the worst support, as of the frames.
+        Squared position error and squared rotation error of the worst frame [m^2, rad^2]; largest
+        violation of a joint limit; largest distance of a joint without limits from ``near``;
+        squared position and rotation error of the worst support.
     """
     position: Scalar = 0.0
     rotation: Scalar = 0.0

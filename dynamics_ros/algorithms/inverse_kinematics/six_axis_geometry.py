@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Six turning axes in space: which of them meet or are parallel, as far as it makes IK solvable.
+"""Geometry of six revolute axes: which axes intersect or are parallel, for closed-form solutions.
 
-An arm's axes are lines in the root frame where all its joints stand at zero. What counts is how
-the lines lie to each other, not how a description places frames along them.
+The axes of an arm are lines in the root frame at zero joint positions. Only the relative position
+of the lines matters, not the frames that a robot description places along them.
 """
 
 from __future__ import annotations
@@ -20,43 +20,44 @@ from dynamics_ros.model.joints import Revolute
 from dynamics_ros.spatial import Scalar, Transform, Vector3
 
 IDEAL = 3e-5
-"""m or rad: lines that are so close to meeting, or to parallel, are meant to be. Descriptions write
-1.5708 for a quarter turn; Newton steps on the real arm take the difference away."""
+"""Distance [m] or angle [rad] below which axes count as intersecting or parallel. Descriptions
+round numbers, such as 1.5708 for a quarter turn; Newton steps on the described arm correct the
+error."""
 
 ROUNDED = 1e-5
-"""m or rad: a component that is so close to a whole number is meant to be one."""
+"""Largest difference of a component from an integer to which it is rounded [m or unit vector]."""
 
 LOCKED_SAMPLES = (0.7390851332, -1.3247179572, 2.5029078751)
-"""Positions of a locked joint at which the geometry must hold: nothing special about them."""
+"""Arbitrary positions of locked joints at which the geometry is checked [rad]."""
 
 
 class Axis(NamedTuple):
-    """A line that turns: its unit direction, and a point on it, both in the root frame."""
+    """Axis of a revolute joint: unit direction and a point on it [m], both in the root frame."""
 
     direction: Vector3
     point: Vector3
 
     def reversed(self) -> Axis:
-        """The same line; a turn about it counts the other way."""
+        """The same line with the opposite direction, which changes the sign of rotations."""
         return Axis(-self.direction, self.point)
 
 
 class Arm(NamedTuple):
-    """Axes from the base on, and the pose of the frame, all joints at zero but the locked ones."""
+    """Axes of the free joints, base first, and the pose of the frame, with free joints at zero."""
 
     axes: tuple[Axis, ...]
     home: Transform
 
 
 class Geometry(NamedTuple):
-    """What makes an arm solvable.
+    """Geometric property of an arm that allows a closed-form solution.
 
     Attributes:
-        inverted: read the arm from the frame to the base.
-        family: 'spherical' for the last three axes through one point, 'parallel' for the second,
-            third and fourth in parallel.
-        case: which closed form the other axes allow. Spherical wrist: 'meeting_12', 'meeting_23',
-            'parallel_12', 'parallel_23' of the first three axes, or 'skew'. Three in parallel:
+        inverted: whether it holds for the axes in the order from the frame to the base.
+        family: 'spherical' if the last three axes intersect in one point, 'parallel' if the second,
+            third and fourth axis are parallel.
+        case: closed form for the other axes. Spherical wrist: 'meeting_12', 'meeting_23',
+            'parallel_12', 'parallel_23' of the first three axes, or 'skew'. Three parallel axes:
             'meeting_56' or 'skew'.
     """
 
@@ -68,16 +69,16 @@ class Geometry(NamedTuple):
 def arm_of(
     model: Model, frame: Frame, locked: Sequence[int], positions: Sequence[Scalar]
 ) -> Arm | None:
-    """The turning axes that move a frame.
+    """The free revolute axes that move a frame.
 
     Args:
-        model: a tree; the root link is where it stands.
-        frame: what is moved.
-        locked: places in q of joints that stay.
-        positions: where they stay.
+        model: the robot; a floating base is at the identity.
+        frame: the frame that is moved.
+        locked: indices in q of locked joints.
+        positions: positions of the locked joints.
 
     Returns:
-        None where another joint than a turning one of its own moves the frame.
+        The arm; None if a free joint that moves the frame is not revolute or is a mimic joint.
     """
     q: list[Scalar] = neutral(model)
     for place, position in zip(locked, positions, strict=True):
@@ -97,10 +98,11 @@ def arm_of(
 
 
 def geometry_of(model: Model, frame: Frame, locked: Sequence[int]) -> Geometry | None:
-    """How the joints that are not locked make the arm solvable; None where they do not.
+    """Geometry of the free joints of an arm; None if it has no closed-form solution.
 
     Args:
-        model, frame, locked: as for ``arm_of``; the geometry holds wherever the joints are locked.
+        model, frame, locked: as for ``arm_of``. The geometry holds for all positions of the locked
+            joints.
     """
     found = set()
     for k in range(len(LOCKED_SAMPLES) if locked else 1):
@@ -111,19 +113,19 @@ def geometry_of(model: Model, frame: Frame, locked: Sequence[int]) -> Geometry |
 
 
 def read_inverted(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes from the frame to the base; their turns make the inverse displacement."""
+    """Axes in order from the frame to the base; their rotations give the inverse displacement."""
     return [axis.reversed() for axis in axes[::-1]]
 
 
 def meeting_point(a: Axis, b: Axis) -> Vector3:
-    """The point of one axis that is nearest to another one, not parallel to it."""
+    """Point on axis a that is nearest to axis b; the axes must not be parallel."""
     normal = a.direction.cross(b.direction)
     along = (b.point - a.point).cross(b.direction).dot(normal) / normal.dot(normal)
     return _clean_vector(a.point + a.direction * along)
 
 
 def distance(a: Axis, b: Axis) -> Scalar:
-    """How far apart two axes that are not parallel pass."""
+    """Signed distance of two axes along the cross product of their directions; not parallel [m]."""
     normal = a.direction.cross(b.direction)
     return (b.point - a.point).dot(normal) / normal.norm()
 
@@ -138,7 +140,7 @@ def _recognized(axes: Sequence[Axis]) -> Geometry | None:
         for family, case in (('spherical', _spherical(ordered)), ('parallel', _parallel(ordered)))
         if case is not None
     ]
-    # A closed form with square roots alone, where there is one.
+    # Prefer a closed form that needs only square roots.
     return min(candidates, key=lambda geometry: geometry.case == 'skew', default=None)
 
 
@@ -186,7 +188,7 @@ def _clean(axis: Axis) -> Axis:
 
 
 def _clean_vector(v: Vector3) -> Vector3:
-    """Rounding of a description away, where a number was meant to be whole: traces fold."""
+    """Round components that are almost integers, which makes traces shorter."""
     return Vector3.of(_clean_number(x) for x in v)
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""All solutions of a solvable arm, ready to use: exact, within limits, the nearest one first."""
+"""All closed-form solutions of an arm: refined, within limits, sorted by distance."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from .subproblems import Turn
 Values = Sequence[Scalar]
 
 SAMPLES = 3
-"""Configurations at which a closed form is tried."""
+"""Number of configurations at which the error of a closed form is evaluated."""
 
 WORST = 1e-3
-"""m or rad: a closed form that is farther off is not the arm's."""
+"""Largest error of an accepted closed form [m or rad]."""
 
 EXACT = 1e-7
-"""m or rad: where the closed form is off by less, one Newton step is enough, else two are."""
+"""Error of a closed form below which one Newton step is made instead of two [m or rad]."""
 
 DAMPING = 1e-12
-"""Keeps their equations definite at singular configurations, where no step is needed."""
+"""Damping of Newton steps, which keeps their equations definite at singular configurations."""
 
 LOOSEST = 1e-3
-"""m or rad: a branch that is farther off is none, whatever tolerance is asked for."""
+"""Largest error of a solution, also for larger requested tolerances [m or rad]."""
 
 LARGEST_STEP = 0.03
-"""rad, of all joints together; a branch that is farther from the target does not reach it."""
+"""Largest norm of a Newton step [rad]; a branch that needs more does not reach the target."""
 
 SAME = 1e-9
-"""rad; so little away from where a joint is is rounding, as is so little beyond a limit."""
+"""Difference that counts as rounding, from the given position and beyond a limit [rad]."""
 
 NOWHERE = 1e300
-"""Squared distance of what is no solution, for the ranking."""
+"""Sorting key of branches that are not solutions, instead of their squared distance."""
 
 TURN = 2.0 * math.pi
 
 
 @dataclass(frozen=True)
 class SolvableArm:
-    """A frame that six free joints move in a way that has a closed form.
+    """A chain with six free joints whose inverse kinematics has a closed form.
 
     Attributes:
-        model: a tree.
-        frame: what is moved.
-        locked: places in q of the joints of the chain that stay.
-        geometry: of the six others.
-        coordinates: places in q and v of all n joints of the chain.
-        free: which n of them are not locked.
-        error: how far the closed form is off on the arm as it is described [m or rad].
+        model: the robot.
+        frame: the frame that is moved.
+        locked: indices in q of the locked joints of the chain.
+        geometry: of the six free joints.
+        coordinates: indices in q and v of all n joints of the chain.
+        free: positions of the six free joints in ``coordinates``.
+        error: error of the closed form for the arm as described [m or rad].
     """
 
     model: Model
@@ -74,18 +74,18 @@ class SolvableArm:
     error: float = 0.0
 
     def q(self, x: Values) -> list[Scalar]:
-        """The configuration of the model with these positions of the chain."""
+        """Configuration (nq) with positions x (n) of the chain; other joints are neutral."""
         q: list[Scalar] = neutral(self.model)
         for (place, _), value in zip(self.coordinates, x, strict=True):
             q[place] = value
         return q
 
     def pose(self, x: Values) -> Transform:
-        """Pose of the frame in the root link."""
+        """Pose of the frame in the root link at positions x (n) of the chain."""
         return frame_pose(self.model, self.q(x), self.frame)
 
     def branches(self, target: Transform, x: Values) -> list[list[Scalar]]:
-        """Positions of every branch on the turns nearest to x, from which locked ones are."""
+        """Positions (n) of each branch, within half a turn of x; locked joints as in x."""
         positions = [
             value
             for value, (place, _) in zip(x, self.coordinates, strict=True)
@@ -105,12 +105,12 @@ class SolvableArm:
 
 
 def solvable_arm(model: Model, frame: Frame, locked: Collection[int] = ()) -> SolvableArm | None:
-    """The arm whose last link carries a frame; None where it has no closed form.
+    """Arm with a closed-form solution that moves a frame; None if there is no closed form.
 
     Args:
-        model: a tree.
-        frame: what is moved.
-        locked: places in q of joints that stay; those that do not move the frame do not count.
+        model: the robot.
+        frame: the frame that is moved.
+        locked: indices in q of locked joints; joints that do not move the frame are ignored.
     """
     coordinates = tuple(moving_coordinates(model, [frame]))
     kept = tuple(place for place, _ in coordinates if place in locked)
@@ -124,9 +124,9 @@ def solvable_arm(model: Model, frame: Frame, locked: Collection[int] = ()) -> So
 
 
 def _closed_form_error(arm: SolvableArm, sample: int) -> float:
-    """What the branch through some configuration misses its pose by.
+    """Error of the closed form's best branch at a sample configuration [m or rad].
 
-    Descriptions round angles, so that axes that are meant to meet pass each other by a little.
+    Descriptions round angles, so axes that should intersect have a small distance.
     """
     x = [math.sin(1.7 * i + sample) for i in range(len(arm.coordinates))]
     target = arm.pose(x)
@@ -137,21 +137,21 @@ def _closed_form_error(arm: SolvableArm, sample: int) -> float:
 def analytic_solutions(
     arm: SolvableArm, near: Values, rows: Sequence[Values], settings: Values
 ) -> dict[str, object]:
-    """Distinct solutions within the limits, ranked by their distance to given positions.
+    """Distinct solutions within the limits, sorted by their distance from given positions.
 
     Args:
-        arm: six free joints among n.
-        near: (n) joint positions; those of locked joints stay, the others are what solutions are
-            compared with and what they take where they may choose.
-        rows: (4, 4) wanted pose of the frame in the root link.
-        settings: largest position error [m] and rotation error [rad], and the distance in at least
-            one joint that makes two solutions distinct [rad].
+        arm: an arm with six free joints of n.
+        near: (n) joint positions. Locked joints stay there; solutions are sorted by their distance
+            from the other positions, which are also used where a solution leaves a choice.
+        rows: (4, 4) desired pose of the frame in the root link.
+        settings: largest position error [m] and rotation error [rad]; smallest difference of at
+            least one joint between distinct solutions [rad].
 
     Returns:
-        ``positions`` (8, n) in the order of the solutions, on the turns nearest to ``near`` that
-        the limits allow; ``errors`` (8, 2) in position [m^2] and rotation [rad^2], squared; and
-        ``counts`` (2), how many of them are solutions and how many branches reach the target,
-        repeated ones and those beyond limits too. Rows that are no solution say nothing.
+        ``positions`` (8, n) of the sorted solutions, with angles closest to ``near`` within the
+        limits; ``errors`` (8, 2) squared position error [m^2] and rotation error [rad^2];
+        ``counts`` (2) number of solutions, and number of branches that reach the target, including
+        repeated ones and those beyond limits. Rows after the solutions have no meaning.
     """
     target = transform_of_rows(rows)
     limits = {joint.q_indices[0]: joint.limits for joint in arm.model.actuated}
@@ -173,7 +173,7 @@ def analytic_solutions(
         misses: Scalar = 0.0
         for miss, allowed in ((position, settings[0]), (rotation, settings[1])):
             largest = where_less(LOOSEST, allowed, LOOSEST, allowed)
-            # Also where the error is no number.
+            # This comparison also rejects errors that are NaN.
             misses = misses + where_less(miss, largest * largest, 0.0, 1.0)
         reached = reached + where_less(misses, 0.5, 1.0, 0.0)
         found.append(_Branch(x, position, rotation, misses + outside))
@@ -186,7 +186,7 @@ def analytic_solutions(
 
 
 class _Branch(NamedTuple):
-    """Positions, squared errors, and how many reasons there are that they are no solution."""
+    """Positions of a branch, squared errors, and the number of reasons why it is not a solution."""
 
     x: list[Scalar]
     position: Scalar
@@ -195,10 +195,10 @@ class _Branch(NamedTuple):
 
 
 def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
-    """Positions after a Newton step, [RD] 2.9.3, for an error that is small."""
+    """Positions after a Newton step, [RD] 2.9.3; large steps are not taken."""
     q = arm.q(x)
     X_0F = frame_pose(arm.model, q, arm.frame)
-    # The sine of the angle stands for the angle.
+    # For small errors the sine of the angle approximates the angle.
     turned = (target.rotation @ X_0F.rotation.T).unskew()
     e = [*(target.translation - X_0F.translation), *turned]
     columns = jacobian_columns(arm.model, q, arm.frame, 'local_world_aligned')
@@ -216,13 +216,13 @@ def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
 
 
 def _same(x: Scalar, other: Scalar) -> Scalar:
-    """An angle, or the other one where the difference is rounding: where one is, one stays."""
+    """``other`` if x differs from it only by rounding, else x, to avoid moves by rounding."""
     difference = x - other
     return where_less(difference * difference, SAME * SAME, other, x)
 
 
 def _within(x: Scalar, lower: float, upper: float) -> tuple[Scalar, Scalar]:
-    """An angle on an allowed turn, and 1 where there is none, else 0."""
+    """An angle shifted by full turns into its limits, and 1 if that is impossible, else 0."""
     if math.isfinite(upper):
         x = where_less(upper + SAME, x, x - TURN, x)
     if math.isfinite(lower):
@@ -243,14 +243,14 @@ def _clipped(x: Scalar, lower: float, upper: float) -> Scalar:
 def _squared_errors(pose: Transform, target: Transform) -> tuple[Scalar, Scalar]:
     missing = target.translation - pose.translation
     rest = target.rotation - pose.rotation
-    # |R* - R|^2 = 8 sin^2(angle / 2), twice the squared angle where that is small.
+    # |R* - R|^2 = 8 sin^2(angle / 2), twice the squared angle if it is small.
     return missing.dot(missing), 0.5 * sum((row.dot(row) for row in rest), 0.0)
 
 
 def _ranked(
     found: Sequence[_Branch], free: Sequence[int], near: Values, separation: Scalar
 ) -> tuple[list[list[Scalar]], Scalar]:
-    """Squared distance, squared errors and positions of all, solutions first; and their number."""
+    """Rows of squared distance, squared errors, positions; solutions first. Number of solutions."""
     entries: list[list[Scalar]] = []
     count: Scalar = 0.0
     nothing = [0.0, 0.0, *near]
@@ -273,7 +273,7 @@ def _ranked(
 
 
 def _chord(x: Values, other: Values, free: Sequence[int]) -> Scalar:
-    """Largest squared chord between the angles of a joint, about the squared difference."""
+    """Largest squared chord between the angles of a free joint, about the squared difference."""
     largest: Scalar = 0.0
     for i in free:
         c, s = cos(x[i]) - cos(other[i]), sin(x[i]) - sin(other[i])
@@ -283,7 +283,7 @@ def _chord(x: Values, other: Values, free: Sequence[int]) -> Scalar:
 
 
 def _comparisons(count: int) -> list[tuple[int, int]]:
-    """Which entries to put in order one after the other: odd-even merging [Batcher1968]."""
+    """Pairs of entries to compare and exchange in order: odd-even merge sort [Batcher1968]."""
     pairs = []
     p = 1
     while p < count:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One iteration of inverse kinematics: damped least squares within joint limits.
 
-The error of frame F is what is missing to its target T, in the axes of T, [RD] eq. 2.251. A step d
-of the joints minimises |e - J d|^2 + damping |d|^2, here in its dual form, six equations a frame
-however many joints there are: d = W J^T (J W J^T + damping)^-1 e, W the mobility of the joints.
+The error e of frame F is the pose error to its target T, in the axes of T, [RD] eq. 2.251. A step d
+of the joints minimises |e - J d|^2 + damping |d|^2. It is solved in its dual form with six
+equations per frame, independent of the number of joints: d = W J^T (J W J^T + damping)^-1 e, with
+the mobility W of the joints.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dynamics_ros.spatial import (
     log_matrix,
     transform_of_rows,
 )
-from dynamics_ros.spatial.scalar import where_less
+from dynamics_ros.spatial.scalar import clipped, larger, magnitude, where_less
 
 Values = Sequence[Scalar]
 
@@ -35,11 +36,11 @@ DAMPING_FLOOR = 1e-12
 
 
 class Support(NamedTuple):
-    """A frame that keeps its place while the root moves.
+    """A frame whose position or pose is kept while the root joint moves.
 
     Attributes:
-        frame: a foot.
-        rows: 3 where its position is kept, 6 where its pose is.
+        frame: for example a foot.
+        rows: 3 to keep its position, 6 to keep its pose.
     """
 
     frame: Frame
@@ -47,12 +48,12 @@ class Support(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a step finds where it starts, and where it leads.
+    """Result of a step: errors at its start, and the next positions.
 
     Attributes:
         position, rotation: squared errors [m^2], [rad^2] of the worst frame.
-        cost: squared length of the error, which steps minimise.
-        move: largest move over its allowance.
+        cost: squared norm of the weighted error, which steps minimise.
+        move: largest joint step relative to its limit, before it is shortened.
         following: the next positions.
     """
 
@@ -64,7 +65,7 @@ class Step(NamedTuple):
 
 
 def moving_coordinates(model: Model, frames: Sequence[Frame]) -> list[tuple[int, int]]:
-    """Index into q and into v of the one-coordinate joints that move frames; the root is none."""
+    """Indices in q and v of the actuated joints with one coordinate that move the frames."""
     moved = {
         column
         for frame in frames
@@ -89,29 +90,29 @@ def inverse_kinematics_step(
     pull: Scalar,
     supports: Sequence[Support] = (),
 ) -> Step:
-    """The next joint positions, and how far the present ones are from the targets.
+    """Compute the next joint positions, and the errors at the current ones.
 
-    The damping is proportional to the squared error [Sugihara2011]: careful far away, Gauss-Newton
-    near the target. A joint at its limit that downhill would leave it rests [Bertsekas1982]; where
-    a step would cross a limit it ends there.
+    The damping is proportional to the squared error [Sugihara2011]: large far from the target, and
+    close to Gauss-Newton near it. A joint at its limit does not move if the gradient points beyond
+    the limit [Bertsekas1982]; steps that would cross a limit are clipped to it.
 
-    With supports the root moves too, and its motion leads: what keeps the supports where they are
-    comes first, the frames have what room that leaves, [RD] eq. 2.276.
+    With supports the root joint moves, too. The supports have priority: the frames are moved in the
+    null space of the supports, [RD] eq. 2.276.
 
     Args:
         model: the robot; without supports its root joint is at rest.
-        frames: m frames to bring to targets.
-        x: positions: with supports those of the root joint, then of the n moving coordinates.
-        targets: (m, 4, 4) their poses in the root frame; of supports more of them.
-        joints: (5, n) rows of lower limit, upper limit, mobility (0: at rest), 1 / largest move of
-            a step, and where the joint would like to be; with supports the velocities of the root
-            joint lead, with limits far away and liked at 0.
-        tasks: (m, 2, 6) of each target rows of weight and slack: an error component within plus or
-            minus its slack is no error [m, rad], in the axes of the target.
-        damping: over squared error.
-        pull: share of the way to the liked position that a step goes, as far as the targets leave
-            room.
-        supports: frames that keep their places.
+        frames: m frames to move to targets.
+        x: positions of the n moving coordinates; with supports, those of the root joint come first.
+        targets: poses (4, 4) in the root frame: of the m frames, then of the supports.
+        joints: (5, n) rows of lower limit, upper limit, mobility (0: at rest), 1 / largest step,
+            and preferred position. With supports, the velocities of the root joint come first, with
+            limits far away and preferred position 0.
+        tasks: (2, 6) of each target: rows of weights and of tolerated errors. An error component
+            within plus or minus its tolerance counts as zero [m, rad], in the axes of the target.
+        damping: factor of the squared error.
+        pull: fraction of the distance to the preferred position that a step moves in the null space
+            of the targets.
+        supports: frames whose poses or positions are kept.
     """
     lower, upper, mobility, inverse_allowance, liked = joints
     moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
@@ -126,7 +127,7 @@ def inverse_kinematics_step(
         q[place] = value
     x = [0.0] * len(leading) + list(x[len(lead) :])
 
-    # What is missing to the targets, and its Jacobian, in the axes of the targets.
+    # Pose errors and their Jacobians in the axes of the targets: e, A of frames; c, C of supports.
     A: list[list[Scalar]] = []
     e: list[Scalar] = []
     position: Scalar = 0.0
@@ -142,7 +143,7 @@ def inverse_kinematics_step(
         missing = _missing(X_0T, frame_pose(model, q, frame))
         beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
         counted = [
-            w * where_less(s, _absolute(y), 1.0, where_less(0.0, s, 0.0, 1.0))
+            w * where_less(s, magnitude(y), 1.0, where_less(0.0, s, 0.0, 1.0))
             for y, w, s in zip(missing, weight, slack, strict=True)
         ]
         twists = jacobian_columns(model, q, frame, 'local_world_aligned')
@@ -155,7 +156,7 @@ def inverse_kinematics_step(
         rotation = larger(rotation, dot(seen[3:], seen[3:]))
     cost = dot(e, e) + dot(c, c)
 
-    # Joints that take part.
+    # Mobility of joints; zero for joints at a limit that the gradient would move beyond it.
     downhill = [dot([row[k] for row in [*A, *C]], [*e, *c]) for k in range(n)]
     inside = [
         where_less(
@@ -169,8 +170,8 @@ def inverse_kinematics_step(
     W = [mobility[k] * inside[k] for k in range(n)]
     d = [pull * where_less(0.0, mobility[k], liked[k] - x[k], 0.0) for k in range(n)]
 
-    # d = z + W C^T (C W C^T + damping)^-1 (c - C z), z the way to what is liked; then, with A that
-    # the supports leave, d + W A^T (A W A^T + damping)^-1 (e - A d).
+    # d = z + W C^T (C W C^T + damping)^-1 (c - C z) with the step z to preferred positions. Then,
+    # with A in the null space of the supports, d + W A^T (A W A^T + damping)^-1 (e - A d).
     if supports:
         floor = damping * dot(c, c) + DAMPING_FLOOR
         WC, factors = _weighted(C, W, floor)
@@ -189,7 +190,7 @@ def inverse_kinematics_step(
 
     move: Scalar = 0.0
     for k in range(n):
-        move = larger(move, _absolute(d[k]) * inverse_allowance[k])
+        move = larger(move, magnitude(d[k]) * inverse_allowance[k])
     shortened = 1.0 / larger(move, 1.0)
     d = [shortened * y for y in d]
     moved: list[Scalar] = []
@@ -203,7 +204,7 @@ def inverse_kinematics_step(
 def _weighted(
     A: Sequence[Values], W: Values, damping: Scalar
 ) -> tuple[list[list[Scalar]], Factors]:
-    """The rows W A^T, and A W A^T + damping factorized."""
+    """Columns of W A^T, and the factors of A W A^T + damping."""
     WA = [[w * y for w, y in zip(W, row, strict=True)] for row in A]
     count = len(A)
     M = [[dot(WA[max(i, j)], A[min(i, j)]) for j in range(count)] for i in range(count)]
@@ -213,12 +214,12 @@ def _weighted(
 
 
 def _plus(values: Values, rows: Sequence[Values], factors: Values) -> list[Scalar]:
-    """Values plus a sum of rows times factors."""
+    """Values plus the sum of rows times factors."""
     return [x + dot([row[k] for row in rows], factors) for k, x in enumerate(values)]
 
 
 def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
-    """Position and rotation vector from the frame to the target, in the axes of the target."""
+    """Pose error (6): position and rotation vector from frame to target, in axes of the target."""
     R_T0 = X_0T.rotation.T
     return [
         *(R_T0 @ (X_0T.translation - X_0F.translation)),
@@ -229,17 +230,3 @@ def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
 def _turned(R: Matrix3, column: Motion) -> list[Scalar]:
     linear: Vector3 = R @ column.linear
     return [*linear, *(R @ column.angular)]
-
-
-def _absolute(x: Scalar) -> Scalar:
-    return where_less(x, 0.0, -x, x)
-
-
-def larger(a: Scalar, b: Scalar) -> Scalar:
-    """The larger of two values."""
-    return where_less(a, b, b, a)
-
-
-def clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """The value between two others that is nearest to x."""
-    return where_less(x, low, low, where_less(high, x, high, x))

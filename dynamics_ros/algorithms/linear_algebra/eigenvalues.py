@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eigenvalues and eigenvectors of small symmetric matrices, by Jacobi rotations [GolubVanLoan] 8.5.
 
-Pairs of rows are taken in rounds of a tournament: the rotations of a round touch different rows
-and do not wait for each other. After each round all rows move on by one seat of the circle method,
-so that every round rotates the same pairs of seats: one round is the body of the loop, and the
-trace of a matrix of twelve rows is as short as the rest of an estimate.
+Pairs of rows are rotated in the order of a round-robin tournament: the rotations of a round affect
+different rows, so they are independent of each other. After each round the rows are permuted by the
+circle method. Every round thus rotates the same positions, and one round is the body of a loop,
+which keeps the trace short.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import repeat, sqrt, where_less
 
 SWEEPS = 12
-"""Most sweeps, each of as many rounds as it takes to rotate all pairs of rows once; convergence is
-quadratic and takes 4 to 7 sweeps."""
+"""Largest number of sweeps. A sweep rotates all pairs of rows once; convergence is quadratic and
+usually takes 4 to 7 sweeps."""
 
 CONVERGED = 1e-15
-"""What may be left off the diagonal, relative to the diagonal: the rounding of a double."""
+"""Norm of the off-diagonal entries, relative to the diagonal, at which the iteration ends."""
 
 TINY = 1e-290
-"""Added to what is divided by; its square root is far below any entry that matters."""
+"""Added under the square root of a divisor, to avoid 0/0 for a pair of zero entries."""
 
 
 def symmetric_eigen(A: Sequence[Sequence[Scalar]]) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """The eigenvalues and eigenvectors of a symmetric matrix, in no order.
+    """Eigenvalues and eigenvectors of a symmetric matrix, not sorted.
 
     Args:
         A: (n, n); the lower triangle is read.
 
     Returns:
-        The eigenvalues (n) and V (n, n) with A = V diag(eigenvalues) V^T.
+        Eigenvalues (n), and V (n, n) with A = V diag(eigenvalues) V^T.
     """
     n = len(A)
     lower = [A[i][j] for i in range(n) for j in range(i + 1)]
@@ -45,7 +45,7 @@ def symmetric_eigen(A: Sequence[Sequence[Scalar]]) -> tuple[list[Scalar], list[l
 
 
 def _round(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
-    """Rotate every row with the one opposite; whether too much is left off the diagonal."""
+    """Rotate all pairs of opposite rows; return the state, and a value above 0 to continue."""
     work, V = _matrices(n, state)
     pairs = [(i, n - 1 - i) for i in range(n // 2)]
     turns = [(i, j, *_rotation(work[i][i], work[j][j], work[i][j])) for i, j in pairs]
@@ -69,13 +69,13 @@ def _round(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
 
 
 def _next_seats(n: int) -> list[int]:
-    """Who takes each seat after a round: all move on by one, of an even number but the first."""
+    """Permutation of the rows after a round: a cyclic shift, without row 0 if n is even."""
     first = 1 - n % 2
     return [*range(first), n - 1, *range(first, n - 1)] if n > 1 else [0]
 
 
 def _matrices(n: int, state: Sequence[Scalar]) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-    """The symmetric matrix and the rotations of a state."""
+    """Symmetric matrix and accumulated rotations of a state of the loop."""
     size = n * (n + 1) // 2
     work = [
         [state[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)
@@ -84,7 +84,7 @@ def _matrices(n: int, state: Sequence[Scalar]) -> tuple[list[list[Scalar]], list
 
 
 def _rotation(a: Scalar, d: Scalar, b: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Cosine and sine that diagonalise [[a, b], [b, d]], and what they take from a to d.
+    """Cosine and sine that diagonalise [[a, b], [b, d]], and the shift from a to d.
 
     With h = (d - a) / 2, the smaller root of t^2 + 2 h/b t - 1 = 0 is
     t = b / (h +- sqrt(h^2 + b^2)), the sign that of h.
@@ -99,13 +99,13 @@ def _rotation(a: Scalar, d: Scalar, b: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 def _turn_both_sides(
     work: list[list[Scalar]], turns: Sequence[tuple[int, int, Scalar, Scalar, Scalar]]
 ) -> None:
-    """R^T A R between the blocks of a round; the blocks themselves are done."""
+    """Apply R^T A R to all entries outside the 2x2 blocks of a round."""
     alone = set(range(len(work))) - {k for turn in turns for k in turn[:2]}
     for x, (i, j, c, s, _) in enumerate(turns):
         for k in alone:
             _set(work, i, k, j, k, c * work[i][k] - s * work[j][k], s * work[i][k] + c * work[j][k])
         for k, m, ck, sk, _ in turns[x + 1 :]:
-            # The rows i and j, then the columns k and m of the block between the two pairs.
+            # Rotate the rows i and j, then the columns k and m of the 2x2 block of both pairs.
             ik, im = c * work[i][k] - s * work[j][k], c * work[i][m] - s * work[j][m]
             jk, jm = s * work[i][k] + c * work[j][k], s * work[i][m] + c * work[j][m]
             _set(work, i, k, i, m, ck * ik - sk * im, sk * ik + ck * im)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Products of small matrices that are lists of rows of any scalars."""
+"""Operations on small matrices, stored as lists of rows, over any scalar."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from dynamics_ros.spatial.scalar import where_less
 from .solve import dot
 
 Matrix = Sequence[Sequence[Scalar]]
-"""Rows of scalars."""
+"""Matrix as a sequence of rows of scalars."""
 
 
 def product(A: Matrix, B: Matrix) -> list[list[Scalar]]:
-    """A B."""
+    """Matrix product A B."""
     of_B = transposed(B)
     return [[dot(row, column) for column in of_B] for row in A]
 
 
 def transposed(A: Matrix) -> list[list[Scalar]]:
-    """A^T."""
+    """Transpose A^T."""
     return [list(column) for column in zip(*A, strict=True)]
 
 
 def scaled_columns(A: Matrix, factors: Sequence[Scalar]) -> list[list[Scalar]]:
-    """A diag(factors)."""
+    """A diag(factors): column k multiplied by factor k."""
     return [[x * f for x, f in zip(row, factors, strict=True)] for row in A]
 
 
 def beside(*matrices: Matrix) -> list[list[Scalar]]:
-    """Matrices of as many rows, side by side."""
+    """Horizontal concatenation of matrices with the same number of rows."""
     return [[x for row in rows for x in row] for rows in zip(*matrices, strict=True)]
 
 
 def columns(A: Matrix, chosen: slice) -> list[list[Scalar]]:
-    """Some columns."""
+    """The chosen columns of A."""
     return [list(row[chosen]) for row in A]
 
 
 def times_transposed(A: Matrix) -> list[list[Scalar]]:
-    """A A^T, each of its entries computed once."""
+    """Symmetric product A A^T; only one triangle is computed."""
     lower = [[dot(A[i], A[j]) for j in range(i + 1)] for i in range(len(A))]
     return [[lower[max(i, j)][min(i, j)] for j in range(len(A))] for i in range(len(A))]
 
 
 def descending(values: Sequence[Scalar]) -> list[Scalar]:
-    """Sorted, by a network of exchanges."""
+    """Values sorted in descending order, by a fixed sequence of exchanges."""
     result = list(values)
     for last in reversed(range(1, len(result))):
         for i in range(last):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Columns made orthogonal: least squares without squaring the condition of what is solved."""
+"""QR factorization, for least squares without squaring the condition number."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from dynamics_ros.spatial.scalar import sqrt
 from .solve import dot
 
 TINY = 1e-150
-"""Added to a length that is divided by: a column of zeros stays one."""
+"""Added to the length of a column before division, so that a zero column stays zero."""
 
 
 def orthogonalize(
     columns: Sequence[Sequence[Scalar]],
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-    """W = Q R by modified Gram-Schmidt ([GolubVanLoan] 5.2.8); R is as exact as W.
+    """W = Q R by modified Gram-Schmidt ([GolubVanLoan] 5.2.8); R is as accurate as W.
 
     Args:
-        columns: of W, m of length n.
+        columns: m columns of W, of length n.
 
     Returns:
-        The columns of Q (m of n), and R (m, m), upper triangular with a diagonal of at least 0:
-        one that is zero beside the largest tells a column that depends on those before it.
+        m columns of Q, of length n, and R (m, m), upper triangular with a non-negative diagonal. A
+        diagonal entry that is almost zero belongs to a column that depends on the columns before
+        it.
     """
     m = len(columns)
     rest = [list(column) for column in columns]

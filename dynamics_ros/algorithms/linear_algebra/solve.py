@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Small dense systems over any scalar, sparse where a tree makes them so."""
+"""Factorization and solution of small linear systems over any scalar; zeros of trees are kept."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Factors = tuple[list[list[Scalar]], list[Scalar]]
 def factorize(M: Matrix) -> Factors:
     """M = L^T D L with L unit lower triangular ([Featherstone2008] table 6.3).
 
-    This is L D L^T begun at the other end: no roots, no exchange of rows. Leaves are eliminated
-    first: then an entry between two branches, zero for sure in M, stays zero in L and costs nothing
-    in a trace.
+    This is the L D L^T factorization in reverse order, without square roots and pivoting. Leaves
+    are eliminated first: an entry between two branches, which is zero in M, is then zero in L, too,
+    and takes no operations in a trace.
 
     Args:
         M: symmetric positive definite, (n, n); the lower triangle is read.
 
     Returns:
-        L (n, n), its unit diagonal left out, and the inverse of the diagonal of D (n).
+        L (n, n) without its unit diagonal, and the inverse diagonal of D (n).
 
     Raises:
-        SingularError: a pivot is zero whatever the configuration is.
+        SingularError: a pivot is the number zero, so it is zero for all configurations.
     """
     n = len(M)
     work = [[M[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
@@ -53,13 +53,13 @@ def solve_factorized(factors: Factors, right: Sequence[Scalar]) -> list[Scalar]:
 
 
 def cholesky(M: Matrix) -> list[list[Scalar]]:
-    """The lower triangular L of M = L L^T.
+    """Cholesky factor: the lower triangular L with M = L L^T.
 
     Args:
         M: symmetric positive definite, (n, n); the lower triangle is read.
 
     Raises:
-        ArithmeticError, ValueError: numbers that are not positive definite; symbols give NaN.
+        ArithmeticError, ValueError: M is not positive definite; a trace gives NaN or inf instead.
     """
     n = len(M)
     L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
@@ -75,7 +75,7 @@ def solve_lower(L: Matrix, right: Sequence[Scalar], *, unit: bool = False) -> li
     """The solution x of L x = right for a lower triangular L.
 
     Args:
-        L: (n, n); what is above the diagonal is not read.
+        L: (n, n); entries above the diagonal are not read.
         right: (n).
         unit: the diagonal is one and is not read.
     """
@@ -106,10 +106,10 @@ def solve(M: Matrix, right: Sequence[Scalar]) -> list[Scalar]:
 
 
 def inverse_of(factors: Factors) -> list[list[Scalar]]:
-    """The inverse of a factorized matrix, itself symmetric: W D^-1 W^T with W = L^-1.
+    """Inverse of a factorized symmetric matrix: W D^-1 W^T with W = L^-1.
 
-    Like L, its inverse has no entry between two branches, so an entry of the result sums over what
-    two coordinates have below both of them.
+    Like L, W has no entries between two branches. An entry of the result therefore sums only over
+    the common ancestors of two coordinates.
     """
     _, inverse = factors
     W = inverse_of_lower(factors[0])
@@ -120,11 +120,11 @@ def inverse_of(factors: Factors) -> list[list[Scalar]]:
 
 
 def damped_inverse(J: Matrix, damping: Scalar) -> list[list[Scalar]]:
-    """J^T (J J^T + damping 1)^-1 ([Nakamura1986]): of what J (m, n) can bring about, about J^+.
+    """Damped pseudoinverse J^T (J J^T + damping 1)^-1 (n, m) ([Nakamura1986]).
 
     Args:
         J: (m, n) of any rank.
-        damping: positive; the error is damping / (s^2 + damping) where the singular value is s.
+        damping: positive; the relative error is damping / (s^2 + damping) at the singular value s.
     """
     m = len(J)
     A = [[dot(J[i], J[j]) + (damping if i == j else 0.0) for j in range(m)] for i in range(m)]
@@ -146,7 +146,7 @@ def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
 
 
 def inverse_of_lower(L: Matrix) -> list[list[Scalar]]:
-    """The inverse of a lower triangular matrix whose unit diagonal is left out, with its own."""
+    """Inverse of a unit lower triangular L, given without its diagonal; returned with diagonal."""
     W: list[list[Scalar]] = []
     for i, row in enumerate(L):
         above = [-dot(row[j:i], [x[j] for x in W[j:]]) for j in range(i)]
@@ -155,7 +155,7 @@ def inverse_of_lower(L: Matrix) -> list[list[Scalar]]:
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """The sum of the products of two rows."""
+    """Inner product of two rows."""
     total: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         total = total + x * y
@@ -163,7 +163,7 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def _less_products(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """What is left of a value less the products of two rows."""
+    """A value minus the inner product of two rows."""
     for x, y in zip(a, b, strict=True):
         value = value - x * y
     return value

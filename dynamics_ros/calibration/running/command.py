@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The executable calibrate_robot: what works on files, and ``run``, which moves a robot."""
+"""Executable calibrate_robot: the subcommands for files, and ``run``, which moves a robot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dynamics_ros.errors import DynamicsRosError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when it did what was asked for."""
+    """Runs the command; returns 0 if it succeeded."""
     return command.main(arguments, {'run': _run})
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot behind a joint_trajectory_controller, which is brought to rest whatever happens."""
+"""Sends trajectories to a joint_trajectory_controller and stops the robot on any error."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.excitation.way import Motion
 from dynamics_ros.identification.uncertainty import Recorder
-from dynamics_ros.nodes.app.signals import ending
+from dynamics_ros.nodes.app.signals import ending_signals
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-PATIENCE = 10.0
-"""s that a controller or joint states are waited for, and a robot that is to come to rest."""
+TIMEOUT = 10.0
+"""Maximum time to wait for a controller, for joint states, and for a robot to come to rest [s]."""
 
-LOST = 0.5
-"""s without joint states, after which they are lost."""
+LOST_AFTER = 0.5
+"""Time without joint states after which they count as lost [s]."""
 
-STILL, STILL_FOR = 0.002, 0.5
-"""rad or m within which a robot that rests stays; s."""
+REST_TOLERANCE, REST_TIME = 0.002, 0.5
+"""A robot is at rest if its joints stay within the first value [rad or m] for the second [s]."""
 
-LATE = 5.0
-"""s that a controller may take longer than the trajectory."""
+MAX_DELAY = 5.0
+"""Maximum time that a controller may exceed the duration of the trajectory [s]."""
 
 
 class Mover:
-    """Sends trajectories and watches joint states; a context that ends at rest."""
+    """Sends trajectories and monitors joint states; a context manager."""
 
     def __init__(self, robot: Robot, action: str, topic: str) -> None:
-        """Begin to listen.
+        """Subscribes to joint states and connects to the action.
 
         Args:
-            robot: with the joints that move.
-            action: FollowJointTrajectory of their controller.
-            topic: of joint states.
+            robot: the robot with the joints that move.
+            action: name of the FollowJointTrajectory action of their controller.
+            topic: topic of the joint states.
         """
         self._robot, self._action, self._topic = robot, action, topic
         self._context = rclpy.Context()
@@ -69,7 +69,7 @@ class Mover:
         self._columns: list[int] = []
         self._names: list[str] = []
         self._q: Array | None = None
-        self._heard = -np.inf
+        self._last_state = -np.inf
         self._problem = 'no joint states'
         self._recorder: Recorder | None = None
         self._interrupted = False
@@ -90,29 +90,31 @@ class Mover:
         rclpy.shutdown(context=self._context)
 
     def resting_place(self) -> Array:
-        """(nv) where the robot rests.
+        """Returns the configuration (nv) once the robot is at rest.
 
         Raises:
-            DynamicsRosError: it moves, or joint states do not tell.
+            DynamicsRosError: the robot moves, or there are no valid joint states.
         """
         self._still = None
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not self._rests():
             self._spin()
             if time.monotonic() > deadline:
-                told = self._problem if self._lost() else 'the robot moves'
-                raise DynamicsRosError(f'{self._topic}: {told}')
+                problem = self._problem if self._states_lost() else 'the robot moves'
+                raise DynamicsRosError(f'{self._topic}: {problem}')
         assert self._q is not None
         return self._q
 
     def follow(self, motion: Motion) -> JointSamples:
-        """Have the robot make a motion; what was measured meanwhile.
+        """Executes a motion and returns the recorded samples.
+
+        The robot is stopped on any error, also on a signal that would end the process.
 
         Raises:
-            DynamicsRosError: why it did not, and whether it rests.
-            KeyboardInterrupt: told to end; it has been stopped.
+            DynamicsRosError: the motion failed; says why, and whether the robot is at rest.
+            KeyboardInterrupt: a signal interrupted the motion; the robot is at rest.
         """
-        if not self._client.server_is_ready() and not self._until(self._client.server_is_ready):
+        if not self._client.server_is_ready() and not self._wait_for(self._client.server_is_ready):
             raise DynamicsRosError(f'{self._action}: no controller offers this action')
         with self._signals_kept():
             return self._followed(motion)
@@ -120,8 +122,8 @@ class Mover:
     def _followed(self, motion: Motion) -> JointSamples:
         self._recorder = recorder = Recorder(self._robot, 'the motion')
         sent = self._client.send_goal_async(_goal(motion))
-        if not self._until(sent.done):
-            # It may yet be accepted.
+        if not self._wait_for(sent.done):
+            # The goal may still be accepted later.
             sent.add_done_callback(lambda done: done.result().cancel_goal_async())
             raise self._stopped(None, f'{self._action} has not answered')
         handle = sent.result()
@@ -129,7 +131,7 @@ class Mover:
             raise DynamicsRosError(f'{self._action} refused the trajectory; nothing has moved')
         ended = handle.get_result_async()
         try:
-            reason = self._watched(ended, recorder, motion.duration + LATE)
+            reason = self._watched(ended, recorder, motion.duration + MAX_DELAY)
         except BaseException:
             self._stopped(handle, 'unexpected error')
             raise
@@ -137,21 +139,21 @@ class Mover:
             raise self._stopped(handle, reason)
         result = ended.result().result
         if ended.result().status != GoalStatus.STATUS_SUCCEEDED:
-            told = result.error_string or f'error {result.error_code}'
-            raise self._stopped(None, f'{self._action} gave the trajectory up: {told}')
+            reason = result.error_string or f'error {result.error_code}'
+            raise self._stopped(None, f'{self._action} aborted the trajectory: {reason}')
         self._recorder = None
         return _with_known_velocities(recorder.samples)
 
     def _watched(self, ended: Any, recorder: Recorder, longest: float) -> str | None:
-        """Why a motion has to be cancelled, '' when told to end; None when it has ended itself.
+        """Returns why a motion has to be cancelled, '' after a signal; None if it has ended.
 
-        Time is that of the joint states: a simulated robot may be slower than it should.
+        Time is that of the joint states, since a simulated robot may be slower than real time.
         """
         while not ended.done():
             self._spin()
             if self._interrupted:
                 return ''
-            if self._lost():
+            if self._states_lost():
                 return f'{self._topic}: {self._problem}'
             if recorder.duration > longest:
                 return f'{self._action} takes longer than the trajectory'
@@ -159,8 +161,8 @@ class Mover:
 
     @contextmanager
     def _signals_kept(self) -> Iterator[None]:
-        """Signals that end a process are noted in this block, in which the robot moves."""
-        before = {number: signal.signal(number, self._interrupt) for number in ending()}
+        """Defers signals that would end the process while the robot moves."""
+        before = {number: signal.signal(number, self._interrupt) for number in ending_signals()}
         try:
             yield
         finally:
@@ -168,21 +170,21 @@ class Mover:
                 signal.signal(number, handler)
 
     def _stopped(self, handle: Any, reason: str) -> BaseException:
-        """Cancel, wait until the robot rests, and say so; what is to be raised."""
+        """Cancels the goal, waits until the robot is at rest; returns the exception to raise."""
         self._recorder = None
         if handle is not None:
-            self._until(handle.cancel_goal_async().done)
+            self._wait_for(handle.cancel_goal_async().done)
         self._still = None
-        rests = self._until(self._rests)
-        told = 'the robot rests' if rests else 'IT IS NOT KNOWN WHETHER THE ROBOT RESTS'
+        rests = self._wait_for(self._rests)
+        outcome = 'the robot rests' if rests else 'IT IS NOT KNOWN WHETHER THE ROBOT RESTS'
         if not reason and rests:
             print('stopped: the robot rests')
             return KeyboardInterrupt()
-        return DynamicsRosError(f'{reason or "told to end"}: cancelled, {told}')
+        return DynamicsRosError(f'{reason or "interrupted"}: cancelled, {outcome}')
 
-    def _until(self, condition: Callable[[], Any]) -> bool:
-        """Spin until a condition holds, for ``PATIENCE``; whether it does."""
-        deadline = time.monotonic() + PATIENCE
+    def _wait_for(self, condition: Callable[[], Any]) -> bool:
+        """Spins until a condition holds, for at most ``TIMEOUT``; returns whether it holds."""
+        deadline = time.monotonic() + TIMEOUT
         while not condition() and time.monotonic() < deadline:
             self._spin()
         return bool(condition())
@@ -193,17 +195,17 @@ class Mover:
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self._interrupted = True
 
-    def _lost(self) -> bool:
-        return time.monotonic() - self._heard > LOST
+    def _states_lost(self) -> bool:
+        return time.monotonic() - self._last_state > LOST_AFTER
 
     def _rests(self) -> bool:
-        if self._lost() or self._q is None:
+        if self._states_lost() or self._q is None:
             self._still = None
             return False
         now = time.monotonic()
-        if self._still is None or np.abs(self._q - self._still[0]).max() > STILL:
+        if self._still is None or np.abs(self._q - self._still[0]).max() > REST_TOLERANCE:
             self._still = self._q, now
-        return now - self._still[1] >= STILL_FOR
+        return now - self._still[1] >= REST_TIME
 
     def _on_state(self, message: JointState) -> None:
         if list(message.name) != self._names:
@@ -219,10 +221,10 @@ class Mover:
             return
         q, effort = (np.array(x)[self._columns] for x in (message.position, message.effort))
         if not (np.isfinite(q).all() and np.isfinite(effort).all()):
-            self._problem = 'joint states with positions or efforts that are no numbers'
+            self._problem = 'joint states with positions or efforts that are not finite'
             return
-        self._problem = f'no joint states for {LOST:g} s'
-        self._q, self._heard = q, time.monotonic()
+        self._problem = f'no joint states for {LOST_AFTER:g} s'
+        self._q, self._last_state = q, time.monotonic()
         if self._recorder is not None:
             known = len(message.velocity) == count
             v = np.array(message.velocity)[self._columns] if known else np.full(len(q), np.nan)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""calibrate_robot run: moves a robot through a planned motion, records it, and identifies."""
+"""Subcommand ``calibrate_robot run``: moves a robot, records it and identifies it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dynamics_ros.robot import Robot
 
 from .mover import Mover
 
-AT_START = 0.05
-"""rad or m that a robot may be away from where it was sent."""
+START_TOLERANCE = 0.05
+"""Maximum distance of the robot from a commanded configuration [rad or m]."""
 
 DEFAULT_ACTION = '/joint_trajectory_controller/follow_joint_trajectory'
 
 
 def run(arguments: list[str]) -> None:
-    """Move, record, identify.
+    """Moves, records and identifies the robot.
 
     Raises:
-        DynamicsRosError, OSError: why not, and whether the robot rests.
-        KeyboardInterrupt: told to end; the robot rests.
+        DynamicsRosError, OSError: it failed; if the robot moved, says whether it is at rest.
+        KeyboardInterrupt: a signal interrupted the motion; the robot is at rest.
     """
     options, rest = _parser().parse_known_args(arguments)
-    identification = [str(options.record), '--robot', options.robot, *_told_robot(options), *rest]
+    identification = [str(options.record), '--robot', options.robot, *_robot_args(options), *rest]
     command.parser().parse_args(identification)  # before anything moves
     text = read_description_file(options.robot)
     locked = dict(command.positions(options.lock))
@@ -55,10 +55,10 @@ def run(arguments: list[str]) -> None:
         check_motion(robot, way, 'the way to its start', clearance, options.floor)
         print(_announcement(robot, options.action, way, planned))
         _ask(options.yes)
-        if np.abs(mover.resting_place() - here).max() > AT_START:
+        if np.abs(mover.resting_place() - here).max() > START_TOLERANCE:
             raise DynamicsRosError('the robot has been moved meanwhile: nothing was sent')
         mover.follow(way)
-        if np.abs(mover.resting_place() - planned.q[0]).max() > AT_START:
+        if np.abs(mover.resting_place() - planned.q[0]).max() > START_TOLERANCE:
             raise DynamicsRosError('the robot did not reach the start of the trajectory')
         samples = mover.follow(planned)
         mover.resting_place()
@@ -67,12 +67,12 @@ def run(arguments: list[str]) -> None:
     command.calibrate(identification)
 
 
-def _told_robot(options: argparse.Namespace) -> list[str]:
-    """What identification has to know of the robot as well."""
-    told = ['--gravity', *map(str, options.gravity)]
+def _robot_args(options: argparse.Namespace) -> list[str]:
+    """Returns robot options to pass on to the identification."""
+    arguments = ['--gravity', *map(str, options.gravity)]
     if options.lock:
-        told += ['--lock', *(f'{name}={value}' for name, value in options.lock)]
-    return told
+        arguments += ['--lock', *(f'{name}={value}' for name, value in options.lock)]
+    return arguments
 
 
 def _planned(robot: Robot, motion: Motion) -> Motion:
@@ -80,7 +80,7 @@ def _planned(robot: Robot, motion: Motion) -> Motion:
         raise InvalidArgumentError(
             'the trajectory',
             f'is of {", ".join(motion.joint_names)}',
-            f'{", ".join(robot.joint_names)}; what does not move is told by --lock',
+            f'{", ".join(robot.joint_names)}; lock other joints with --lock',
         )
     if np.abs(motion.v[[0, -1]]).max() > 1e-3:
         raise InvalidArgumentError(
@@ -116,7 +116,7 @@ def _ask(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise DynamicsRosError('nobody can be asked whether the robot may move: --yes says so')
+        raise DynamicsRosError('no terminal to confirm that the robot may move: --yes says so')
     if input('Move the robot? [y/N] ').strip().lower() not in ('y', 'yes'):
         raise DynamicsRosError('nothing was sent')
 

@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL, NOMINAL_INTERVAL
+from dynamics_ros.algorithms.control.motion_check import BEYOND
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import TORQUE_LIMITS, ImpedanceGains
+from .gains_by_settings import STANDS_FOR_TORQUE, GainsBySettings
 from .guiding import HeldPose
 from .impedance import (
     REST,
@@ -22,9 +22,8 @@ from .impedance import (
     ImpedanceState,
     ImpedanceTarget,
     bounded_task_inertia,
-    damping_of_ratio,
 )
-from .motion_check import BEYOND, JointRanges, believable, velocity_limits
+from .motion_check import JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
 from .stop import Stop, decayed
@@ -36,12 +35,6 @@ REFRESH = 0.1
 
 MOVED = 0.02
 """Joint displacement from which the inertia is computed again [rad or m]."""
-
-STANDS_FOR_TORQUE = 1e4
-"""Stiffness of the posture springs that realize a joint torque [Nm/rad or N/m].
-
-It is high, so that the equivalent joint displacement is small.
-"""
 
 AT_REST = 0.02
 """Joint speed below which a joint counts as being at rest [rad/s or m/s]."""
@@ -80,12 +73,12 @@ class CompliantArm:
         self.acting: tuple[str, ...] = ()
         self._velocity_limits = velocity_limits(controller.robot)
         self._ranges = JointRanges(controller.robot)
+        self._gains_by_settings = GainsBySettings(controller)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
         self._refreshed_at: Array
         self._memory: Array | None = None
         self.settings = settings
-        self._free: tuple[ArmSettings, ImpedanceGains, ImpedanceGains] | None = None
 
     @property
     def settings(self) -> ArmSettings:
@@ -95,7 +88,7 @@ class CompliantArm:
     @settings.setter
     def settings(self, settings: ArmSettings) -> None:
         # Checks the settings before storing them: this raises if they are wrong.
-        gains = self._gains_with(settings, settings.compliance.stiffness, np.zeros(6), {})
+        gains = self._gains_by_settings.checked(settings)
         self._settings = settings
         if self.started:
             self._gains = self._gains.limited_as(gains)
@@ -247,7 +240,8 @@ class CompliantArm:
         self._stop = None
         tau = self._push(q, v, dt, torque)
         # Later gains are blended starting from these.
-        self._compliance, self._gains, self._blending = None, self._free_gains()[1], 0.0
+        _, self._gains = self._gains_by_settings.free(self.settings)
+        self._compliance, self._blending = None, 0.0
         return tau
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
@@ -352,7 +346,8 @@ class CompliantArm:
         acceleration = robot.frame_acceleration(q, v, a, frame)
         self._wrench, self._held, self._bound = np.zeros(6), None, None
         target = ImpedanceTarget.unchecked(self.pose, posture, REST, REST, acceleration)
-        gains, beyond = self._free_gains()[0], self._ranges.beyond(q) > BEYOND
+        gains, _ = self._gains_by_settings.free(self.settings)
+        beyond = self._ranges.beyond(q) > BEYOND
         if beyond.any():
             gains = gains.without_ranges_of(beyond)
         return self._step(q, v, dt, target, gains)
@@ -378,7 +373,9 @@ class CompliantArm:
         ):
             return
         self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
-        self._wanted = self._gains_of(compliance, posture)
+        self._wanted = self._gains_by_settings.damped(
+            self.settings, compliance, self.q, self.pose, posture=posture
+        )
         self._blending = self.settings.blending_time
 
     def _blend(self, dt: float) -> None:
@@ -388,59 +385,6 @@ class CompliantArm:
             mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
             blended = mine.towards(self._wanted, min(1.0, dt / left))
             self._gains = blended if self._blending > 0.0 else self._wanted
-
-    def _gains_of(self, compliance: Compliance, posture: bool) -> ImpedanceGains:
-        settings, controller = self.settings, self.controller
-        robot, frame = controller.robot, controller.frame
-        inertia = bounded_task_inertia(robot, self.q, frame, settings.largest_inertia)
-        R = compliance.axes
-        if compliance.axes_of_tool:
-            R = self.pose[:3, :3] @ R
-        turn = np.kron(np.eye(2), R)
-        damping = damping_of_ratio(
-            turn.T @ inertia @ turn, compliance.stiffness, compliance.damping_ratio
-        )
-        return self._gains_with(
-            settings,
-            compliance.stiffness,
-            damping + np.diag(compliance.least_damping),
-            {} if posture else {'posture_stiffness': 0.0},
-            axes=compliance.axes,
-            axes_of_tool=compliance.axes_of_tool,
-        )
-
-    def _free_gains(self) -> tuple[ImpedanceGains, ImpedanceGains]:
-        """Gains without Cartesian springs: with torque-equivalent posture springs, and without."""
-        if self._free is None or self._free[0] is not self.settings:
-            pulled, loose = (
-                self._gains_with(
-                    self.settings,
-                    np.zeros(6),
-                    np.zeros(6),
-                    {'posture_stiffness': stiffness, 'posture_damping': 0.0},
-                )
-                for stiffness in (STANDS_FOR_TORQUE, 0.0)
-            )
-            self._free = self.settings, pulled, loose
-        return self._free[1:]
-
-    def _gains_with(
-        self,
-        settings: ArmSettings,
-        stiffness: Array,
-        damping: Array,
-        joints: Mapping[str, ArrayLike],
-        **axes: Any,
-    ) -> ImpedanceGains:
-        return ImpedanceGains(
-            self.controller.robot,
-            stiffness,
-            damping,
-            joints={**settings.joints, **joints},
-            largest_inertia=settings.largest_inertia,
-            energy_capacity=settings.energy_capacity,
-            **axes,
-        )
 
 
 def _interval(dt: float) -> float:

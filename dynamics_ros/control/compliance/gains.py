@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
 
@@ -138,11 +137,17 @@ class ImpedanceGains:
         Axes, settings and torque limits are those of the others at once. A joint range that is
         unbounded in one of the two stays unbounded until the share is 1.
         """
-        mixed = copy.copy(other)
-        for name in ('stiffness', 'damping', 'force', 'joints'):
-            mine, its = getattr(self, name), getattr(other, name)
-            setattr(mixed, name, mine + share * (its - mine))
-        return mixed.limited_as(other)
+        mixed = {
+            name: mine + share * (its - mine)
+            for name, mine, its in (
+                ('stiffness', self.stiffness, other.stiffness),
+                ('damping', self.damping, other.damping),
+                ('force', self.force, other.force),
+                ('joints', self.joints, other.joints),
+            )
+        }
+        mixed['joints'][TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
+        return other._with(**mixed)
 
     def in_axes_of(self, other: ImpedanceGains, tool: Array) -> ImpedanceGains:
         """Express these gains in the axes of others, for the current tool orientation.
@@ -152,34 +157,46 @@ class ImpedanceGains:
             tool: (3, 3) orientation of the tool in the root frame.
         """
         place = SETTINGS.index('axes_of_tool')
+        same_frame = self.settings[place] == other.settings[place]
+        if same_frame and np.array_equal(self.axes, other.axes):
+            return self
         R_0K, R_0L = (
             tool @ gains.axes if gains.settings[place] else gains.axes for gains in (self, other)
         )
         turn = np.kron(np.eye(2), R_0L.T @ R_0K)
-        turned = copy.copy(self)
-        turned.axes, turned.settings = other.axes, other.settings
-        turned.stiffness = turn @ self.stiffness @ turn.T
-        turned.damping = turn @ self.damping @ turn.T
-        return turned.limited_as(self)
+        return self._with(
+            axes=other.axes,
+            settings=other.settings,
+            stiffness=turn @ self.stiffness @ turn.T,
+            damping=turn @ self.damping @ turn.T,
+        )
 
     def without_ranges_of(self, joints: NDArray[np.bool_]) -> ImpedanceGains:
         """Gains without range limits for the selected joints (nv, bool)."""
-        freed = copy.copy(self)
-        freed.joints = self.joints.copy()
+        freed = self.joints.copy()
         for name, end in (('lower', -NO_LIMIT), ('upper', NO_LIMIT)):
-            freed.joints[JOINT_GAINS.index(name), joints] = end
-        return freed.limited_as(self)
+            freed[JOINT_GAINS.index(name), joints] = end
+        return self._with(joints=freed)
 
     def limited_as(self, other: ImpedanceGains) -> ImpedanceGains:
         """These gains with the torque limits and torque rate limits of others."""
-        limited = copy.copy(self)
-        limited.joints = self.joints.copy()
-        limited.joints[TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
-        limited.arrays = (
-            *(limited.stiffness, limited.damping, limited.axes),
-            *(limited.force, limited.joints, limited.settings),
+        limited = self.joints.copy()
+        limited[TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
+        return self._with(joints=limited)
+
+    def with_damping(self, damping: Array) -> ImpedanceGains:
+        """These gains with another damping (6, 6), which is not checked."""
+        return self._with(damping=damping)
+
+    def _with(self, **arrays: Array) -> ImpedanceGains:
+        """A copy with some arrays replaced, which are not checked again."""
+        result = ImpedanceGains.__new__(ImpedanceGains)
+        vars(result).update(vars(self), **arrays)
+        result.arrays = (
+            *(result.stiffness, result.damping, result.axes),
+            *(result.force, result.joints, result.settings),
         )
-        return limited
+        return result
 
 
 def joint_ranges(robot: RigidBodySystem) -> tuple[Array, Array]:

@@ -9,41 +9,19 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_ros.algorithms.control.motion_check import BEYOND, CHECKS, LIMITS
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .gains import joint_ranges
-
-JUMP = 0.01
-"""Position error allowed in addition to what the velocity limits permit [rad or m]."""
+from .gains import NO_LIMIT, joint_ranges
 
 FASTEST = 10.0
 """Velocity limit assumed where the robot description has none [rad/s or m/s]."""
 
-MEMORY = 0.5
-"""Time constant over which positions and velocities are compared [s]."""
-
-APART, SHARE_APART = 0.02, 0.5
-"""Allowed difference between integrated velocity and position change.
-
-The first is absolute [rad or m], the second a share of the distance moved. Filter delay stays below
-it; velocities in wrong units exceed it.
-"""
-
-LONGEST_STEP = 0.05
-"""Longest sample interval over which velocities are integrated [s]."""
-
-
-BEYOND = 0.1
-"""Distance outside its range from which a joint cannot have got there by motion [rad or m].
-
-Either the range is not that of the robot or the position has an offset, e.g. of a full turn. A
-torque that pulls the joint back would move the arm.
-"""
-
-
 BELIEVABLE = 1e6
 """Largest absolute value of a plausible input (rad, m, their rates, N and Nm)."""
+
+JUMP, RANGE, CONTRADICTION = map(CHECKS.index, ('jump', 'range', 'contradiction'))
 
 
 class JointRanges:
@@ -63,18 +41,23 @@ class JointRanges:
 
 
 class MotionCheck:
-    """Compares each sample of an arm with the previous ones."""
+    """Compares each sample of an arm with the previous ones; bounds in ``algorithms``."""
 
     def __init__(self, robot: RigidBodySystem) -> None:
         self._robot = robot
-        self._limits = velocity_limits(robot)
-        self._ranges = JointRanges(robot)
+        self._kernel = robot.kernel('motion_check')
+        rows = dict(zip(LIMITS, (*joint_ranges(robot), velocity_limits(robot)), strict=True))
+        self._limits = np.clip([rows[name] for name in LIMITS], -NO_LIMIT, NO_LIMIT)
+        self._nothing = np.zeros((2, robot.nv))
         self.begin(robot.neutral(), np.zeros(robot.nv))
 
     def begin(self, q: Array, v: Array) -> None:
         """Start a new comparison at this state (nq), (nv)."""
-        self._q, self._v = q, v
-        self._apart, self._way = np.zeros(self._robot.nv), np.zeros(self._robot.nv)
+        self._q, self._v, self._memory = q, v, self._nothing
+
+    def wait(self) -> None:
+        """Wait until the kernel is compiled."""
+        self._kernel.wait()
 
     def judge(self, q: Array, v: Array, dt: float) -> str:
         """Describe what is physically impossible in a sample; '' if nothing is.
@@ -83,47 +66,22 @@ class MotionCheck:
             q, v: (nq), (nv) of the sample.
             dt: time since the previous sample [s].
         """
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if not math.isfinite(math.hypot(*q.tolist(), *v.tolist())):
             return 'positions or velocities are no numbers'
-        moved = np.asarray(self._robot.difference(self._q, q))
-        jumped = self._jumped(moved, v, dt)
-        apart = self._disagreement(moved, v, dt)
+        excess, self._memory = self._kernel.call(
+            q, v, self._q, self._v, self._memory, self._limits, min(dt, NO_LIMIT)
+        )
         self._q, self._v = q, v
-        if jumped is not None:
-            return f'the position of {self._name(jumped)} has jumped'
-        beyond = self._ranges.beyond(q)
-        worst = int(beyond.argmax())
-        if beyond[worst] > BEYOND:
-            return f'{self._name(worst)} is {beyond[worst]:.2f} beyond its range'
-        if apart is not None:
-            return f'positions and velocities of {self._name(apart)} contradict each other'
-        return ''
-
-    def _jumped(self, moved: Array, v: Array, dt: float) -> int | None:
-        """Index of a joint that cannot have moved this far within dt [s], or None.
-
-        An impact may drive a joint far beyond its velocity limit, so motion at the mean of the
-        previous and the current velocity is accepted too. Where velocities are differences of
-        positions, this accepts half of a jump.
-        """
-        most = 2.0 * self._limits * dt + JUMP
-        gone_on = 0.5 * (self._v + v) * dt
-        explained = np.clip(moved, np.minimum(gone_on, 0.0), np.maximum(gone_on, 0.0))
-        return _worst(np.abs(moved - explained) - most)
-
-    def _disagreement(self, moved: Array, v: Array, dt: float) -> int | None:
-        """Index of a joint whose velocities do not match its positions, or None.
-
-        The springs use positions and the dampers use velocities, so both must be right. Where a
-        driver differentiates positions, no difference is found.
-        """
-        if not 0.0 < dt < LONGEST_STEP:
-            self.begin(self._q, self._v)
-            return None
-        told, kept = 0.5 * (self._v + v) * dt, math.exp(-dt / MEMORY)
-        self._apart = kept * self._apart + told - moved
-        self._way = kept * self._way + np.maximum(np.abs(told), np.abs(moved))
-        return _worst(np.abs(self._apart) - APART - SHARE_APART * self._way)
+        if excess.max(initial=0.0) <= 0.0:
+            return ''
+        worst = excess.argmax(axis=1)
+        largest = excess.max(axis=1)
+        name = self._name(int(worst[int((largest > 0.0).argmax())]))
+        if largest[JUMP] > 0.0:
+            return f'the position of {name} has jumped'
+        if largest[RANGE] > 0.0:
+            return f'{name} is {largest[RANGE] + BEYOND:.2f} beyond its range'
+        return f'positions and velocities of {name} contradict each other'
 
     def _name(self, k: int) -> str:
         joints = self._robot.model.joints
@@ -139,9 +97,8 @@ def velocity_limits(robot: RigidBodySystem) -> Array:
 
 def believable(*values: ArrayLike) -> bool:
     """Whether all values are within the range of plausible inputs."""
-    return all(np.abs(x).max(initial=0.0) <= BELIEVABLE for x in values)
-
-
-def _worst(excess: Array) -> int | None:
-    worst = int(excess.argmax())
-    return worst if excess[worst] > 0.0 else None
+    # The length bounds each entry, and is quicker to compute for arrays this small.
+    return all(
+        math.hypot(*x.flat) <= BELIEVABLE or bool(np.abs(x).max(initial=0.0) <= BELIEVABLE)
+        for x in map(np.asarray, values)
+    )

@@ -27,7 +27,7 @@ ACCELERATION_TIME = 0.02
 """Filter time constant of the acceleration that scales the thresholds [s]; differentiated
 velocities are noisy."""
 
-NOBODY = (-1, -1)
+NO_JOINTS = (-1, -1)
 """Joint indices (contact, collision) when no joint exceeds its threshold."""
 
 NEVER = sys.maxsize
@@ -221,7 +221,7 @@ class ContactDetector:
         """
         return self.take(stamp, self.compare(stamp, external_torque, ignored, v))
 
-    def alike(self, count: int) -> int:
+    def batch_size(self, count: int) -> int:
         """Returns how many of ``count`` consecutive samples ``compare`` can process in one call."""
         return 1 if self._follows_acceleration else count
 
@@ -231,13 +231,13 @@ class ContactDetector:
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
-        more: Vector | None = None,
+        increase: Vector | None = None,
     ) -> Exceeded:
         """Compares one sample, or several with a leading axis, with the thresholds.
 
         Args:
             stamp, external_torque, ignored, v: see ``update``.
-            more: (nv) increase of the thresholds over their constants at this state.
+            increase: (nv) increase of the thresholds over their constants at this state.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -249,10 +249,10 @@ class ContactDetector:
             velocity = finite_vector('v', velocity, len(self._links))
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
-        finite = self._finite if more is None else self._finite + more[..., np.newaxis, :]
+        finite = self._finite if increase is None else self._finite + increase[..., np.newaxis, :]
         exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
-        if more is not None:
-            exceeded = exceeded._replace(added=exceeded.added + more)
+        if increase is not None:
+            exceeded = exceeded._replace(added=exceeded.added + increase)
         if not self._follows_acceleration:
             return exceeded
         assert isinstance(stamp, int), 'each needs the acceleration of the one before'
@@ -267,7 +267,7 @@ class ContactDetector:
             self._restart(stamp)
         self._added, self._stamp = exceeded.added, stamp
         above = self._above
-        lasting: Sequence[int] = NOBODY
+        lasting: Sequence[int] = NO_JOINTS
         if exceeded.excess > 0.0:
             lasting = above.lasting(stamp, exceeded.above.tolist())
         elif above.running:
@@ -280,7 +280,7 @@ class ContactDetector:
         return self._report
 
     def take_all(
-        self, stamps: Stamps, exceeded: Exceeded, disbelieved: Callable[[int], bool]
+        self, stamps: Stamps, exceeded: Exceeded, rejected: Callable[[int], bool]
     ) -> list[ContactReport]:
         """Processes consecutive compared samples, up to the first one that is rejected.
 
@@ -296,7 +296,7 @@ class ContactDetector:
         reports: list[ContactReport] = []
         i, count = 0, len(stamps)
         while i < count:
-            if above[i] and disbelieved(i):
+            if above[i] and rejected(i):
                 break
             if i:
                 self.unlatch()

@@ -25,7 +25,7 @@ Indices = NDArray[np.intp]
 REACH = (0.01, 0.3)
 """Range along the line of action in which another part occludes a contact [m]."""
 
-LARGER = (4.0, 16.0, 64.0)
+NOISE_RATIOS = (4.0, 16.0, 64.0)
 """Candidate ratios of actual to stated noise, for all joints or for moving joints only, whose
 friction is unknown."""
 
@@ -35,7 +35,7 @@ AS_STATED = 0.9
 LIKELY = 0.5
 """Minimum probability of a link for its contact point to be used: likelier than all others."""
 
-KEPT = 12
+MAX_REFINED = 12
 """Number of coarse pieces of a link that are refined into fine pieces."""
 
 EXTENT = 0.3
@@ -118,7 +118,7 @@ def possible_noises(stated: Array, moving: NDArray[np.bool_]) -> list[Noise]:
     groups = [np.ones(len(stated), dtype=bool)]
     if moving.any() and not moving.all():
         groups.append(moving)
-    factors = [np.where(group, larger, 1.0) for group in groups for larger in LARGER]
+    factors = [np.where(group, larger, 1.0) for group in groups for larger in NOISE_RATIOS]
     rest = (1.0 - AS_STATED) / len(factors)
     return [
         Noise(one, one * stated, float(np.log(weight) - np.log(one).sum()))
@@ -189,7 +189,7 @@ class SurfacedLink:
         self.fine = Pieces(surface.fine, total)
 
 
-class Look:
+class CoarseEvaluation:
     """First evaluation of the coarse pieces of a link, for one noise level."""
 
     def __init__(
@@ -207,12 +207,12 @@ class Look:
         self._coarse = link.coarse.explain(J, torque, noise, force, friction)
         self.evidence = float(np.logaddexp.reduce(self._coarse.evidence))
 
-    def closer(self, least: float) -> Posterior | None:
+    def refined(self, least: float) -> Posterior | None:
         """Refines the likeliest pieces; None if the evidence is below ``least``."""
         if self.evidence < least:
             return None
         link, coarse = self._link, self._coarse
-        kept = np.argsort(coarse.evidence)[-KEPT:]
+        kept = np.argsort(coarse.evidence)[-MAX_REFINED:]
         # The force estimated in the first evaluation replaces the initial guess.
         weights = np.exp(coarse.evidence[kept] - coarse.evidence[kept[-1]])
         force = float(weights @ coarse.force[kept] / weights.sum())
@@ -270,7 +270,7 @@ class Posterior:
 
 
 @dataclass(frozen=True)
-class Somewhere:
+class UnlocatedContact:
     """Hypothesis of a contact anywhere on a link without a surface, given the torques."""
 
     link: str
@@ -279,7 +279,9 @@ class Somewhere:
     deviation: float = math.inf
 
     @classmethod
-    def explain(cls, link: str, J: Array, torque: Array, noise: Noise, force: float) -> Somewhere:
+    def explain(
+        cls, link: str, J: Array, torque: Array, noise: Noise, force: float
+    ) -> UnlocatedContact:
         """Computes the evidence from the Jacobian (6, m), torques (m) and a typical force [N].
 
         Uses the equations of ``location.py`` with x = (f, tau) ~ N(0, 1), in units of force and
@@ -300,7 +302,7 @@ class Somewhere:
         left = left * noise.factors
         return cls(link, float(evidence + noise.log_weight), float(np.sqrt(left @ left / len(y))))
 
-    def closer(self, least: float) -> Somewhere | None:
+    def refined(self, least: float) -> UnlocatedContact | None:
         """Returns itself: there are no finer pieces to evaluate."""
         return None if self.evidence < least else self
 
@@ -323,7 +325,7 @@ class Somewhere:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class LinkEvidence:
     """A link with its evidence summed over all noise levels.
 
     Attributes:
@@ -334,17 +336,19 @@ class Weighed:
 
     evidence: float
     stated: float
-    best: Posterior | Somewhere | None
+    best: Posterior | UnlocatedContact | None
 
     @classmethod
-    def of(cls, looks: Sequence[Look | Somewhere], least: float) -> Weighed:
+    def of(
+        cls, evaluations: Sequence[CoarseEvaluation | UnlocatedContact], least: float
+    ) -> LinkEvidence:
         """Combines the first evaluations, refining those whose evidence is at least ``least``."""
-        first, *others = (look.closer(least) for look in looks)
-        closer = [one for one in (first, *others) if one is not None]
-        stated = (first or looks[0]).evidence if first or not closer else -math.inf
-        among: Sequence[Look | Posterior | Somewhere] = closer or looks
+        first, *others = (evaluation.refined(least) for evaluation in evaluations)
+        refined = [one for one in (first, *others) if one is not None]
+        stated = (first or evaluations[0]).evidence if first or not refined else -math.inf
+        among: Sequence[CoarseEvaluation | Posterior | UnlocatedContact] = refined or evaluations
         evidence = float(np.logaddexp.reduce([one.evidence for one in among]))
-        return cls(evidence, stated, max(closer, key=lambda one: one.evidence, default=None))
+        return cls(evidence, stated, max(refined, key=lambda one: one.evidence, default=None))
 
 
 class PosedSurfaces:

@@ -40,12 +40,12 @@ from dynamics_ros.model.model import ROOT
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
 from .hypotheses import (
+    CoarseEvaluation,
     ContactLocation,
-    Look,
+    LinkEvidence,
     PosedSurfaces,
-    Somewhere,
     SurfacedLink,
-    Weighed,
+    UnlocatedContact,
     possible_noises,
 )
 from .surface import Surface
@@ -62,7 +62,7 @@ MODEL_ERROR = 0.01
 HIDDEN = 0.01
 """Factor on the evidence of an occluded contact."""
 
-KNOWN = 0.03
+MAX_KNOWN_DEVIATION = 0.03
 """Deviation below which the likeliest point represents its whole link [m]."""
 
 AT_REST = 0.02
@@ -114,22 +114,22 @@ class ContactLocator:
                 if name not in robot.frame_names:
                     raise UnknownFrameError(argument, name, robot.frame_names)
         self._links = [
-            SurfacedLink(name, one) for name, one in surfaces.items() if self._feels(name)
+            SurfacedLink(name, one) for name, one in surfaces.items() if self._is_loaded(name)
         ]
         # Without any surface no location can be found.
-        self._unseen = [name for name in unseen if self._links and self._feels(name)]
+        self._unseen = [name for name in unseen if self._links and self._is_loaded(name)]
 
     @property
     def links(self) -> tuple[str, ...]:
         """Links on which a contact can be found."""
         return (*(link.name for link in self._links), *self._unseen)
 
-    def _feels(self, link: str) -> bool:
+    def _is_loaded(self, link: str) -> bool:
         """Whether any used joint moves the link."""
         model = self._robot.model
         joints = model.ancestors(model.frame(link).body)
-        felt = {i for body in joints for i in model.joints[body].v_indices}
-        return bool(np.isfinite(self._noise[list(felt)]).any())
+        loaded_joints = {i for body in joints for i in model.joints[body].v_indices}
+        return bool(np.isfinite(self._noise[list(loaded_joints)]).any())
 
     def compile(self, check: Callable[[], None] = lambda: None) -> None:
         """Compiles the kernels, which otherwise happens in the first call.
@@ -185,16 +185,19 @@ class ContactLocator:
         noises = possible_noises(noise, moving[used])
         force = largest / LEVER
         jacobians = [self._robot.jacobian(q, name, 'local')[:, used] for name in self.links]
-        looks: list[list[Look | Somewhere]] = [
-            [Look(link, J, torque[used], one, force, self._friction) for one in noises]
+        evaluations: list[list[CoarseEvaluation | UnlocatedContact]] = [
+            [CoarseEvaluation(link, J, torque[used], one, force, self._friction) for one in noises]
             for link, J in zip(self._links, jacobians)
         ]
-        looks += [
-            [Somewhere.explain(name, J, torque[used], one, force) for one in noises]
+        evaluations += [
+            [UnlocatedContact.explain(name, J, torque[used], one, force) for one in noises]
             for name, J in zip(self._unseen, jacobians[len(self._links) :])
         ]
-        least = max(look.evidence for of_link in looks for look in of_link) - NEGLIGIBLE
-        found = [Weighed.of(of_link, least) for of_link in looks]
+        least = (
+            max(evaluation.evidence for of_link in evaluations for evaluation in of_link)
+            - NEGLIGIBLE
+        )
+        found = [LinkEvidence.of(of_link, least) for of_link in evaluations]
         evidence = np.array([link.evidence for link in found])
         rivals = np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN))
         if len(rivals) > 1:
@@ -202,7 +205,7 @@ class ContactLocator:
             for index in rivals:
                 one = found[index].best
                 # Of several possible points, some may not be occluded.
-                if one and one.deviation < KNOWN and robot.hides(index, *one.place()):
+                if one and one.deviation < MAX_KNOWN_DEVIATION and robot.hides(index, *one.place()):
                     evidence[index] += np.log(HIDDEN)
         probabilities = np.exp(evidence - np.logaddexp.reduce(evidence))
         seen = np.array([link.best is not None for link in found])

@@ -17,10 +17,10 @@ from dynamics_ros.multibody.arguments import check_positive, finite_arrays
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-SMALLEST = 1e-12
+MIN_DOUBLE_AREA = 1e-12
 """Twice the area below which a triangle is degenerate [m^2]."""
 
-FACING = 0.8
+MIN_FACING = 0.8
 """Minimum cosine for a surface to face a direction; one of 26 directions always exceeds it."""
 
 
@@ -105,8 +105,8 @@ def _areas(triangles: Array) -> tuple[Array, Array]:
     """Computes unit normals and areas; the normal of a degenerate triangle is not valid."""
     doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     lengths = np.linalg.norm(doubled, axis=1)
-    return doubled / np.maximum(lengths, SMALLEST)[:, np.newaxis], np.where(
-        lengths > SMALLEST, 0.5 * lengths, 0.0
+    return doubled / np.maximum(lengths, MIN_DOUBLE_AREA)[:, np.newaxis], np.where(
+        lengths > MIN_DOUBLE_AREA, 0.5 * lengths, 0.0
     )
 
 
@@ -141,9 +141,9 @@ def _seen(points: Array, normals: Array, cell: float) -> NDArray[np.bool_]:
         np.maximum.at(highest, pixel, height)
         facing = normals @ direction
         # The height of a sloped surface varies across a pixel.
-        slope = np.sqrt(1.0 - np.minimum(facing, 1.0) ** 2) / np.maximum(facing, FACING)
+        slope = np.sqrt(1.0 - np.minimum(facing, 1.0) ** 2) / np.maximum(facing, MIN_FACING)
         depth = width * (0.5 + np.sqrt(2.0) * slope)
-        seen |= (facing > FACING) & (height > highest[pixel] - depth)
+        seen |= (facing > MIN_FACING) & (height > highest[pixel] - depth)
     return seen
 
 

@@ -1,63 +1,64 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether joint states that wait are all answered, or only the newest of them.
+"""Work allowance that decides whether all waiting joint states are processed or only the newest.
 
-All are answered if that takes no longer than ``MOMENT``, or than what is left of an allowance. Work
-on what waits uses the allowance up, and time in which nothing waits restores it: after a pause of
-the machine all is answered, and a node that is too slow soon answers only the newest.
+All are processed if that takes no longer than ``MIN_ALLOWANCE`` or the remaining allowance.
+Processing a backlog consumes the allowance, and time without a backlog restores it. After a pause
+of the machine all states are therefore processed, and a node that is too slow soon processes only
+the newest.
 """
 
 from __future__ import annotations
 
-MOMENT = 0.01
-"""Seconds of work for which what waits is always answered; and how often it is looked for."""
+MIN_ALLOWANCE = 0.01
+"""Processing time that is always granted to a backlog, and interval of the checks for one [s]."""
 
-CATCH_UP = 0.2
-"""Seconds of work, the whole allowance: enough for what half a second at 1 kHz leaves behind."""
+MAX_ALLOWANCE = 0.2
+"""Maximum allowance of processing time: enough for the states of half a second at 1 kHz [s]."""
 
 STEP = 1.1
-"""What an answer usually takes follows the last one by this factor, up or down, so that it is not
-misled by one in the middle of which the machine pauses."""
+"""Factor by which the estimated processing time follows the last one, up or down. It bounds the
+effect of a pause of the machine during one state."""
 
-QUICK = 1e-5
-"""Seconds: no answer is quicker."""
+MIN_DURATION = 1e-5
+"""Lower bound of the processing time of a state [s]."""
 
 
 class Backlog:
-    """The allowance, and what an answer usually takes.
+    """Work allowance and estimated processing time per state.
 
     Attributes:
-        whole: the whole allowance [s of work].
+        maximum: maximum allowance [s of processing time].
     """
 
     def __init__(self) -> None:
-        """Begin without any allowance."""
-        self.whole = CATCH_UP
-        self._left = 0.0
-        self._usual = QUICK
-        self._looked = 0.0
+        """Creates an empty allowance."""
+        self.maximum = MAX_ALLOWANCE
+        self._allowance = 0.0
+        self._duration = MIN_DURATION
+        self._checked = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Whether to look what waits at the time ``now`` of the steady clock [s]."""
-        return now - self._looked > MOMENT
+        """Whether to check for a backlog at the time ``now`` of the steady clock [s]."""
+        return now - self._checked > MIN_ALLOWANCE
 
-    def answered(self, seconds: float) -> None:
-        """Take note of what one answer took."""
-        usual = self._usual * STEP if seconds > self._usual else self._usual / STEP
-        self._usual = max(usual, QUICK)
+    def record(self, seconds: float) -> None:
+        """Updates the estimated processing time with that of one state [s]."""
+        usual = self._duration * STEP if seconds > self._duration else self._duration / STEP
+        self._duration = max(usual, MIN_DURATION)
 
-    def found_nothing(self, now: float) -> None:
-        """Take note that nothing waits, nor has waited."""
-        self._left = min(self._left + now - self._looked, self.whole)
-        self._looked = now
+    def restore(self, now: float) -> None:
+        """Restores the allowance by the time since the last check, since there was no backlog."""
+        self._allowance = min(self._allowance + now - self._checked, self.maximum)
+        self._checked = now
 
-    def until(self, count: int, now: float) -> float:
-        """Until when so many that wait may be answered one by one: ``now`` for not at all."""
-        allowed = max(self._left, MOMENT)
-        # Not begun if it would not end; and ended if it turns out to take longer than usual.
-        return now + allowed if count * self._usual <= allowed else now
+    def deadline(self, count: int, now: float) -> float:
+        """Returns the deadline [s] for processing ``count`` waiting states; ``now`` for none."""
+        allowed = max(self._allowance, MIN_ALLOWANCE)
+        # Processing starts only if it is expected to finish, and stops at the deadline.
+        return now + allowed if count * self._duration <= allowed else now
 
-    def worked_off(self, begun: float, now: float) -> None:
-        """Take note that what waited has been dealt with since ``begun``, but for the newest."""
-        self._left = max(self._left - (now - begun), 0.0)
-        self._looked = now
+    def spend(self, started: float, now: float) -> None:
+        """Reduces the allowance by the time since ``started``, spent on all but the newest."""
+        self._allowance = max(self._allowance - (now - started), 0.0)
+        self._checked = now

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a stamp in the past is a late message, or the clock has been set back.
+"""Distinction between late messages and clocks that were set back.
 
-A message that was overtaken is a few periods old, and one that got stuck on the way comes alone.
-When a bag is played anew or a simulator is reset, all that follows is old.
+A late message is a few periods old and arrives alone. After a bag restarts or a simulator is reset,
+all following messages are old.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ import numpy as np
 from .history import Indices
 
 JUMP = 0.5
-"""Seconds that a stamp has to be back for the clock to have jumped: no network keeps a message of
-sensor data back for so long, and no bag is shorter."""
+"""Minimum backward jump of a clock [s]: no network delays sensor messages by as much, and no bag is
+shorter."""
 
-REPEATED = 3
-"""Messages in a row about the same joints that have to say so."""
+MIN_OLD_MESSAGES = 3
+"""Number of consecutive old messages about the same joints that indicate a jump."""
 
 JUMP_NS = round(JUMP * 1e9)
 
 
 class ClockJumps:
-    """Counts old messages in a row, and jumps of the clock.
+    """Detects and counts backward jumps of the clock from consecutive old messages.
 
     Attributes:
-        count: jumps so far.
-        last: of the last one, stamps before and after [ns].
+        count: number of jumps.
+        last: stamps before and after the last jump [ns].
     """
 
     def __init__(self, size: int) -> None:
-        """Begin; ``size`` is that of the history."""
+        """Creates a detector for ``size`` quantities, as in the history."""
         self.count = 0
         self.last = (0, 0)
         self._in_a_row = np.zeros(size, dtype=np.int64)
 
-    def heard(self, which: Indices) -> None:
-        """Take note of quantities that came in time."""
+    def received(self, which: Indices) -> None:
+        """Resets the counters of quantities with a current message."""
         self._in_a_row[which] = 0
 
     def jumped(self, which: Indices, before: int, stamp: int) -> bool:
-        """Whether the clock has been set back, after a message that brought nothing new.
+        """Whether the clock was set back, to be called for a message with old values only.
 
         Args:
-            which: the quantities in it.
-            before: the newest stamp so far [ns].
-            stamp: its stamp [ns].
+            which: quantities in the message.
+            before: newest stamp so far [ns].
+            stamp: stamp of the message [ns].
         """
         if before - stamp <= JUMP_NS:
             return False
         self._in_a_row[which] += 1
-        if self._in_a_row[which].min() < REPEATED:
+        if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
             return False
         self._in_a_row[:] = 0
         self.count += 1
@@ -59,7 +59,7 @@ class ClockJumps:
         return True
 
     def __str__(self) -> str:
-        """The last jump and how many there were."""
+        """Describes the last jump and the number of jumps."""
         before, after = self.last
         times = f'; {self.count} times so far' if self.count > 1 else ''
         return (

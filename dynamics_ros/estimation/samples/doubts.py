@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What joint states say that is usable but probably not meant, looked at once a second."""
+"""Check for implausible content of joint states, to be called once per second."""
 
 from __future__ import annotations
 
@@ -9,67 +9,67 @@ from collections.abc import Callable, Sequence
 from dynamics_ros.errors import printable
 from dynamics_ros.robot import Robot
 
-from .position_check import joints_far_beyond_limits, told_together
+from .position_check import joints_far_beyond_limits, limits_problem
 from .robot_state import RobotState
 from .state_buffer import ODOMETRY, StateBuffer
 
 MAX_NAMED = 8
 
 
-class JointStateDoubts:
-    """Positions far beyond the limits, and names that the robot does not have.
+class JointStateCheck:
+    """Detects positions far beyond the limits and names of unknown joints.
 
     Attributes:
-        positions: a sentence about positions that cannot be meant; '' when all can. It has the
-            values that they had at first, so that it stays the same.
+        positions: a sentence about implausible positions; '' if there are none. It contains the
+            first values, so that the text does not change with every message.
     """
 
     def __init__(self, warn: Callable[[str], object]) -> None:
-        """Begin without any.
+        """Creates a check without findings.
 
         Args:
-            warn: tells of each once.
+            warn: receives each finding once.
         """
         self.positions = ''
         self._warn = warn
         self._joints: frozenset[str] = frozenset()
         self._seen: tuple[str, ...] = ()
-        self._told: set[str] = set()
-        self._told_far: set[str] = set()
+        self._warned: set[str] = set()
+        self._warned_far: set[str] = set()
 
     def forget(self) -> None:
-        """Begin anew for another robot."""
+        """Clears all findings for another robot."""
         self.positions, self._joints, self._seen = '', frozenset(), ()
-        self._told.clear()
-        self._told_far.clear()
+        self._warned.clear()
+        self._warned_far.clear()
 
     def look(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
-        """Look at what has come so far.
+        """Checks the messages received so far.
 
         Args:
             robot: the robot.
-            buffer: what has come.
-            state: the latest, if there is one.
+            buffer: the buffer of the messages.
+            state: the latest state; None if there is none.
         """
         if state is not None:
             found = joints_far_beyond_limits(robot, state.q)
             if found.keys() != self._joints:
-                self._joints, self.positions = frozenset(found), told_together(found)
-                if not self._told_far.issuperset(found):
-                    self._told_far.update(found)
+                self._joints, self.positions = frozenset(found), limits_problem(found)
+                if not self._warned_far.issuperset(found):
+                    self._warned_far.update(found)
                     self._warn(self.positions)
-        # What has just begun to come may be half of the joints: those that are missing come yet.
+        # New names wait for the next call: another publisher may still add missing joints.
         names = tuple(buffer.unknown_names)
-        if names == self._seen and not self._told.issuperset(names):
-            self._told.update(names)
+        if names == self._seen and not self._warned.issuperset(names):
+            self._warned.update(names)
             missing = [name for name in buffer.missing() if name != ODOMETRY]
-            lacking = f'; they do not name {_listed(missing)}' if missing else ''
-            self._warn(unknown_joints(robot, buffer) + lacking)
+            missing_text = f'; they do not name {_listed(missing)}' if missing else ''
+            self._warn(unknown_joints(robot, buffer) + missing_text)
         self._seen = names
 
 
 def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:
-    """A sentence about names in joint states that the robot does not have; '' without any."""
+    """Returns a sentence about names in joint states that the robot does not have; '' if none."""
     if not buffer.unknown_names:
         return ''
     return (

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The last samples of many quantities that are not all told at once, and their values in between.
+"""Last samples of quantities with individual stamps, with interpolation in time.
 
-Each quantity (a position, velocity or effort of a joint) has stamps of its own. Values at a time
-between two samples are interpolated, never extrapolated: a slope through two samples would raise
-the noise of velocities several times.
+A quantity is the position, velocity or effort of a joint. Values between two samples are
+interpolated, never extrapolated: a slope through two samples would multiply the noise of
+velocities.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ Stamps = NDArray[np.int64]
 Indices = NDArray[np.intp]
 
 NEVER = -(2**62)
-"""Stamp of what was not received, or is not a number; as far away as subtraction allows."""
+"""Stamp of a quantity without a received or finite value: as early as subtraction allows."""
 
 LONG_AGO = NEVER + 1
-"""Stamp of what was received before the clock was set back."""
+"""Stamp of values that were received before the clock was set back."""
 
 DEPTH = 16
-"""Samples kept of each quantity."""
+"""Number of samples kept per quantity."""
 
-MAX_FOUND = 64
-"""Selections of quantities whose tracks are remembered: one for each publisher."""
+MAX_CACHED = 64
+"""Maximum number of cached selections of quantities; each publisher needs one."""
 
 
 class _Track:
-    """Quantities that have always been told together, and their last samples.
+    """Quantities that have always been reported together, and their last samples.
 
     Attributes:
         which: (n) the quantities.
@@ -51,12 +51,12 @@ class _Track:
         return self.samples[0][0] if self.samples else NEVER
 
     def part(self, places: Indices) -> _Track:
-        """The quantities in some places."""
+        """Returns a track of the quantities with the given indices."""
         samples = ((stamp, values[places]) for stamp, values in self.samples)
         return _Track(self.which[places], samples)
 
     def at(self, time: int) -> Array:
-        """(n) the values at a time [ns], of at least one sample."""
+        """Returns the values (n) at a time [ns]; needs at least one sample."""
         later, after = self.samples[0]
         if later <= time:
             return after
@@ -65,47 +65,48 @@ class _Track:
                 if before <= LONG_AGO:
                     return after
                 share = (time - before) / (later - before)
-                # Not values + share (after - values), whose difference may overflow.
+                # values + share (after - values) could overflow in the difference.
                 return (1.0 - share) * values + share * after
             later, after = before, values
         return after
 
 
 class History:
-    """The last ``DEPTH`` samples of each of many quantities.
+    """Stores the last ``DEPTH`` samples of each of many quantities.
 
-    Drivers tell many quantities at a time, and always the same ones. So samples are kept by tracks,
-    of what has been told together until now; a message about a part of a track divides it.
+    Drivers report many quantities at a time, and always the same ones. Samples are therefore stored
+    in tracks of quantities that have been reported together so far; a message with only a part of a
+    track splits it.
 
     Attributes:
         newest: (size) stamp of the last sample of each quantity [ns].
-        changes: how often a quantity was told for the first time, or forgotten.
+        changes: counter that increases when a quantity receives its first value or is cleared.
     """
 
     def __init__(self, size: int) -> None:
-        """Begin without any sample."""
+        """Creates a history of ``size`` quantities without samples."""
         self.newest = np.full(size, NEVER, dtype=np.int64)
         self.changes = 0
         self._tracks = [_Track(np.arange(size))]
-        self._found: dict[bytes, list[tuple[_Track, Indices]]] = {}
+        self._cache: dict[bytes, list[tuple[_Track, Indices]]] = {}
 
     def spread(self) -> tuple[int, int]:
-        """The oldest and the newest of the last stamps of what has been told [ns]."""
+        """Returns the oldest and the newest of the last stamps of received quantities [ns]."""
         stamps = [track.newest for track in self._tracks if track.samples]
         return min(stamps, default=NEVER), max(stamps, default=NEVER)
 
     def add(self, which: Indices, values: Array, stamp: int) -> NDArray[np.bool_] | None:
-        """Take a sample of some quantities in.
+        """Adds a sample of some quantities.
 
-        A repeated stamp replaces what was told before; one that is older is dropped.
+        A repeated stamp replaces the values of that stamp; older values are dropped.
 
         Args:
             which: (n) the quantities.
-            values: (n) of them, which nobody writes to.
+            values: (n) their values; the array must not be modified afterwards.
             stamp: ns.
 
         Returns:
-            (n) which of them were dropped; None where none was.
+            (n) mask of dropped quantities; None if none was dropped.
         """
         late = None
         for track, places in self._tracks_of(which):
@@ -122,14 +123,14 @@ class History:
         return late
 
     def forget(self, which: Indices) -> None:
-        """Have some quantities be as if they had never been told, with the value zero."""
+        """Clears the samples of some quantities; their value is zero again."""
         self.changes += 1
         for track, _ in self._tracks_of(which):
             track.samples.clear()
         self.newest[which] = NEVER
 
     def set_back(self) -> None:
-        """Have all samples be of long ago: the clock was set back, and any stamp is newer now."""
+        """Marks all samples as old after the clock was set back, so that any stamp is newer."""
         for track in self._tracks:
             if track.samples:
                 values = track.samples[0][1]
@@ -138,7 +139,7 @@ class History:
                 self.newest[track.which] = LONG_AGO
 
     def adopt(self, mine: Indices, other: History, theirs: Indices) -> None:
-        """Take over the samples of some quantities of another history."""
+        """Copies the samples of quantities ``theirs`` of another history to ``mine``."""
         self.changes += 1
         self.newest[mine] = other.newest[theirs]
         for track in other._tracks:
@@ -149,7 +150,11 @@ class History:
                     own.samples = taken.part(wanted).samples
 
     def at(self, time: int) -> Array:
-        """(size) the values at a time [ns]; the newest where that is older, or the oldest known."""
+        """Returns the values (size) at a time [ns].
+
+        Before the oldest and after the newest sample of a quantity its value is that of this
+        sample.
+        """
         result = np.zeros(len(self.newest))
         for track in self._tracks:
             if track.samples:
@@ -157,22 +162,22 @@ class History:
         return result
 
     def _tracks_of(self, which: Indices) -> list[tuple[_Track, Indices]]:
-        """The tracks of some quantities, and the places of theirs among these."""
+        """Returns the tracks of some quantities, each with the indices of its own in ``which``."""
         key = which.tobytes()
-        found = self._found.get(key)
+        found = self._cache.get(key)
         if found is None:
-            if self._divide(which) or len(self._found) >= MAX_FOUND:
-                self._found.clear()
+            if self._divide(which) or len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
             found = []
             for track in self._tracks:
                 own, places = np.nonzero(track.which[:, None] == which)
                 if len(own):
                     found.append((track, places))
-            self._found[key] = found
+            self._cache[key] = found
         return found
 
     def _divide(self, which: Indices) -> bool:
-        """Divide tracks of which only a part is among some quantities; whether there are any."""
+        """Splits tracks that are only partly in ``which``; returns whether any was split."""
         tracks = []
         for track in self._tracks:
             inside = np.isin(track.which, which)

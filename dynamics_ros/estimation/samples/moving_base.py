@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pose and twist of a moving base at the moment of a joint state."""
+"""Pose and twist of a moving base at the time of a joint state."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from .history import DEPTH, LONG_AGO, NEVER, Array
 
 ALIGNED = 100_000_000
-"""ns that a pose is carried on by its twist at most: five periods of odometry at 50 Hz. In that
-time a base that brakes with 2 m/s^2 gets 1 cm less far than its twist says."""
+"""Maximum time over which the twist extrapolates a pose [ns]: five periods of odometry at 50 Hz.
+For a base that brakes with 2 m/s^2 the error is then 1 cm."""
 
 
 class BaseSample(NamedTuple):
@@ -24,24 +24,24 @@ class BaseSample(NamedTuple):
 
 
 class MovingBase:
-    """The last samples of a base, and where it is at a time."""
+    """Last samples of a moving base, with interpolation in time."""
 
     def __init__(self, carry: Callable[[Array, Array], Array]) -> None:
-        """Begin without any sample.
+        """Creates it without samples.
 
         Args:
-            carry: coordinates from others along a velocity times a time.
+            carry: integrates coordinates by a tangent vector (velocity times time).
         """
         self._carry = carry
         self._samples: deque[BaseSample] = deque(maxlen=DEPTH)
 
     @property
     def stamp(self) -> int:
-        """That of the newest sample [ns]; ``NEVER`` without one."""
+        """Stamp of the newest sample [ns]; ``NEVER`` if there is none."""
         return self._samples[-1].stamp if self._samples else NEVER
 
     def add(self, sample: BaseSample) -> bool:
-        """Take a sample in; false for one that is older than the newest."""
+        """Adds a sample; returns False if it is older than the newest one."""
         if sample.stamp < self.stamp:
             return False
         if sample.stamp == self.stamp:
@@ -50,22 +50,26 @@ class MovingBase:
         return True
 
     def set_back(self) -> None:
-        """Have what is known be of long ago: the clock was set back."""
+        """Marks the newest sample as old after the clock was set back, and drops the others."""
         if self._samples:
             newest = self._samples[-1]
             self._samples.clear()
             self._samples.append(newest._replace(stamp=LONG_AGO))
 
     def adopt(self, other: MovingBase) -> None:
-        """Take over the samples of another."""
+        """Copies the samples of another base."""
         self._samples = other._samples.copy()
 
     def newest(self) -> BaseSample | None:
-        """The newest sample."""
+        """Returns the newest sample; None if there is none."""
         return self._samples[-1] if self._samples else None
 
     def at(self, time: int) -> tuple[Array, Array]:
-        """q and v at a time [ns]: from the nearest sample by its twist, for ``ALIGNED`` at most."""
+        """Returns q and v at a time [ns].
+
+        q is that of the nearest sample, extrapolated by its twist for at most ``ALIGNED``; v is
+        interpolated between two samples.
+        """
         after = self._samples[-1]
         for before in reversed(self._samples):
             if before.stamp <= time:

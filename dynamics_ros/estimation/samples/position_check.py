@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether joint positions can be in the unit and of the joint that they are taken for."""
+"""Check of joint positions against limits, for wrong units or wrong joints."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MAX_NAMED = 8
 
 
 def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
-    """Joints whose positions cannot be meant as they are, each with what is wrong, in words.
+    """Returns the joints with implausible positions, each with a description of the problem.
 
-    Joints without limits, such as continuous ones, cannot be judged.
+    Joints without limits, such as continuous ones, are not checked.
 
     Args:
         robot: the robot.
@@ -36,8 +36,8 @@ def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
     return found
 
 
-def told_together(found: dict[str, str]) -> str:
-    """A sentence about joints that are far beyond their limits; '' when none is."""
+def limits_problem(found: dict[str, str]) -> str:
+    """Joins the results of ``joints_far_beyond_limits`` to one sentence; '' if there are none."""
     if not found:
         return ''
     more = len(found) - MAX_NAMED

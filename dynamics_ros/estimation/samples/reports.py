@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What joint states and odometry say, as numbers."""
+"""Contents of joint states and odometry as numbers, and their checks."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000
 
 LONGEST_FRAME_ID = 256
-"""Characters of the frame that odometry may be given in: every pose carries it."""
+"""Maximum length of the frame name of odometry: every pose message carries it [characters]."""
 
 UNIT_LENGTH_TOLERANCE = 1e-3
-"""Quaternions written by hand with three digits pass; anything further off is a mistake."""
+"""Tolerance of quaternion norms; it accepts quaternions written with three digits."""
 
 
 class JointValues(NamedTuple):
-    """What a joint state says; the arrays may share its memory.
+    """Content of a joint state; the arrays may share the memory of the message.
 
-    Or what several say of the same joints: then stamps are arrays, and each has a row.
+    It can also hold several joint states with the same names: stamps are then arrays (n), and the
+    other arrays have a leading axis.
 
     Attributes:
-        seconds, nanoseconds: the stamp.
-        names: the joints.
-        position, velocity, effort: of each joint, or empty; lengths are not checked.
-        block: all three together, with one number in between that means nothing; None where they
-            are not as long as each other, or somewhere else.
+        seconds, nanoseconds: stamp.
+        names: joint names.
+        position, velocity, effort: one value per joint, or empty; lengths are not checked.
+        block: all three in one array, with one meaningless number between two of them; None if
+            their lengths differ or they are not contiguous.
     """
 
     seconds: Any
@@ -47,25 +48,25 @@ class JointValues(NamedTuple):
 
     @property
     def time(self) -> Any:
-        """The stamp, or stamps (n) [ns]."""
+        """Stamp, or stamps (n) [ns]."""
         return self.seconds * NANOSECONDS + self.nanoseconds
 
 
 class PoseValues(NamedTuple):
-    """A pose as it is told, unchecked: position [m] and quaternion (x, y, z, w)."""
+    """Unchecked pose of a message: position [m] and quaternion (x, y, z, w)."""
 
     position: tuple[float, float, float]
     orientation: tuple[float, float, float, float]
 
 
 class OdometryValues(NamedTuple):
-    """What odometry says, unchecked.
+    """Unchecked content of an odometry message.
 
     Attributes:
-        seconds, nanoseconds: the stamp.
-        frame_id, child_frame_id: the frames of pose and twist.
-        pose: of the root link in ``frame_id``.
-        twist: (6) of the root link in ``child_frame_id``, linear first.
+        seconds, nanoseconds: stamp.
+        frame_id, child_frame_id: frames of pose and twist.
+        pose: pose of the root link in ``frame_id``.
+        twist: (6) twist of the root link in ``child_frame_id``, linear first.
     """
 
     seconds: int
@@ -77,7 +78,7 @@ class OdometryValues(NamedTuple):
 
 
 def finite_numbers(values: Sequence[float], name: str) -> list[float]:
-    """The numbers.
+    """Returns the numbers as a list.
 
     Raises:
         InvalidArgumentError: one of them is not finite.
@@ -88,10 +89,10 @@ def finite_numbers(values: Sequence[float], name: str) -> list[float]:
 
 
 def unit_quaternion(quaternion: Sequence[float], name: str) -> tuple[float, float, float, float]:
-    """(x, y, z, w), scaled to unit length.
+    """Returns the quaternion (x, y, z, w) scaled to unit length.
 
     Raises:
-        InvalidArgumentError: it is not close to that, or not finite.
+        InvalidArgumentError: it is not finite, or its length is not close to 1.
     """
     x, y, z, w = finite_numbers(quaternion, name)
     length = math.sqrt(x * x + y * y + z * z + w * w)
@@ -103,14 +104,14 @@ def unit_quaternion(quaternion: Sequence[float], name: str) -> tuple[float, floa
 
 
 def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
-    """Refuse odometry of another link, and what cannot be right, but for a pose that is given.
+    """Checks all fields of an odometry message except for the pose values.
 
     Args:
-        odometry: what it says.
-        names: what the root link may be called.
+        odometry: the message.
+        names: accepted names of the root link.
 
     Raises:
-        InvalidArgumentError: naming the field.
+        InvalidArgumentError: a field is invalid or describes another link.
     """
     if odometry.child_frame_id not in ('', *names):
         problem = f'{odometry.child_frame_id!r} is not the root link'
@@ -127,20 +128,20 @@ def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
 
 
 def floating_base(pose: PoseValues, name: str) -> Array:
-    """(7) coordinates of a floating base: position, quaternion.
+    """Returns the coordinates (7) of a floating base: position, quaternion.
 
     Raises:
-        InvalidArgumentError: the pose is none.
+        InvalidArgumentError: the pose is invalid.
     """
     position = finite_numbers(pose.position, f'{name}.position')
     return np.array([*position, *unit_quaternion(pose.orientation, f'{name}.orientation')])
 
 
 def planar_base(pose: PoseValues, name: str) -> Array:
-    """(3) coordinates of a planar base: x, y, angle about z.
+    """Returns the coordinates (3) of a planar base: x, y, angle about z.
 
     Raises:
-        InvalidArgumentError: the pose is none, or not in the plane.
+        InvalidArgumentError: the pose is invalid, or outside the plane.
     """
     x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
     position = finite_numbers(pose.position, f'{name}.position')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where the values of a joint state go, by the names in it; and what cannot be right."""
+"""Mapping from the names in a joint state to the joints of a robot, and checks of the message."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .reports import NANOSECONDS, Array, JointValues
 NO_NUMBERS = np.zeros(0)
 
 
-class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
-    """A message that is not taken.
+class RefusedMessage(Exception):  # noqa: N818 - an outcome, not an error
+    """Raised for a message that is refused.
 
     Attributes:
-        kind: what was wrong, in words that do not depend on the message, to count by.
+        kind: cause in words that do not depend on the message, used as key for counting.
     """
 
     def __init__(self, kind: str, detail: str) -> None:
@@ -31,14 +31,15 @@ class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
 
 
 class Selection:
-    """Where the numbers of the robot's joints are in messages of some names and lengths.
+    """Indices of the robot's joints in messages with given names and array lengths.
 
     Attributes:
-        key: tells publishers apart.
-        quantities: whether positions, velocities, efforts are told.
-        which: what is told: slots, one number of slots further on for each quantity.
-        told: the same as a set.
-        places: of these among all numbers of a state.
+        key: identifies the publisher.
+        quantities: whether the messages contain positions, velocities, efforts.
+        which: quantities of the history in the messages: slots of positions, then of velocities,
+            then of efforts, each block offset by the number of slots.
+        reported: ``which`` as a set.
+        places: indices of these quantities in q, v and effort concatenated.
     """
 
     def __init__(
@@ -48,46 +49,46 @@ class Selection:
         sizes: tuple[int, ...],
         places: Indices,
     ) -> None:
-        """Find them.
+        """Computes the indices.
 
         Args:
-            names: in the messages.
-            known: slot of each joint, in their order, and where it is among the names.
-            sizes: how many positions, velocities, efforts there are.
-            places: of all quantities.
+            names: names in the messages.
+            known: slot of each joint, in increasing order, and its index in the names.
+            sizes: numbers of positions, velocities, efforts.
+            places: indices of all quantities in q, v and effort concatenated.
         """
         slots = np.array([slot for slot, _ in known], dtype=np.intp)
         self._order = order = np.array([source for _, source in known], dtype=np.intp)
         self.quantities = tuple(size > 0 for size in sizes)
         self.key = names, self.quantities
         count = len(places) // 3
-        told = [i for i, size in enumerate(sizes) if size]
-        self.which = np.concatenate([slots[:0], *(slots + i * count for i in told)])
-        self.told = frozenset(self.which.tolist())
-        every = places[self.which]
-        in_a_row = np.array_equal(every, np.arange(len(every)))
-        self.places: Indices | slice = slice(len(every)) if in_a_row else every
+        reported = [i for i, size in enumerate(sizes) if size]
+        self.which = np.concatenate([slots[:0], *(slots + i * count for i in reported)])
+        self.reported = frozenset(self.which.tolist())
+        indices = places[self.which]
+        contiguous = np.array_equal(indices, np.arange(len(indices)))
+        self.places: Indices | slice = slice(len(indices)) if contiguous else indices
         # In ``JointValues.block`` one number lies between two quantities.
         skip = sizes[0] + 1
-        self._together = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
+        self._block_indices = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
 
     def values(self, message: JointValues) -> Array:
-        """Those of ``which``; of several messages a row each."""
+        """Returns the values of ``which``; for several messages one row each."""
         if message.block is not None:
-            values: Array = message.block.take(self._together, axis=-1)
+            values: Array = message.block.take(self._block_indices, axis=-1)
             return values
         fields = message.position, message.velocity, message.effort
         chosen = [x[..., self._order] for x in fields if x.size]
         return np.concatenate(chosen, axis=-1) if chosen else NO_NUMBERS
 
 
-class Whole(NamedTuple):
-    """What a message said that told all that is known.
+class CompleteMessage(NamedTuple):
+    """Content of a message that contains all known quantities.
 
     Attributes:
         time: its stamp [ns].
-        selection: which quantities it told.
-        values: of them.
+        selection: its quantities.
+        values: their values.
     """
 
     time: int
@@ -96,7 +97,7 @@ class Whole(NamedTuple):
 
 
 class Resolution:
-    """Where the values of a message with these names go; worked out once per list of names."""
+    """Mapping of one list of names to the joints of a robot, computed once per list."""
 
     def __init__(
         self,
@@ -105,13 +106,14 @@ class Resolution:
         ignored: frozenset[str],
         places: Indices,
     ) -> None:
-        """Work it out.
+        """Computes the mapping.
 
         Args:
-            names: in the message.
-            slots: joint to its number.
-            ignored: names that may be there, and are of no use.
-            places: of positions, velocities, efforts of the slots among all numbers of a state.
+            names: names in the message.
+            slots: joint names with their indices.
+            ignored: further names that may occur and are not used.
+            places: indices of positions, velocities and efforts of the slots in q, v, effort
+                concatenated.
         """
         self._places = places
         self.names = tuple(names)
@@ -123,11 +125,15 @@ class Resolution:
             name for name in dict.fromkeys(names) if name not in slots and name not in ignored
         )
         self.all_joints = not self.repeated and len(self._known) == len(slots) > 0
-        """Whether a message with these names is of all joints, whatever else it names."""
+        """Whether the names include each joint exactly once and no name is repeated."""
         self._selections: dict[tuple[int, ...], Selection | None] = {}
 
     def check(self, message: JointValues) -> None:
-        """Raise ``RefusedMessage`` for a message that cannot be right."""
+        """Checks a message.
+
+        Raises:
+            RefusedMessage: the message is invalid.
+        """
         if message.nanoseconds >= NANOSECONDS:
             raise RefusedMessage('stamp', f'{message.nanoseconds} ns are more than a second')
         if self.repeated:
@@ -144,7 +150,7 @@ class Resolution:
                 raise RefusedMessage('position not finite', ', '.join(bad))
 
     def selection(self, message: JointValues) -> Selection | None:
-        """Where to find the numbers of joints in a message; None in one that is refused."""
+        """Returns the indices for the array lengths of a message; None if they are invalid."""
         sizes = message.position.shape[-1], message.velocity.shape[-1], message.effort.shape[-1]
         if sizes not in self._selections:
             fits = not self.repeated and all(size in (0, self.size) for size in sizes)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a robot at one moment, and at many in a row."""
+"""State of a robot at one time, or at consecutive times."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .history import Array, Stamps
 
 
 class RobotState(NamedTuple):
-    """Positions, velocities and efforts of a robot at one moment, and which of them are known.
+    """Positions, velocities and efforts of a robot at one time, with masks of missing values.
+
+    The arrays are never modified afterwards, so that callers may keep them.
 
     Attributes:
-        time: the newest moment that all publishers in step have told about; with one publisher,
-            the stamp of its message [ns].
-        q, v, effort: (nq), (nv), (nv) at that moment, in the order of the model; what is missing in
-            v or effort is zero.
-        velocity_missing, effort_missing: joints without a velocity or effort, or an old one beside
-            a new position.
-        stale: joints, or 'odom', last heard of too long before that moment.
+        time: newest time that all synchronized publishers have reported [ns]; with one publisher,
+            the stamp of its message.
+        q, v, effort: (nq), (nv), (nv) at that time, in the order of the model; missing velocities
+            and efforts are zero.
+        velocity_missing, effort_missing: joints without velocity or effort, or with an outdated one
+            beside a new position.
+        stale: joints, or 'odom', whose last report is too far from that time.
         stale_mask: (nv) the same as a mask.
-        ages: (nv) how much older than that moment what is known of each joint is [ns]; zero where
-            it was told later as well; None when all is of one message.
-
-    Nobody writes into its arrays, so that they may be kept.
+        ages: (nv) age of the newest report of each joint at that time [ns], zero if it is newer;
+            None if all values are from one message.
     """
 
     time: int
@@ -42,12 +42,13 @@ class RobotState(NamedTuple):
 
 
 class RobotStates(NamedTuple):
-    """Consecutive states of which the same is known.
+    """Consecutive states with the same missing and stale joints.
 
     Attributes:
-        time: (n) as of each state [ns].
+        time: (n) stamps [ns].
         q, v, effort: (n, nq), (n, nv), (n, nv).
-        velocity_missing, effort_missing, stale, stale_mask, ages: of all of them.
+        velocity_missing, effort_missing, stale, stale_mask, ages: see ``RobotState``; common to all
+            states.
     """
 
     time: Stamps
@@ -62,7 +63,7 @@ class RobotStates(NamedTuple):
 
     @classmethod
     def of(cls, state: RobotState) -> RobotStates:
-        """A single one."""
+        """Creates a sequence of one state."""
         one = np.newaxis
         return cls(
             np.array((state.time,)), state.q[one], state.v[one], state.effort[one], *state[4:]
@@ -70,16 +71,16 @@ class RobotStates(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of states."""
         return len(self.time)
 
     def part(self, begin: int, end: int) -> RobotStates:
-        """Those from one row on to before another."""
+        """Returns the states from index ``begin`` to before ``end``."""
         some = slice(begin, end)
         return RobotStates(
             self.time[some], self.q[some], self.v[some], self.effort[some], *self[4:]
         )
 
     def row(self, i: int) -> RobotState:
-        """One of them."""
+        """Returns the state with index ``i``."""
         return RobotState(int(self.time[i]), self.q[i], self.v[i], self.effort[i], *self[4:])

@@ -1,13 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples of the joint states are taken: no single outlier, and nothing beyond all bounds.
+"""Filter that rejects joint state outliers and values beyond plausible bounds.
 
-A sample that departs from the one before it (``algorithms/contact/sample_departure.py``) is held
-until the next one is there. If that has come back, by more than half of the way, the held one was
-an outlier and is refused; else both are taken, in their order: a step that lasts is real and known
-one sample late. An effort or velocity that came back is no outlier either where effort and motion
-bear each other out, as that of a command that was given for one sample. What is beyond its bound is
-refused at once, however long it lasts.
+A sample that departs from its predecessor (``algorithms/contact/sample_departure.py``) is held
+until the next sample arrives. If that one has returned by more than half of the change, the held
+sample was an outlier and is refused. Otherwise both samples pass in order: a lasting step is real
+and passes one sample late. An effort or velocity that returned also passes if effort and motion are
+consistent, for example after a command that lasted one sample. Values beyond their bounds are
+refused immediately, however long they last.
 """
 
 from __future__ import annotations
@@ -32,46 +32,47 @@ Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SIGMAS = 8.0
-"""Default of usual changes that are a departure: the mean of |x| is 0.8 deviations, so that of
-Gaussian noise one sample in a million is held."""
+"""Default number of usual changes that make a departure. The mean of |x| of Gaussian noise is 0.8
+standard deviations, so that one sample in a million is held."""
 
-SPEED = 2.0
-"""Times the velocity limit of a joint that its position may change with."""
+POSITION_RATE_FACTOR = 2.0
+"""Largest rate of change of a position, as a multiple of the joint's velocity limit."""
 
-FASTEST = 50.0
-"""rad/s or m/s; the same for a joint without a limit."""
+UNLIMITED_POSITION_RATE = 50.0
+"""Largest rate of change of a position of a joint without velocity limit [rad/s or m/s]."""
 
 FACTOR = 10.0
-"""Default bound of velocities and efforts, times the limit of the joint."""
+"""Default bound of velocities and efforts, as a multiple of the joint's limit."""
 
 UNLIMITED_VELOCITY, UNLIMITED_EFFORT = 1e3, 1e5
-"""rad/s or m/s, Nm or N: in the place of a limit where there is none."""
+"""Bounds for joints without limits [rad/s or m/s], [Nm or N]."""
 
-FARTHEST = 1e6
-"""rad or m; no position is larger."""
+MAX_POSITION = 1e6
+"""Bound of position magnitudes [rad or m]."""
 
 MAX_HELD = 8
-"""Samples that wait for news of a joint whose last one is in doubt."""
+"""Maximum number of samples held while no new value of a doubtful joint arrives."""
 
-FEWEST, MOST = 16, 1024
-"""Samples that are compared together, a few at first: what comes after a departure is in vain."""
+MIN_BATCH, MAX_BATCH = 16, 1024
+"""Smallest and largest batch of samples that are compared in one kernel call. Batches start small
+because the results after a departure are discarded."""
 
-TOLD_FOR = 2 * 10**9
-"""ns that a refusal is told of."""
+REPORTED_FOR = 2 * 10**9
+"""How long a refusal is reported [ns]."""
 
-USUAL = slice(3, 6)
-"""Rows of the memory with the usual changes."""
+USUAL_ROWS = slice(3, 6)
+"""Rows of the memory that contain the usual changes."""
 
-RUNS = slice(MEMORY - 2, MEMORY)
-"""Rows of the memory that tell how long efforts have not changed, and usually do not."""
+RUN_ROWS = slice(MEMORY - 2, MEMORY)
+"""Rows of the memory: number of samples since each effort changed, and its usual maximum."""
 
 
 class Sample(Protocol):
-    """What is filtered."""
+    """Joint state sample that the filter accepts."""
 
     @property
     def time(self) -> int:
-        """The stamp [ns]."""
+        """Stamp [ns]."""
 
     @property
     def q(self) -> Vector:
@@ -83,18 +84,18 @@ class Sample(Protocol):
 
     @property
     def effort(self) -> Vector:
-        """(nv) as reported."""
+        """(nv) reported effort."""
 
 
 S = TypeVar('S', bound=Sample)
 
 
 class SampleFilter(Generic[S]):
-    """Takes samples one by one and hands on those that are plausible.
+    """Filters consecutive samples and returns the plausible ones.
 
     Attributes:
-        refused: how many were refused, by what of which joint.
-        problem: why the last two or more were refused; empty where one of them was not.
+        refused: number of refused samples by cause and joint.
+        problem: cause if the last two or more samples exceeded a bound; empty otherwise.
     """
 
     def __init__(
@@ -110,20 +111,21 @@ class SampleFilter(Generic[S]):
         max_gap: float = 0.1,
         consistent: Callable[[S, S], bool] | None = None,
     ) -> None:
-        """Begin without a sample.
+        """Creates a filter without samples.
 
         Args:
-            robot: whose joints.
+            robot: the robot.
             velocity_noise: standard deviation of a velocity, number or (nv) [rad/s or m/s].
-            effort_noise: of an effort as a torque, number or (nv); inf: the effort does not
-                matter [Nm or N].
-            sigmas: a change is a departure from so many usual ones on, and no less than so many
-                deviations of the noise.
-            velocity_factor, effort_factor: bounds, times the limits of each joint.
-            effort_scale: torque over reported effort, number or (nv).
-            max_gap: after a longer time without a sample the next one is taken as it is [s].
-            consistent: whether the motion to the second of two samples is explained better with the
-                first than without; None never says so.
+            effort_noise: standard deviation of an effort as torque, number or (nv) [Nm or N]; inf
+                if the effort is not used.
+            sigmas: a change is a departure if it exceeds this multiple of the usual change and of
+                the noise deviation.
+            velocity_factor, effort_factor: bounds as multiples of each joint's limits.
+            effort_scale: torque divided by reported effort, number or (nv).
+            max_gap: after a longer time without samples the next one is accepted unconditionally
+                unless it exceeds a bound [s].
+            consistent: predicate of two samples: whether the motion to the second one is explained
+                better with the first one than without it; None means never.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -139,13 +141,14 @@ class SampleFilter(Generic[S]):
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
         speed, fastest, largest = (
-            np.full(nv, value) for value in (FASTEST, UNLIMITED_VELOCITY, UNLIMITED_EFFORT)
+            np.full(nv, value)
+            for value in (UNLIMITED_POSITION_RATE, UNLIMITED_VELOCITY, UNLIMITED_EFFORT)
         )
         for limit, *places in (
-            (robot.velocity_limits, (fastest, velocity_factor), (speed, SPEED)),
+            (robot.velocity_limits, (fastest, velocity_factor), (speed, POSITION_RATE_FACTOR)),
             (robot.effort_limits, (largest, effort_factor)),
         ):
-            # A limit of 0 in a description means that nobody has filled it in.
+            # A limit of 0 in a description means that it has not been filled in.
             known = np.isfinite(limit) & (limit > 0.0)
             for row, factor in places:
                 row[base:][known] = factor * limit[known]
@@ -157,12 +160,12 @@ class SampleFilter(Generic[S]):
         rows = {
             'sigmas': np.full(nv, sigmas),
             'speed': speed,
-            'position_bound': np.full(nv, FARTHEST),
+            'position_bound': np.full(nv, MAX_POSITION),
             'velocity_bound': fastest,
             'effort_bound': largest / scale,
         } | {
-            # Of a difference of two; kernels take finite numbers.
-            name: np.minimum(sigmas * np.sqrt(2.0) * value, FARTHEST * UNLIMITED_EFFORT)
+            # sqrt(2): difference of two samples. Kernels take finite numbers only.
+            name: np.minimum(sigmas * np.sqrt(2.0) * value, MAX_POSITION * UNLIMITED_EFFORT)
             for name, value in noise.items()
         }
         self._settings = np.array([rows[name] for name in SETTINGS])
@@ -170,55 +173,58 @@ class SampleFilter(Generic[S]):
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._kernel = robot.kernel('sample_departure')
         self._in_turn = InTurn(self._kernel)
-        self._longest = round(max_gap * 1e9)
+        self._max_gap = round(max_gap * 1e9)
         self._memory = np.zeros((MEMORY, nv))
         self._consistent = consistent or (lambda first, second: False)
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
-        self._told, self._told_at = '', 0
+        self._last_refusal, self._last_refused_at = '', 0
         self.restart()
 
     def restart(self, sample: S | None = None) -> None:
-        """Take the next sample as it is, or this one; what is usual stays."""
+        """Clears the last sample, or sets it to ``sample``; the usual changes stay."""
         self._stamp: int | None = None
         self._held: list[S] = []
         if sample is not None:
             self._begin(sample)
 
     def inherit(self, other: SampleFilter[S]) -> bool:
-        """Go on where another has been; whether both do the same, of the same joints."""
+        """Takes over the state of another filter; returns whether joints and settings are the same.
+
+        The counts of refusals are taken over in any case.
+        """
         self.refused = other.refused
         if self._names != other._names or self._settings.shape != other._settings.shape:
             return False
-        if not np.array_equal(self._settings, other._settings) or self._longest != other._longest:
+        if not np.array_equal(self._settings, other._settings) or self._max_gap != other._max_gap:
             return False
         self._memory, self._stamp, self._held = other._memory, other._stamp, other._held
-        self._told, self._told_at = other._told, other._told_at
+        self._last_refusal, self._last_refused_at = other._last_refusal, other._last_refused_at
         return True
 
     def recent(self, stamp: int) -> str:
-        """What has been refused in the last moments before a stamp [ns]; empty for nothing."""
-        return self._told if 0 <= stamp - self._told_at < TOLD_FOR else ''
+        """Returns the last refusal within two seconds before a stamp [ns]; empty if none."""
+        return self._last_refusal if 0 <= stamp - self._last_refused_at < REPORTED_FOR else ''
 
     @property
     def effort_runs(self) -> Vector:
-        """(2, nv) for how many samples efforts have been the same, and usually are at most."""
-        return self._memory[RUNS]
+        """(2, nv) number of samples since each effort changed, and its usual maximum."""
+        return self._memory[RUN_ROWS]
 
-    def passing(self, states: RobotStates) -> Iterator[Vector]:
-        """Take the first of consecutive states, as long as ``take`` would hand each on at once.
+    def take_all(self, states: RobotStates) -> Iterator[Vector]:
+        """Processes the first of consecutive states, while ``take`` would return each immediately.
 
         Yields:
-            Of some states in a row (n, 2, nv): ``effort_runs`` at each of them.
+            ``effort_runs`` (n, 2, nv) at each of the next n states.
         """
         if self._held or self._refusing or self._stamp is None:
             return
         steps = np.diff(states.time, prepend=self._stamp)
-        other = (steps <= 0) | (steps > self._longest)
-        begin, end, some = 0, int(other.argmax()) if other.any() else len(steps), FEWEST
+        other = (steps <= 0) | (steps > self._max_gap)
+        begin, end, size = 0, int(other.argmax()) if other.any() else len(steps), MIN_BATCH
         while begin < end:
-            _, q, v, effort, *_ = states.part(begin, min(begin + some, end))
+            _, q, v, effort, *_ = states.part(begin, min(begin + size, end))
             intervals = steps[begin : begin + len(q)] * 1e-9
             _, _, excess, memories = self._in_turn(
                 q, v, effort, self._memory, intervals, self._settings
@@ -229,26 +235,27 @@ class SampleFilter(Generic[S]):
                 self.problem = ''
                 self._memory = memories[count - 1].copy()
                 self._stamp = int(states.time[begin + count - 1])
-                yield memories[:count, RUNS]
+                yield memories[:count, RUN_ROWS]
             if count < len(q):
                 return
-            begin, some = begin + count, min(2 * some, MOST)
+            begin, size = begin + count, min(2 * size, MAX_BATCH)
 
     def take(self, sample: S, *, merged: bool = False) -> list[S]:
-        """The samples that are to be used now, oldest first: none, this one, or held ones and this.
+        """Processes a sample; returns the samples to use now, oldest first.
 
-        A stamp that is not newer than the last one is left to others.
+        The result is empty, the sample itself, or held samples followed by the sample. Samples with
+        a repeated or older stamp are not compared; the observer handles them.
 
         Args:
-            sample: with finite numbers.
-            merged: whether of some joints it repeats what was known before.
+            sample: a sample of finite numbers.
+            merged: whether the sample repeats older values of some joints.
         """
         refusing, self._refusing, self.problem = self._refusing, False, ''
         stamp = self._stamp
-        if stamp is None or sample.time < stamp or sample.time - stamp > self._longest:
-            # What is held has no successor near it, and is as good as any first one.
+        if stamp is None or sample.time < stamp or sample.time - stamp > self._max_gap:
+            # Held samples have no successor to compare with: they pass like a first sample.
             held, self._held = self._held, []
-            if self._is_beyond(sample, self._compared(sample)[1], refusing):
+            if self._exceeds_bounds(sample, self._compare(sample)[1], refusing):
                 return held
             if stamp is None or sample.time > stamp:
                 self._begin(sample)
@@ -257,8 +264,8 @@ class SampleFilter(Generic[S]):
         if sample.time <= (held[-1].time if held else stamp):
             self._refusing = refusing
             return [] if held or refusing else [sample]
-        _, beyond, excess, memory = self._compared(sample)
-        if excess > 0.0 and self._is_beyond(sample, beyond, refusing):
+        _, beyond, excess, memory = self._compare(sample)
+        if excess > 0.0 and self._exceeds_bounds(sample, beyond, refusing):
             return []
         if held:
             return self._decide(sample, merged)
@@ -269,28 +276,28 @@ class SampleFilter(Generic[S]):
         return [sample]
 
     def _decide(self, sample: S, merged: bool) -> list[S]:
-        """What becomes of the held samples with the next one."""
+        """Decides with the next sample whether the held samples are refused."""
         held, first = self._held, self._held[0]
-        departs, _, _, memory = self._compared(first)
+        departs, _, _, memory = self._compare(first)
         doubtful = departs > 0.5
         before, there, now = self._memory[:3], self._values(first), self._values(sample)
         if merged and len(held) < MAX_HELD and not (now != there)[doubtful].any():
-            # No news of these joints.
+            # The sample has no new value of the doubtful joints.
             held.append(sample)
             return []
-        back = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
+        returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        believed = not back[0].any() and self._consistent(first, sample)
-        if back.any() and not believed:
-            self._refuse(first, back, 'departs from its neighbours')
-            # What comes often is usual.
-            self._memory[USUAL] = memory[USUAL]
+        believed = not returned[0].any() and self._consistent(first, sample)
+        if returned.any() and not believed:
+            self._refuse(first, returned, 'departs from its neighbours')
+            # Frequent departures raise the usual change.
+            self._memory[USUAL_ROWS] = memory[USUAL_ROWS]
             return self.take(sample)
         for one in held:
-            self._memory, self._stamp = self._compared(one)[3], one.time
+            self._memory, self._stamp = self._compare(one)[3], one.time
         return [*held, *self.take(sample)]
 
-    def _compared(self, sample: S) -> tuple[Vector, Vector, float, Vector]:
+    def _compare(self, sample: S) -> tuple[Vector, Vector, float, Vector]:
         interval = 0.0 if self._stamp is None else (sample.time - self._stamp) * 1e-9
         return self._kernel.call(
             sample.q, sample.v, sample.effort, self._memory, interval, self._settings
@@ -304,20 +311,20 @@ class SampleFilter(Generic[S]):
         self._memory[:3] = self._values(sample)
         self._stamp = sample.time
 
-    def _is_beyond(self, sample: S, beyond: Vector, again: bool) -> bool:
+    def _exceeds_bounds(self, sample: S, beyond: Vector, again: bool) -> bool:
         marks = beyond > 0.5
         if marks.any():
-            told = self._refuse(sample, marks, 'is beyond all bounds')
-            self.problem = told if again else ''
+            cause = self._refuse(sample, marks, 'is beyond all bounds')
+            self.problem = cause if again else ''
         self._refusing = bool(marks.any())
         return self._refusing
 
     def _refuse(self, sample: S, marks: Mask, why: str) -> str:
-        """Count a refused sample by what is wrong with it; the first of that in words."""
+        """Counts a refused sample under each cause; returns the first cause with its value."""
         words, values = [], self._values(sample)
         for row, i in zip(*np.nonzero(marks), strict=True):
             what = f'{QUANTITIES[row]} of {self._names.get(int(i), "the base")} {why}'
             self.refused[what] += 1
             words.append(f'{what} ({values[row, i]:.4g})')
-        self._told, self._told_at = words[0], sample.time
+        self._last_refusal, self._last_refused_at = words[0], sample.time
         return words[0]

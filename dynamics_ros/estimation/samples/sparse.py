@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples for those who want one now and then."""
+"""Selection of samples for consumers that use only some of them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Sparse(Protocol):
-    """Whoever wants a sample now and then."""
+class SparseConsumer(Protocol):
+    """Consumer that uses only some samples."""
 
     next: int
     """Stamp from which on the next one is of use [ns]."""
 
     def wants(self, stamp: int) -> bool:
-        """Whether a sample of that stamp [ns] is of use."""
+        """Whether a sample with this stamp [ns] is used."""
 
 
-def wanted(stamps: NDArray[np.int64], sparse: Sparse) -> Iterator[int]:
-    """Which of consecutive samples are wanted, each told before the next one is looked for.
+def wanted(stamps: NDArray[np.int64], consumer: SparseConsumer) -> Iterator[int]:
+    """Yields the indices of consecutive samples that a consumer uses.
 
     Args:
-        stamps: (n) ns; of several they go up.
-        sparse: takes a sample before it is asked again.
+        stamps: (n) ns, increasing.
+        consumer: must process each yielded sample before the next one is requested.
     """
     i, count = 0, len(stamps)
     while i < count:
-        if sparse.wants(int(stamps[i])):
+        if consumer.wants(int(stamps[i])):
             yield i
         i += 1
         if i < count:
-            i = max(i, int(stamps.searchsorted(sparse.next)))
+            i = max(i, int(stamps.searchsorted(consumer.next)))

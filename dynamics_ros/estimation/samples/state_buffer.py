@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The latest state of the robot, merged from joint states and odometry by name."""
+"""Buffer that merges joint states and odometry by name into the state of a robot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .reports import (
     floating_base,
     planar_base,
 )
-from .resolution import RefusedMessage, Resolution, Selection, Whole
+from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
 from .robot_state import RobotState, RobotStates
 from .timeline import Timeline
 
@@ -35,20 +35,20 @@ ODOMETRY = 'odom'
 
 QUANTITIES = ('position', 'velocity', 'effort')
 
-MAX_UNKNOWN_NAMES, LONGEST_NAME = 20, 100
+MAX_UNKNOWN_NAMES, MAX_NAME_LENGTH = 20, 100
 
 MAX_RESOLUTIONS = 16
-"""Lists of names that are remembered: one for each publisher on the topic."""
+"""Maximum number of cached name lists; each publisher on the topic needs one."""
 
 
 class Known(NamedTuple):
-    """Of which joints something is known.
+    """Joints with received values, cached until the history changes.
 
     Attributes:
-        changes: count of the history that this is of.
-        quantities: whether positions, velocities, efforts are known of some joint.
-        complete: whether positions are known of all.
-        velocity_missing, effort_missing: joints of which they are not.
+        changes: ``History.changes`` at the time of caching.
+        quantities: whether positions, velocities, efforts of any joint have been received.
+        complete: whether positions of all joints have been received.
+        velocity_missing, effort_missing: joints without a velocity or effort.
     """
 
     changes: int
@@ -59,17 +59,17 @@ class Known(NamedTuple):
 
 
 class StateBuffer:
-    """Merges joint states of some of the joints, and odometry, into q, v and effort of one moment.
+    """Merges partial joint states and odometry into q, v and effort at one time.
 
-    A message is taken or refused as a whole; ``refused`` counts the reasons. A velocity or effort
-    that is not a number (drivers write NaN for what they do not measure) leaves that of its joint
-    unknown, and is counted too. When messages come late, or from several publishers that take
-    turns, ``estimation.timeline`` says of which moment a state is.
+    A message is merged or refused as a whole; ``refused`` counts the causes. A velocity or effort
+    that is NaN or infinite (drivers write NaN for quantities that they do not measure) leaves that
+    value of its joint unknown and is counted too. ``timeline.Timeline`` determines the time of a
+    state if messages are late or several publishers report parts of the robot.
 
     Attributes:
-        neutral: (nq) the configuration in which every joint transform is the identity.
-        q, v, effort: those of the state that is being answered, always in the same arrays.
-        timeline: what is known, in time.
+        neutral: (nq) configuration in which every joint transform is the identity.
+        q, v, effort: state that is currently processed; always the same arrays.
+        timeline: samples of joints and base over time.
     """
 
     def __init__(self, robot: Robot, ignored_names: Iterable[str], joint_timeout: float) -> None:
@@ -93,16 +93,16 @@ class StateBuffer:
         self._blank = numbers.copy()
         self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
         size = len(single)
-        # Of positions, velocities and efforts of the joints, in q, v and effort behind each other.
+        # Indices of joint positions, velocities and efforts in the concatenation of q, v, effort.
         self._places = np.concatenate(
             (self._q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)
         )
         self._resolution = self._resolve(())
         self._resolutions = {self._resolution.names: self._resolution}
-        # Its quantities: positions, then velocities, then efforts.
+        # Quantities of the history: positions, then velocities, then efforts.
         self.timeline = Timeline(3 * size, MovingBase(self._carried))
-        # The latest message when it told all that is known: not yet in the history, see _settle.
-        self._whole: Whole | None = None
+        # Latest message if it was complete; not yet in the history, see _settle.
+        self._whole: CompleteMessage | None = None
         self._known = Known(-1, (), False, (), ())
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._nothing_stale.flags.writeable = False
@@ -110,7 +110,7 @@ class StateBuffer:
 
     @property
     def has_base(self) -> bool:
-        """Whether the robot's base moves."""
+        """Whether the robot has a moving base."""
         return self._base_nq > 0
 
     @property
@@ -119,19 +119,19 @@ class StateBuffer:
         return self.timeline.base.stamp != NEVER
 
     def missing(self) -> tuple[str, ...]:
-        """Joints without a position, and 'odom' for a moving base without odometry."""
+        """Returns joints without a position, and 'odom' for a moving base without odometry."""
         self._settle()
-        absent = self._named(self.timeline.history.newest[: len(self.joint_names)] == NEVER)
+        absent = self._names_of(self.timeline.history.newest[: len(self.joint_names)] == NEVER)
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
 
     def knows(self, name: str) -> bool:
-        """Whether a joint of that name may stand in a joint state: one of ours, or a follower."""
+        """Whether this is the name of a joint, a mimic follower or an ignored joint."""
         return name in self._slots or name in self._ignored
 
     def adopt(self, other: StateBuffer) -> None:
-        """Take over what another buffer knows of joints of the same name."""
+        """Copies the samples of joints with the same names from another buffer."""
         other._settle()
         self.refused, self.unknown_names = other.refused, other.unknown_names
         same = self.joint_names == other.joint_names
@@ -148,10 +148,10 @@ class StateBuffer:
             self.base_frame_id = other.base_frame_id
 
     def update(self, message: JointValues) -> bool:
-        """Merge a joint state; whether it was about a joint of this robot.
+        """Merges a joint state; returns whether it contains a joint of this robot.
 
         Raises:
-            RefusedMessage: nothing of it was taken.
+            RefusedMessage: the message is invalid and nothing was merged.
         """
         self.timeline.due = False
         target = self._resolution
@@ -160,8 +160,8 @@ class StateBuffer:
         selection = target.selection(message)
         if selection is not None and message.nanoseconds < NANOSECONDS:
             values = selection.values(message)
-            # A length is finite only if all numbers are; where it overflows, they are looked at one
-            # by one. NumPy's would warn of that.
+            # A norm is finite only if all numbers are; if it overflows, the numbers are checked one
+            # by one below. NumPy's norm would warn of the overflow.
             if math.isfinite(math.hypot(*values.tolist())):
                 for name in target.unknown:
                     self._count_unknown(name)
@@ -178,14 +178,14 @@ class StateBuffer:
         return self._take_finite(message.time, target, selection, selection.values(message))
 
     def update_all(self, messages: JointValues) -> RobotStates | None:
-        """Merge consecutive joint states that tell all that is known, each later than the last.
+        """Merges consecutive complete joint states with increasing stamps.
 
         Args:
-            messages: several, with a row each.
+            messages: several messages, one row each.
 
         Returns:
-            What ``due_state`` would be after each of them; None where nothing is taken, because
-            they have to be merged one by one.
+            ``due_state`` after each message; None if the messages must be merged one by one, in
+            which case none was merged.
         """
         target = self._resolution
         if messages.names is not target.names:
@@ -193,9 +193,9 @@ class StateBuffer:
         selection, times = target.selection(messages), messages.time
         if self.has_base or selection is None or not target.all_joints:
             return None
-        newest, told = self.timeline.newest, selection.quantities
+        newest, reported = self.timeline.newest, selection.quantities
         forward = times[0] >= newest and (np.diff(times) >= 0).all()
-        if not forward or not told[0] or told != self._now_known().quantities:
+        if not forward or not reported[0] or reported != self._known_quantities().quantities:
             return None
         values = selection.values(messages)
         if not np.isfinite(values).all() or (messages.nanoseconds >= NANOSECONDS).any():
@@ -203,23 +203,23 @@ class StateBuffer:
         for name in target.unknown:
             self._count_unknown(name, len(times))
         self.timeline.skip_to(int(times[-1]))
-        self._whole = Whole(int(times[-1]), selection, values[-1])
+        self._whole = CompleteMessage(int(times[-1]), selection, values[-1])
         numbers = np.tile(self._blank, (len(times), 1))
         numbers[:, selection.places] = values
         nq, nv = self.robot.nq, self.robot.nv
         parts = numbers[:, :nq], numbers[:, nq : nq + nv], numbers[:, nq + nv :]
-        velocity, effort = (() if each else self.joint_names for each in told[1:])
+        velocity, effort = (() if each else self.joint_names for each in reported[1:])
         return RobotStates(times, *parts, velocity, effort, (), self._nothing_stale)
 
     def due_state(self) -> RobotState | None:
-        """The state that the last message completes; None where it completes none.
+        """Returns the state that the last message completes; None if it completes none.
 
-        It is newer than those before, or says anew what is known of the same moment.
+        The state is newer than the previous one, or an update for the same time.
         """
         return self.state() if self.timeline.due else None
 
     def answer(self, state: RobotState) -> None:
-        """Have ``q``, ``v`` and ``effort`` be those of a state."""
+        """Copies a state to ``q``, ``v`` and ``effort``."""
         self.q[:] = state.q
         self.v[:] = state.v
         self.effort[:] = state.effort
@@ -228,7 +228,7 @@ class StateBuffer:
         return Resolution(names, self._slots, self._ignored, self._places)
 
     def _resolved(self, names: tuple[str, ...]) -> Resolution:
-        """Where values of these names go; remembered for as many as publishers may be."""
+        """Returns the cached mapping of these names to slots, creating it if necessary."""
         target = self._resolutions.get(names)
         if target is None or target.names is not names:
             if len(self._resolutions) >= MAX_RESOLUTIONS:
@@ -239,39 +239,39 @@ class StateBuffer:
         return target
 
     def _take(self, time: int, target: Resolution, selection: Selection, values: Array) -> bool:
-        """Merge what a message tells, all of it finite; whether it was about this robot."""
+        """Merges finite values of a message; returns whether it contains a joint of this robot."""
         if target.all_joints and self._take_whole(time, selection, values):
             return True
         self._settle()
         if not selection.which.size:
             return False
         timeline = self.timeline
-        timeline.add(selection.key, selection.told, selection.which, values, time)
+        timeline.add(selection.key, selection.reported, selection.which, values, time)
         return True
 
     def _take_whole(self, time: int, selection: Selection, values: Array) -> bool:
-        """Take a message that tells all that is known; else do nothing.
+        """Stores a message that contains all known quantities; otherwise returns False.
 
-        The history, which is for messages that come late and for joints that others tell, is
-        given it only once such a message comes.
+        Such a message bypasses the history, which serves late and partial messages. ``_settle``
+        adds it to the history before the next message of that kind is merged.
         """
         if time < self.timeline.newest:
             return False
-        told, known = selection.quantities, self._now_known().quantities
-        # Without positions there is no state, whatever else is told.
-        if not told[0] or (told != known and any(k > t for t, k in zip(told, known))):
+        reported, known = selection.quantities, self._known_quantities().quantities
+        # A state needs positions, whatever else the message contains.
+        if not reported[0] or (reported != known and any(k > t for t, k in zip(reported, known))):
             return False
         self.timeline.skip_to(time)
-        self._whole = Whole(time, selection, values)
-        if told != known:
-            # What is missing is asked of the history, once that has been given this.
-            self._known = self._known._replace(quantities=told)
+        self._whole = CompleteMessage(time, selection, values)
+        if reported != known:
+            # The history fills in missing joints, after _settle has added this message.
+            self._known = self._known._replace(quantities=reported)
         return True
 
     def _take_finite(
         self, time: int, target: Resolution, selection: Selection, values: Array
     ) -> bool:
-        """Merge what a message tells; what is no number is not known from then on."""
+        """Merges a message; velocities and efforts that are not finite become unknown."""
         which, finite = selection.which, np.isfinite(values)
         if finite.all():
             return self._take(time, target, selection, values)
@@ -279,24 +279,24 @@ class StateBuffer:
         for i in np.unique(lost // len(self.joint_names)).tolist():
             self.refused[f'{QUANTITIES[i]} not finite'] += 1
         history.forget(lost[time >= history.newest[lost]])
-        self.timeline.add(selection.key, selection.told, which[finite], values[finite], time)
+        self.timeline.add(selection.key, selection.reported, which[finite], values[finite], time)
         return True
 
     def _settle(self) -> None:
-        """Merge the latest message if that has been put off."""
+        """Adds the latest complete message to the history if that was deferred."""
         whole, self._whole = self._whole, None
         if whole is not None:
             self.timeline.add_all(whole.selection.which, whole.values, whole.time)
 
     def update_base(self, odometry: OdometryValues, names: Iterable[str]) -> None:
-        """Take the pose and twist of a moving base.
+        """Merges the pose and twist of a moving base.
 
         Args:
-            odometry: what it says.
-            names: what the root link may be called in child_frame_id.
+            odometry: the message.
+            names: accepted names of the root link in child_frame_id.
 
         Raises:
-            RefusedMessage: nothing of it was taken.
+            RefusedMessage: the message is invalid and nothing was merged.
         """
         try:
             check_odometry(odometry, tuple(names))
@@ -311,30 +311,30 @@ class StateBuffer:
             self.base_frame_id = odometry.frame_id
 
     def base_coordinates(self, pose: PoseValues, name: str) -> Array:
-        """Coordinates of the root joint for a pose of the root link."""
+        """Returns the coordinates of the root joint for a pose of the root link."""
         return planar_base(pose, name) if self._base_nq == 3 else floating_base(pose, name)
 
     def base_velocity(self, twist: Array) -> Array:
-        """Velocity of the root joint for a twist (6) of the root link, in the root link."""
+        """Returns the velocity of the root joint for a twist (6) in the root link's frame."""
         return twist[[0, 1, 5]] if self._base_nv == 3 else twist
 
     def copy_base(self, q: Array, v: Array) -> None:
-        """Fill in the coordinates and velocities of the base, where odometry has been received."""
+        """Copies the newest coordinates and velocities of the base to q and v, if any."""
         newest = self.timeline.base.newest()
         if newest is not None:
             q[: self._base_nq], v[: self._base_nv] = newest.q, newest.v
 
     def _carried(self, base: Array, change: Array) -> Array:
-        """Coordinates of the base after a velocity times a time."""
+        """Integrates base coordinates by a tangent vector: a velocity times a time."""
         q, v = self.neutral.copy(), np.zeros(self.robot.nv)
         q[: self._base_nq], v[: self._base_nv] = base, change
         return self.robot.integrate(q, v)[: self._base_nq]
 
     def state(self, *, base_required: bool = True) -> RobotState | None:
-        """The merged state, or None while a joint or the base has not been heard of.
+        """Returns the merged state; None while a joint or the base has no received value.
 
         Args:
-            base_required: else a base that has not been heard of is at identity.
+            base_required: if False, a base without odometry is at identity.
         """
         base_known = self._base_nq > 0 and self.base_known
         if self.unreachable or (base_required and self._base_nq and not base_known):
@@ -344,16 +344,16 @@ class StateBuffer:
         stale: tuple[str, ...] = ()
         if whole is not None:
             now, names = whole.time, self.joint_names
-            _, velocity_told, effort_told = whole.selection.quantities
-            velocity_missing = () if velocity_told else names
-            effort_missing = () if effort_told else names
+            _, has_velocity, has_effort = whole.selection.quantities
+            velocity_missing = () if has_velocity else names
+            effort_missing = () if has_effort else names
             if len(whole.values) == len(self._blank):
-                numbers = whole.values  # of a robot without a base, whose joints have these places
+                numbers = whole.values  # robot without a base, joints in the model's order
             else:
                 numbers = self._blank.copy()
                 numbers[whole.selection.places] = whole.values
         else:
-            now, known, history = self._moment, self._now_known(), self.timeline.history
+            now, known, history = self._moment, self._known_quantities(), self.timeline.history
             if not known.complete:
                 return None
             numbers = self._blank.copy()
@@ -364,10 +364,10 @@ class StateBuffer:
             velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
             if any(self._is_too_old(stamp) for stamp in history.spread()):
                 old = self._too_old(positions)
-                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._named(old)
+                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
                 mask[self._v_index] = old
-                velocity_missing = self._named(self._lacking(velocities, old))
-                effort_missing = self._named(self._lacking(efforts, old))
+                velocity_missing = self._names_of(self._without_quantity(velocities, old))
+                effort_missing = self._names_of(self._without_quantity(efforts, old))
         nq, nv = self.robot.nq, self.robot.nv
         q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]
         if base_known:
@@ -383,48 +383,48 @@ class StateBuffer:
 
     @property
     def _moment(self) -> int:
-        """Of the state [ns]; zero where nothing has told a time."""
+        """Time of the state [ns]; zero if no time has been received."""
         moment = self.timeline.moment
         return 0 if moment == NEVER else moment
 
     def _is_too_old(self, stamp: int) -> bool:
-        """Whether a stamp is further from the state's than joint_timeout."""
+        """Whether a stamp [ns] differs from the state's time by more than ``joint_timeout``."""
         limit = self.joint_timeout * NANOSECONDS
-        # Stamps of another clock may be of the future: as stale as those of the past.
+        # Stamps of another clock may lie in the future; they are stale too.
         return 0.0 < int(limit) < abs(stamp - self._moment)
 
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
-        """Which stamps are further from the state's than joint_timeout."""
+        """Returns the mask of stamps further from the state's time than ``joint_timeout``."""
         if self.joint_timeout == 0.0:
             return np.zeros(stamps.shape, dtype=bool)
         limit = int(self.joint_timeout * NANOSECONDS)
-        # Stamps of another clock may be of the future: as stale as those of the past.
+        # Stamps of another clock may lie in the future; they are stale too.
         return np.abs(stamps - self._moment) > limit
 
-    def _lacking(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Joints that report, but not this quantity."""
+    def _without_quantity(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns the mask of joints that report without this quantity."""
         return (stamps == NEVER) | (self._too_old(stamps) & ~stale)
 
     def _count_unknown(self, name: str, times: int = 1) -> None:
-        # Bounded: names come from outside.
-        name = shortened(name, LONGEST_NAME)
+        # Bounded, because the names come from messages.
+        name = shortened(name, MAX_NAME_LENGTH)
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += times
 
-    def _now_known(self) -> Known:
-        """What is known; worked out anew when a quantity was told for the first time, or lost."""
+    def _known_quantities(self) -> Known:
+        """Returns the joints with received values, recomputed if the history has changed."""
         history = self.timeline.history
         if self._known.changes != history.changes:
-            told = history.newest.reshape(3, -1) != NEVER
+            reported = history.newest.reshape(3, -1) != NEVER
             self._known = Known(
                 history.changes,
-                tuple(told.any(axis=1).tolist()),
-                bool(told[0].all()),
-                *(self._named(~row) for row in told[1:]),
+                tuple(reported.any(axis=1).tolist()),
+                bool(reported[0].all()),
+                *(self._names_of(~row) for row in reported[1:]),
             )
         return self._known
 
-    def _named(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
+    def _names_of(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
         if not mask.any():
             return ()
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))

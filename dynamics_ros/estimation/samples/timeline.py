@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of joints and base, of messages that may come late; which moment is answered."""
+"""Samples of joints and base over time, with late messages, and the times of the output states."""
 
 from __future__ import annotations
 
@@ -11,70 +11,70 @@ import numpy as np
 from .clock_jumps import ClockJumps
 from .history import NEVER, Array, History, Indices
 from .moving_base import BaseSample, MovingBase
-from .turns import Turns
+from .turns import PublisherSynchronizer
 
 
 class Timeline:
-    """Samples of the quantities of joints, and of the base, in time.
+    """Stores samples of joint quantities and of the base, and decides when a state is complete.
 
-    What is older than what is known of the same quantity is dropped. Moments that are answered
-    never go back, unless the clock was set back.
+    Values older than the newest one of the same quantity are dropped. The times of output states
+    never decrease, unless the clock was set back.
 
     Attributes:
-        history: of the quantities.
-        base: where the base was.
-        newest: the newest stamp of joints [ns].
-        moment: of the last state that was to be answered [ns].
-        due: whether the last message completed a state, of ``moment``.
-        dropped: messages of which something was older than what is known.
-        merged: messages that came after a newer state had been answered, and were taken.
-        jumps: of the clock.
+        history: samples of the joint quantities.
+        base: samples of the base.
+        newest: newest stamp of a joint state [ns].
+        moment: time of the last output state [ns].
+        due: whether the last message completed a state, at ``moment``.
+        dropped: number of messages with a dropped value.
+        merged: number of messages older than the last output state that were still merged.
+        jumps: backward jumps of the clock.
     """
 
     def __init__(self, size: int, base: MovingBase) -> None:
-        """Begin without samples of so many quantities."""
+        """Creates a timeline without samples of ``size`` quantities."""
         self.history, self.base = History(size), base
         self.newest = self.moment = NEVER
         self.due = False
         self.dropped = self.merged = 0
-        # The base is one quantity more.
+        # One additional quantity: the base.
         self.jumps = ClockJumps(size + 1)
         self._base_index = np.array([size])
-        self._turns = Turns()
+        self._synchronizer = PublisherSynchronizer()
 
     @property
     def spread(self) -> float:
-        """By how much the stamps of publishers that take turns are apart [s]."""
-        return self._turns.spread()
+        """Difference between the stamps of alternating publishers [s]."""
+        return self._synchronizer.spread()
 
     def adopt(self, other: Timeline, *, same_quantities: bool) -> None:
-        """Go on at the moment of another; samples are taken over from its history."""
+        """Takes over times and counters of another timeline; its samples are copied separately."""
         self.newest, self.moment = other.newest, other.moment
         self.dropped, self.merged = other.dropped, other.merged
         self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
         if same_quantities:
-            self._turns = other._turns
+            self._synchronizer = other._synchronizer
 
     def skip_to(self, stamp: int) -> None:
-        """Take note of a message that told all that is known, no older than any before [ns]."""
+        """Records the stamp [ns] of a complete message that is not older than any other."""
         self.newest = self.moment = stamp
         self.due = True
 
     def add_all(self, which: Indices, values: Array, stamp: int) -> None:
-        """Take in what a message told that ``skip_to`` was told of; arguments as of ``add``."""
+        """Adds the values of a message announced by ``skip_to``; arguments as of ``add``."""
         self.history.add(which, values, stamp)
-        self.jumps.heard(which)
+        self.jumps.received(which)
 
     def add(
-        self, key: Hashable, told: frozenset[int], which: Indices, values: Array, stamp: int
+        self, key: Hashable, reported: frozenset[int], which: Indices, values: Array, stamp: int
     ) -> None:
-        """Take a message in that tells some quantities.
+        """Adds a message with some quantities.
 
         Args:
-            key: tells publishers apart.
-            told: all quantities that its publisher tells.
-            which: (n) those that it has told this time.
-            values: (n) of them.
+            key: identifies the publisher.
+            reported: all quantities that the publisher reports.
+            which: (n) quantities in this message.
+            values: (n) their values.
             stamp: ns.
         """
         late = self.history.add(which, values, stamp)
@@ -86,18 +86,18 @@ class Timeline:
             if late.all():
                 return
             which = which[~late]
-        self.jumps.heard(which)
+        self.jumps.received(which)
         if stamp < self.moment:
             self.merged += 1
         self.newest = max(self.newest, stamp)
-        self._go_on(*self._turns.hear(key, told, stamp))
+        self._advance(*self._synchronizer.record(key, reported, stamp))
 
     def add_base(self, sample: BaseSample, *, alone: bool) -> bool:
-        """Take a sample of the base in; false for one that came too late.
+        """Adds a sample of the base; returns False if it is too old.
 
         Args:
-            sample: of the base.
-            alone: whether that is all there is to know, so that it is to be answered.
+            sample: the sample.
+            alone: whether the robot has no joints, so that the sample completes a state.
         """
         if not self.base.add(sample):
             if not self.jumps.jumped(self._base_index, self.base.stamp, sample.stamp):
@@ -105,24 +105,24 @@ class Timeline:
                 return False
             if alone:
                 self.set_back()
-            else:  # of joints and base, each may have a clock of its own
+            else:  # joints and base may be stamped by different clocks
                 self.base.set_back()
             self.base.add(sample)
-        self.jumps.heard(self._base_index)
+        self.jumps.received(self._base_index)
         if alone:
             self.newest = sample.stamp
-            self._go_on(sample.stamp)
+            self._advance(sample.stamp)
         return True
 
     def set_back(self) -> None:
-        """Begin anew in time: what was known is of long ago."""
+        """Marks all samples as old after the clock was set back."""
         self.history.set_back()
         self.base.set_back()
-        self._turns.clear()
+        self._synchronizer.clear()
         self.newest = self.moment = NEVER
 
-    def _go_on(self, moment: int, least: int = 0) -> None:
-        """Have a moment be answered unless that is less of a step than ``least`` [ns], or back."""
+    def _advance(self, moment: int, least: int = 0) -> None:
+        """Advances the output time to ``moment`` if that is a step of at least ``least`` [ns]."""
         self.due = moment - self.moment >= least
         if self.due:
             self.moment = moment

@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers that tell a part of the robot each, and take turns: up to when all is known.
+"""Synchronization of publishers that report parts of the robot alternately.
 
-Two drivers of half the joints each never sample at the same moment, and the clocks that they stamp
-by may differ by milliseconds. What one has told last and what the other has told last are then of
-two moments; momenta mixed of both jump with every message. So a state is put together for the
-newest moment that all of them have told about: it waits for those that are *in step*, which speak
-about as often, and not for one that has become silent.
+Two drivers with half of the joints each never sample at the same time, and their clocks may differ
+by milliseconds. Their latest reports belong to different times, and a momentum computed from both
+jumps with every message. A state is therefore assembled for the newest time that all synchronized
+publishers have reported. Publishers are synchronized if their rates are similar; a publisher that
+has stopped is not waited for.
 """
 
 from __future__ import annotations
@@ -15,119 +15,123 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-REGULAR = 3
-"""Messages after which a publisher is known well enough to wait, and to be waited for."""
+MIN_MESSAGES = 3
+"""Number of messages after which a publisher takes part in the synchronization."""
 
-PATIENCE = 3
-"""Messages of one publisher through which it waits for another: two in a row may be lost."""
+MAX_MISSED = 3
+"""Number of messages of one publisher during which it waits for another: two consecutive messages
+of that one may be lost."""
 
-SLOWER = 1.5
-"""Not waited for is who speaks this many times less often: states would be as seldom."""
+MAX_INTERVAL_RATIO = 1.5
+"""A publisher is not waited for if its interval is longer by this factor, since it would slow down
+the states."""
 
-APART = 8
-"""Intervals that stamps in step may be apart, half of what ``History`` keeps."""
+MAX_APART = 8
+"""Maximum difference between the stamps of synchronized publishers in intervals, half of the depth
+of ``History``."""
 
-FRESH = 0.5
-"""Share of an interval that a state is newer than the one before, where publishers take turns; so
-they make one state a cycle, when the later one of the closer pair has spoken."""
+MIN_STATE_STEP = 0.5
+"""Minimum time between states of alternating publishers as a share of an interval. They produce one
+state per cycle, completed by the later one of the pair with the closer stamps."""
 
 STEP = 1.1
-"""The usual interval follows the last one by this factor, up or down: one that was lost, or late,
-changes it little."""
+"""Factor by which the usual interval follows the last one, up or down; it bounds the effect of a
+lost or late message."""
 
 MAX_PUBLISHERS = 16
-"""Publishers that are told apart."""
+"""Maximum number of distinguished publishers."""
 
 
 @dataclass
 class Publisher:
-    """Who tells some quantities.
+    """A publisher of some quantities.
 
     Attributes:
-        told: the quantities.
-        stamp: of the last message [ns].
-        interval: usual one between stamps [ns]; 0 while unknown.
-        count: messages with new stamps, up to ``REGULAR``.
-        silence: messages of others since its last one.
+        reported: its quantities.
+        stamp: stamp of its last message [ns].
+        interval: usual interval of its stamps [ns]; 0 while unknown.
+        count: messages with new stamps, up to ``MIN_MESSAGES``.
+        silence: per other publisher, messages of that one since its own last message.
     """
 
-    told: frozenset[int]
+    reported: frozenset[int]
     stamp: int
     interval: float = 0.0
     count: int = 1
     silence: Counter[Hashable] = field(default_factory=Counter)
 
-    def hear(self, stamp: int) -> None:
-        """Take note of a message."""
+    def record(self, stamp: int) -> None:
+        """Updates the interval with a message [ns]."""
         self.silence.clear()
         interval = stamp - self.stamp
         if interval <= 0:
             return
         self.stamp = stamp
-        self.count = min(self.count + 1, REGULAR)
+        self.count = min(self.count + 1, MIN_MESSAGES)
         if not self.interval:
             self.interval = interval
         else:
             self.interval *= STEP if interval > self.interval else 1.0 / STEP
 
-    def takes_turns_with(self, other: Publisher, silence: int) -> bool:
-        """Whether it waits for another one, which has been silent for so many of its messages."""
+    def waits_for(self, other: Publisher, silence: int) -> bool:
+        """Whether this publisher waits for another, silent during ``silence`` of its messages."""
         return (
-            self.count == other.count == REGULAR
-            and other.interval <= SLOWER * self.interval
-            and abs(self.stamp - other.stamp) <= APART * self.interval
-            and silence <= PATIENCE
-            and self.told.isdisjoint(other.told)
+            self.count == other.count == MIN_MESSAGES
+            and other.interval <= MAX_INTERVAL_RATIO * self.interval
+            and abs(self.stamp - other.stamp) <= MAX_APART * self.interval
+            and silence <= MAX_MISSED
+            and self.reported.isdisjoint(other.reported)
         )
 
 
-class Turns:
-    """Says of which moment a state is that is put together of messages of several publishers."""
+class PublisherSynchronizer:
+    """Determines the time of a state that combines messages of several publishers."""
 
     def __init__(self) -> None:
-        """Begin without having heard of any."""
+        """Creates it without publishers."""
         self._publishers: dict[Hashable, Publisher] = {}
 
-    def hear(self, key: Hashable, told: frozenset[int], stamp: int) -> tuple[int, int]:
-        """Take note of a message.
+    def record(self, key: Hashable, reported: frozenset[int], stamp: int) -> tuple[int, int]:
+        """Records a message.
 
         Args:
-            key: tells publishers apart.
-            told: the quantities in the message.
-            stamp: of it [ns].
+            key: identifies the publisher.
+            reported: the quantities in the message.
+            stamp: its stamp [ns].
 
         Returns:
-            The newest time [ns] that all publishers in step have told about, and by how much at
-            least it is to be newer than the last one [ns] to be worth a state.
+            Newest time [ns] that all synchronized publishers have reported, and the minimum time
+            since the last state [ns] for a new state.
         """
         known = self._publishers
-        speaker = known.get(key)
-        if speaker is None or (speaker.told is not told and speaker.told != told):
+        sender = known.get(key)
+        if sender is None or (sender.reported is not reported and sender.reported != reported):
             if len(known) >= MAX_PUBLISHERS:
                 known.clear()
-            known[key] = speaker = Publisher(told, stamp)
+            known[key] = sender = Publisher(reported, stamp)
         else:
-            speaker.hear(stamp)
+            sender.record(stamp)
         moment, least = stamp, 0
         for other in known.values():
-            if other is speaker:
+            if other is sender:
                 continue
             other.silence[key] += 1
-            if speaker.takes_turns_with(other, other.silence[key]):
+            if sender.waits_for(other, other.silence[key]):
                 least = max(least, 1)
                 if other.stamp < moment:
-                    moment, least = other.stamp, round(FRESH * speaker.interval)
+                    moment, least = other.stamp, round(MIN_STATE_STEP * sender.interval)
         return moment, least
 
     def spread(self) -> float:
-        """By how much the last stamps of those who take turns are apart [s]."""
+        """Returns the difference between the last stamps of alternating publishers [s]."""
         stamps = [
             publisher.stamp
             for publisher in self._publishers.values()
-            if publisher.count == REGULAR and max(publisher.silence.values(), default=0) <= PATIENCE
+            if publisher.count == MIN_MESSAGES
+            and max(publisher.silence.values(), default=0) <= MAX_MISSED
         ]
         return (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
 
     def clear(self) -> None:
-        """Forget all of them: the clock has been set back."""
+        """Removes all publishers after the clock was set back."""
         self._publishers.clear()

@@ -1,16 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction that follows a slow drift, such as that of temperature, while the robot is free.
+"""Adaptation of dry friction to slow drift, such as that of temperature, during free motion.
 
-Friction that is larger by d than the model's is felt as an external torque of -d in one direction
-of motion and of +d in the other, while what gravity, an offset of efforts or a lean leave over is
-the same in both. So with m+ and m- the means of what a joint feels as it turns each way,
+Friction that exceeds the model's by d appears as an external torque of -d in one direction of
+motion and +d in the other. Errors of gravity, effort offset or inclination are the same in both
+directions. With m+ and m- the mean external torques of a joint in each direction,
 
     d = (m- - m+) / 2,
 
-and what is the same both ways is left to be felt. A joint that turns one way only tells nothing of
-the two. Means forget within half the time constant, and the change in force follows d with the
-other half: together as late as the time constant says.
+and the common part remains in the external torque. A joint that has moved in one direction only
+does not determine d. The means forget with half the time constant and the applied change follows d
+with the other half, so that the total delay is the time constant.
 """
 
 from __future__ import annotations
@@ -26,40 +26,41 @@ Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 PERIOD = 100_000_000
-"""ns between two samples: what an observer says is new by then."""
+"""Time between two samples, after which the observer's output is independent [ns]."""
 
-LONGEST = 2.0
-"""Periods that a sample stands for at most, after a pause."""
+MAX_WEIGHT = 2.0
+"""Maximum weight of a sample after a pause, in periods."""
 
-DRY = 3.0
-"""Times ``friction_velocity``, from where on dry friction has its full size."""
+FULL_FRICTION = 3.0
+"""Multiple of ``friction_velocity`` above which dry friction has its full magnitude."""
 
-EACH_WAY = 0.05
-"""Least share of the memory that is of motion one way; the rest is of the other."""
+MIN_WEIGHT = 0.05
+"""Minimum share of the memory for each direction of motion."""
 
-TOGETHER = 1.0
-"""s within which what a model leaves over hangs together."""
+CORRELATION_TIME = 1.0
+"""Correlation time of the residuals of a model [s]."""
 
-AS_SHARE = 0.5
-"""Default bound, over the dry friction of the model."""
+DEFAULT_SHARE = 0.5
+"""Default bound as a share of the dry friction of the model."""
 
 ADAPTING, AT_BOUND = 'adapting', 'at its bound'
 CONTACT = 'waiting: a contact, or one a moment ago'
 SLOW, ONE_WAY = 'waiting: too slow', 'waiting: has turned one way only'
-UNBOUND = 'off: no dry friction is known, and no adaptation.bound is given'
+UNBOUND = 'off: dry friction is unknown, and adaptation.bound is not set'
 NEW = 'waiting: no motion yet'
 
 
 class FrictionAdaptation:
-    """Changes of the dry friction of each joint, learned slowly from free motion.
+    """Learns slow changes of the dry friction of each joint from free motion.
 
     Attributes:
-        bound: (nv) largest change; 0 for a joint whose friction stays [Nm or N].
-        change: (nv) in force, read-only [Nm or N].
-        deviation: (nv) of the change, by the scatter of what was felt; 0 for one that never was
-            learned. It knows nothing of a lean that always was against the motion [Nm or N].
-        reasons: of each joint, whether it is adapting, or why not.
-        next: stamp from which on a sample is of use [ns].
+        bound: (nv) largest change; 0 disables the adaptation of a joint [Nm or N].
+        change: (nv) applied change, read-only [Nm or N].
+        deviation: (nv) standard deviation of the change from the scatter of the residuals; 0 for a
+            joint without learned change. It does not include a constant error of the torque that
+            always opposed the motion [Nm or N].
+        reasons: per joint, whether it adapts, or why not.
+        next: stamp from which on a sample is used [ns].
     """
 
     def __init__(
@@ -74,69 +75,70 @@ class FrictionAdaptation:
         margin: float = 1.0,
         apply: Callable[[Vector], None] | None = None,
     ) -> None:
-        """Begin without a change.
+        """Creates an adaptation with zero change.
 
         Args:
-            coulomb, stribeck, friction_velocity: (nv), (nv) and number, of the model of friction.
-            bound: (nv) largest change [Nm or N]; None: half of ``coulomb``.
-            time_constant: of motion of a joint, after which a step of its friction has been taken
-                up by 59 % [s].
-            speed: a slower joint tells nothing [rad/s or m/s].
-            margin: time since the last state at which a contact was suspected [s].
-            apply: is told (nv) dry friction whenever it changes.
+            coulomb, stribeck, friction_velocity: (nv), (nv) and number, parameters of the friction
+                model.
+            bound: (nv) largest change [Nm or N]; None is half of ``coulomb``.
+            time_constant: time of motion of a joint after which 59 % of a friction step are adapted
+                [s].
+            speed: slower joints are not used [rad/s or m/s].
+            margin: minimum time since the last suspected contact [s].
+            apply: receives the dry friction (nv) whenever it changes.
         """
         nv, self._apply = len(coulomb), apply
         self._coulomb, self._friction_velocity = coulomb, friction_velocity
-        self.bound = AS_SHARE * coulomb if bound is None else bound
-        self.change, self.deviation = _unchanging(np.zeros(nv)), np.zeros(nv)
-        # Dry friction is not negative, neither in motion nor at its beginning.
+        self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
+        self.change, self.deviation = _read_only(np.zeros(nv)), np.zeros(nv)
+        # Neither dry friction nor breakaway friction may become negative.
         least = np.minimum(coulomb, coulomb + stribeck)
         self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
         self._half = 0.5 * time_constant
-        self._speed = max(speed, DRY * friction_velocity)
+        self._speed = max(speed, FULL_FRICTION * friction_velocity)
         self._margin = round(margin * 1e9)
         self.reasons = [NEW] * nv
         self.restart()
 
     @property
     def coulomb(self) -> Vector:
-        """(nv) dry friction with the changes in force [Nm or N]."""
+        """(nv) dry friction including the applied changes [Nm or N]."""
         return self._coulomb + self.change
 
     def restart(self) -> None:
-        """Forget what was felt; the changes in force stay."""
+        """Clears the stored residuals; the applied changes stay."""
         nv = len(self.change)
-        # Of motion backward and forward: weights, sums and sums of squares of what was felt.
+        # Per direction, backward and forward: weights, sums and sums of squares of the residuals.
         self._memory = np.zeros((3, 2, nv))
         self._direction = np.zeros(nv)
         self._suspected: int | None = None
         self._last = self.next = 0
 
     def undo(self) -> None:
-        """No change any more, and nothing remembered that would bring it back."""
-        self._put_in_force(0.0 * self.change)
+        """Sets the changes to zero and clears the stored residuals."""
+        self._set_change(0.0 * self.change)
         self.deviation = 0.0 * self.deviation
         self.restart()
 
     def inherit(self, other: FrictionAdaptation) -> None:
-        """Go on with the changes of another to the same friction, as far as bounds allow.
+        """Takes over the changes of another adaptation of the same friction, within the bounds.
 
-        What was felt is forgotten: it may have been with another payload.
+        The stored residuals are cleared, because they may belong to another payload.
         """
         if not np.array_equal(self._coulomb, other._coulomb):
             return
-        self._put_in_force(other.change)
+        self._set_change(other.change)
         self.deviation = other.deviation
         self.restart()
 
-    def alike(self, stamps: Stamps) -> int:
-        """Of how many consecutive samples only the last may bring another change."""
+    def batch_size(self, stamps: Stamps) -> int:
+        """Returns how many samples ``add`` can process in one call, at least one."""
         if int(stamps[0]) < self._last:
             return 1
         return min(int(stamps.searchsorted(self.next)) + 1, len(stamps))
 
     def uncertainty(self, v: Vector) -> Vector:
-        """(nv) deviation that the changes give external torques at a velocity (nv) [Nm or N]."""
+        """Returns the torque deviation (nv) due to the changes at a velocity (nv) [Nm or N]."""
         return self.deviation * np.abs(self._signs(v))
 
     def add(
@@ -147,15 +149,15 @@ class FrictionAdaptation:
         suspected: NDArray[np.bool_],
         usable: bool = True,
     ) -> None:
-        """Take a sample in, or as many as ``alike`` says.
+        """Processes a sample, or at most as many as ``batch_size`` returns.
 
         Args:
-            stamps: ns; or (n).
-            v: (nv) velocity; or (n, nv).
-            external: (nv) external torque before taring, with the changes in force [Nm or N]; or
-                (n, nv). One that is not finite tells nothing of its joint.
-            suspected: (n) whether there may be a contact.
-            usable: whether external torques are of this moment.
+            stamps: ns, number or (n).
+            v: (nv) or (n, nv) velocity.
+            external: (nv) or (n, nv) external torque before taring, with the applied changes [Nm or
+                N]. A value that is not finite is not used for its joint.
+            suspected: (n) whether a contact is possible.
+            usable: whether the external torques are valid at these stamps.
         """
         stamps = np.atleast_1d(stamps)
         stamp = int(stamps[-1])
@@ -166,54 +168,56 @@ class FrictionAdaptation:
         if not usable or self._last <= stamp < self.next:
             return
         v, external = np.atleast_2d(v)[-1], np.atleast_2d(external)[-1]
-        weight = min((stamp - self._last) / PERIOD, LONGEST) if stamp > self._last else 1.0
+        weight = min((stamp - self._last) / PERIOD, MAX_WEIGHT) if stamp > self._last else 1.0
         forward = np.where(np.abs(v) >= self._speed, np.sign(v), 0.0)
-        # A joint that has just turned round is felt as before for as long as a filter lasts.
-        going = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
-        going &= np.isfinite(external)
+        # After a reversal the observer's filter still contains the other direction.
+        continuing = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
+        continuing &= np.isfinite(external)
         self._last, self.next, self._direction = stamp, stamp + PERIOD, forward
         if stamp - self._suspected < self._margin:
             self.reasons = [CONTACT if bound > 0.0 else UNBOUND for bound in self.bound]
             return
-        if going.any():
-            felt = np.where(going, external - self.change * self._signs(v), 0.0)
-            self._learn(going, forward, felt, weight)
-        self._follow(going, weight)
+        if continuing.any():
+            residual = np.where(continuing, external - self.change * self._signs(v), 0.0)
+            self._learn(continuing, forward, residual, weight)
+        self._adapt(continuing, weight)
 
     def _learn(
-        self, going: NDArray[np.bool_], forward: Vector, felt: Vector, weight: float
+        self, continuing: NDArray[np.bool_], forward: Vector, residual: Vector, weight: float
     ) -> None:
-        """Take in what joints that go on would feel (nv) without the changes in force."""
-        keep = np.where(going, np.exp(-weight * PERIOD * 1e-9 / self._half), 1.0)
+        """Stores external torques (nv) of moving joints, with the applied changes removed."""
+        keep = np.where(continuing, np.exp(-weight * PERIOD * 1e-9 / self._half), 1.0)
         self._memory *= keep
-        news = (1.0 - keep) * np.stack([forward < 0.0, forward > 0.0])
-        self._memory += news * np.stack([np.ones_like(felt), felt, felt**2])[:, np.newaxis]
+        added = (1.0 - keep) * np.stack([forward < 0.0, forward > 0.0])
+        self._memory += (
+            added * np.stack([np.ones_like(residual), residual, residual**2])[:, np.newaxis]
+        )
 
-    def _follow(self, going: NDArray[np.bool_], weight: float) -> None:
-        """Let the changes of joints that go on follow what is remembered."""
+    def _adapt(self, continuing: NDArray[np.bool_], weight: float) -> None:
+        """Moves the applied changes of moving joints towards the values that the memory implies."""
         weights, sums, squares = self._memory
-        both = weights.min(axis=0) >= EACH_WAY
-        moving = going & both
+        both = weights.min(axis=0) >= MIN_WEIGHT
+        moving = continuing & both
         self.reasons = np.select(
-            [self.bound <= 0.0, ~going, ~both], [UNBOUND, SLOW, ONE_WAY], ADAPTING
+            [self.bound <= 0.0, ~continuing, ~both], [UNBOUND, SLOW, ONE_WAY], ADAPTING
         ).tolist()
         if not moving.any():
             return
         share = np.where(moving, -np.expm1(-weight * PERIOD * 1e-9 / self._half), 0.0)
-        some = np.maximum(weights, EACH_WAY)
-        back, forth = means = sums / some
-        wanted = 0.5 * (back - forth)
-        self._put_in_force(self.change + share * (wanted - self.change))
-        scatter = np.maximum(squares / some - means**2, 0.0)
-        count = np.maximum(some * self._half / TOGETHER, 1.0)
+        floored = np.maximum(weights, MIN_WEIGHT)
+        mean_backward, mean_forward = means = sums / floored
+        target = 0.5 * (mean_backward - mean_forward)
+        self._set_change(self.change + share * (target - self.change))
+        scatter = np.maximum(squares / floored - means**2, 0.0)
+        count = np.maximum(floored * self._half / CORRELATION_TIME, 1.0)
         deviation = 0.5 * np.sqrt((scatter / count).sum(axis=0))
         self.deviation = np.where(moving, deviation, self.deviation)
         held = moving & ((self.change >= self.bound) | (self.change <= self._lowest))
         for i in np.flatnonzero(held):
             self.reasons[i] = AT_BOUND
 
-    def _put_in_force(self, change: Vector) -> None:
-        self.change = _unchanging(np.clip(change, self._lowest, self.bound))
+    def _set_change(self, change: Vector) -> None:
+        self.change = _read_only(np.clip(change, self._lowest, self.bound))
         if self._apply is not None:
             self._apply(self.coulomb)
 
@@ -221,6 +225,6 @@ class FrictionAdaptation:
         return np.array([smooth_sign(float(x), self._friction_velocity) for x in v])
 
 
-def _unchanging(vector: Vector) -> Vector:
+def _read_only(vector: Vector) -> Vector:
     vector.flags.writeable = False
     return vector

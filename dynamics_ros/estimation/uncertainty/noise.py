@@ -1,13 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How noise of the samples shows in the external torques that an observer makes of them.
+"""Gains from noise of the samples to the external torques of an observer.
 
-An observer is a linear filter of its samples: of the efforts directly, of the momenta through
-their differences. White noise of standard deviation 1 in its input gives the root of the sum of
-its squared impulse response [Oppenheim]. Noise of velocities is white, or that of differences of
-positions whose noise is white, as steps of encoders are while a joint passes some of them from one
-sample to the next: what one velocity has too much the next one has too little, and an observer lets
-less of it through.
+An observer is a linear filter of its samples: of the efforts directly, of the momenta through their
+differences. White noise with standard deviation 1 at its input gives an output deviation equal to
+the root of the sum of the squared impulse response [Oppenheim]. Velocity noise is either white, or
+the difference of positions with white noise. The latter is the case for encoder quantization if a
+joint passes several increments per sample: errors of consecutive velocities then cancel partly, and
+the observer transmits less of this noise.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dynamics_ros.multibody.arguments import per_entry
 
 Vector = NDArray[np.float64]
 
-NEGLECTED = 1e-6
-"""Part of the first response that an impulse response is followed down to."""
+TRUNCATION = 1e-6
+"""Ratio to the first value at which an impulse response is truncated."""
 
 MAX_SAMPLES = 100_000
-"""Samples that it is followed at most."""
+"""Maximum length of an impulse response [samples]."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseGains:
-    """Standard deviation of the external torque per unit of white noise of what is sampled.
+    """Standard deviation of the external torque per unit of white noise of the samples.
 
     Attributes:
-        effort: (nv) per noise of a torque [Nm per Nm].
-        momentum: (nv) per noise of a momentum M v, white and differenced together [Nm per Nms].
+        effort: (nv) per torque noise [Nm per Nm].
+        momentum: (nv) per noise of the momentum M v, white and differenced combined [Nm per Nms].
     """
 
     effort: Vector
@@ -43,16 +43,16 @@ class NoiseGains:
 
 
 def share_of_differences(given: ArrayLike, nv: int) -> Vector:
-    """(nv) share of the variance of noise of velocities that differences of positions make.
+    """Returns the share (nv) of the velocity noise variance that is due to differenced positions.
 
-    It is 1 where velocities are differences of encoder steps.
+    The share is 1 where velocities are differences of encoder positions.
 
     Args:
         given: number or (nv).
         nv: number of velocities.
 
     Raises:
-        InvalidArgumentError: a wrong shape, or it is not within 0 and 1.
+        InvalidArgumentError: a wrong shape, or a value outside 0 to 1.
     """
     share = per_entry('velocity_differenced', given, nv, least=0.0)
     if share.max() > 1.0:
@@ -63,16 +63,17 @@ def share_of_differences(given: ArrayLike, nv: int) -> Vector:
 def noise_gains(
     kind: str, sampling: str, gain: Vector, interval: float, differenced: Vector | float = 0.0
 ) -> NoiseGains:
-    """The gains of an observer.
+    """Returns the noise gains of an observer.
 
     Args:
-        kind, sampling: of the observer (``algorithms/contact/torque_observer.py``).
+        kind, sampling: options of the observer (``algorithms/contact/torque_observer.py``).
         gain: (nv) K [1/s].
-        interval: time between samples [s].
-        differenced: number or (nv), share of the variance of momenta that differences make.
+        interval: sample interval [s].
+        differenced: number or (nv), share of the momentum noise variance due to differenced
+            positions.
     """
-    told = np.stack([gain, np.broadcast_to(differenced, gain.shape)])
-    distinct, where = np.unique(told, axis=1, return_inverse=True)
+    parameters = np.stack([gain, np.broadcast_to(differenced, gain.shape)])
+    distinct, where = np.unique(parameters, axis=1, return_inverse=True)
     found = np.array(
         [
             gains_of_response(_response(kind, float(K) * interval), sampling, interval, float(x))
@@ -86,11 +87,11 @@ def noise_gains(
 def gains_of_response(
     response: Vector, sampling: str, interval: float, differenced: float
 ) -> tuple[float, float]:
-    """Per noise of a torque, and of a momentum, for an observer of one joint.
+    """Returns torque and momentum noise gains of an observer with one joint.
 
     Args:
-        response: to the mean external torque of one interval, sample by sample.
-        sampling, interval, differenced: as above.
+        response: samples of the response to the mean external torque of one interval.
+        sampling, interval, differenced: see ``noise_gains``.
     """
     before = np.append(0.0, response)
     after = np.append(response, 0.0)
@@ -104,14 +105,15 @@ def gains_of_response(
 
 
 def _response(kind: str, step: float) -> Vector:
-    """Of the low-pass to the mean external torque of one interval, sample by sample."""
+    """Returns the samples of the low-pass response to the mean external torque of one interval."""
     second = kind == 'momentum_second_order'
     rate = 2.0 * step if second else step
     decay = np.exp(-rate)
-    count = int(min(MAX_SAMPLES, np.ceil(-np.log(NEGLECTED) / rate * (2.0 if second else 1.0)) + 2))
+    filters = 2.0 if second else 1.0
+    count = int(min(MAX_SAMPLES, np.ceil(-np.log(TRUNCATION) / rate * filters) + 2))
     powers = decay ** np.arange(count)
     if not second:
         return np.asarray((1.0 - decay) * powers)
-    # The step response 1 - F^n (1 + n rate) once per sample; its differences are the impulse's.
+    # Samples of the step response 1 - F^n (1 + n rate); their differences: impulse response.
     n = np.arange(count + 1)
     return np.diff(1.0 - decay**n * (1.0 + n * rate))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The postures in which a calibration knows a robot: stated deviations hold in them."""
+"""Joint ranges of a calibration, within which its stated deviations are valid."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class KnownPostures:
-    """Ranges of positions, of joints that turn without end none.
+    """Position ranges of the calibrated postures; joints without limits have infinite ranges.
 
     Attributes:
-        lowest, highest: (joints) of the robot, in the order of ``joint_names`` [rad or m].
+        lowest, highest: (joints) in the order of ``joint_names`` [rad or m].
     """
 
     def __init__(self, robot: Robot, lowest: ArrayLike, highest: ArrayLike) -> None:
-        """Keep ranges, one value a joint.
+        """Creates the ranges from one value per joint.
 
         Raises:
-            InvalidArgumentError: another number of values, or a range without width.
+            InvalidArgumentError: a wrong number of values, or a lower bound above the upper one.
         """
         names = robot.joint_names
         for name, values in (('unexplained.lowest', lowest), ('unexplained.highest', highest)):
@@ -49,7 +49,7 @@ class KnownPostures:
         self.highest = np.where(endless, np.inf, self.highest)
 
     def beyond(self, q: NDArray[np.float64]) -> str:
-        """Names of the joints that are beyond, at a configuration (nq); '' where none is."""
+        """Returns the names of joints outside their ranges at a configuration (nq); '' if none."""
         positions = q[self._index]
         far = (positions < self.lowest) | (positions > self.highest)
         if not far.any():

@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether external torques in motion are far above what is stated: friction or masses are unknown.
+"""Check whether external torques in motion exceed their stated deviation.
 
-A contact, too, is an external torque, but rarely for most of a motion: the median of what a joint
-feels while it moves is that of free motion. One that lasts longer cannot be told from friction.
+Larger ones indicate wrong friction or masses. A contact also causes external torques but rarely
+lasts for most of a motion, so the median over the motion is that of free motion. A contact that
+lasts longer cannot be distinguished from friction.
 """
 
 from __future__ import annotations
@@ -20,48 +21,49 @@ Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 PERIOD = 100_000_000
-"""ns between two samples."""
+"""Time between two samples [ns]."""
 
-WINDOW, LEAST = 200, 100
-"""Samples of each joint in motion that are kept, and that a judgement takes: 20 s and 10 s."""
+WINDOW, MIN_SAMPLES = 200, 100
+"""Stored samples of each joint in motion, and the number needed for a check: 20 s and 10 s."""
 
-JUDGED_EVERY = 10
-"""Samples."""
+CHECK_EVERY = 10
+"""Samples between two checks."""
 
-FAR, NEAR = 3.0, 2.0
-"""Times the stated deviation: above the first it is said to be wrong, below the second right."""
+WRONG, RIGHT = 3.0, 2.0
+"""Multiples of the stated deviation: above the first a deviation counts as wrong, below the second
+as right again."""
 
-GAUSSIAN = 1.4826
-"""Standard deviation over the median of absolute values."""
+GAUSSIAN_RATIO = 1.4826
+"""Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
-NAMED = 7
-"""Joints, the worst ones."""
+MAX_NAMED = 7
+"""Maximum number of joints named in the advice, the worst first."""
 
 NEVER = 2**62
-"""ns; after any stamp."""
+"""Stamp after all others [ns]."""
 
-SAME = 0.2
-"""Relative change of a deviation that makes no difference."""
+IGNORED_CHANGE = 0.2
+"""Relative change of a deviation that is ignored."""
 
 
 class ResidualWatch:
-    """Compares external torques of joints in motion with their stated deviation, slowly.
+    """Compares external torques of moving joints with their stated deviation over some time.
 
     Attributes:
-        excess: (nv) standard deviation of what is unexplained beyond what is stated, zero where
-            that is about right; another array once it has changed [Nm or N].
-        advice: for a person; empty where all is as stated.
-        next: stamp from which on a sample is of use [ns].
-        fresh: samples since the last judgement, which takes ``JUDGED_EVERY``.
+        excess: (nv) standard deviation in addition to the stated one, zero where that is about
+            right; replaced by another array if it changes [Nm or N].
+        advice: advice to the user; empty if deviations are as stated.
+        next: stamp from which on a sample is used [ns].
+        fresh: samples since the last check; a check needs ``CHECK_EVERY``.
     """
 
     def __init__(self, robot: Robot, *, max_velocity: float = 0.02) -> None:
-        """Begin.
+        """Creates a watch without samples.
 
         Args:
-            robot: the robot. Of one with a moving base nothing is judged: it stands on the ground,
-                a contact in all motion.
-            max_velocity: a joint faster than this is moving [rad/s or m/s].
+            robot: the robot. With a moving base nothing is checked, because ground contact lasts
+                through all motion.
+            max_velocity: speed above which a joint counts as moving [rad/s or m/s].
         """
         self.excess = np.zeros(robot.nv)
         self.advice = ''
@@ -74,18 +76,18 @@ class ResidualWatch:
         self.next = 0 if self._judges else NEVER
 
     def wants(self, stamp: int) -> bool:
-        """Whether a sample of that stamp [ns] is of use."""
+        """Whether a sample with this stamp [ns] is used."""
         return self._judges and (stamp >= self.next or stamp < self._last)
 
-    def alike(self, stamps: Stamps) -> int:
-        """Of how many consecutive samples only the last may bring another judgement."""
+    def batch_size(self, stamps: Stamps) -> int:
+        """Returns how many samples can be added before a check is due, at least one."""
         first = int(stamps[0])
         if not self._judges or len(stamps) == 1:
             return len(stamps)
         if first < self._last:
             return 1
-        # As if all of them moved, one every period.
-        count, begin = JUDGED_EVERY - self.fresh, max(first, self.next)
+        # Worst case: joints move at every sample, and one sample per period is used.
+        count, begin = CHECK_EVERY - self.fresh, max(first, self.next)
         place = int(stamps.searchsorted(begin))
         for _ in range(count - 1):
             if place >= len(stamps):
@@ -94,7 +96,7 @@ class ResidualWatch:
         return min(place + 1, len(stamps))
 
     def add(self, stamp: int, external: Vector, v: Vector) -> None:
-        """Take a sample in: stamp [ns], external torque before taring, velocity."""
+        """Adds a sample: stamp [ns], external torque (nv) before taring, velocity (nv)."""
         if not self.wants(stamp):
             return
         self._last, self.next = stamp, stamp + PERIOD
@@ -105,37 +107,37 @@ class ResidualWatch:
             self.fresh += 1
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
-        """Bring ``excess`` and ``advice`` up to date, now and then; whether they have changed.
+        """Updates ``excess`` and ``advice`` if a check is due; returns whether they have changed.
 
         Args:
-            offset: (nv) of the tare.
-            stated: (nv) standard deviation of the external torque without contact; inf for a joint
-                that is not used.
+            offset: (nv) tare offset.
+            stated: (nv) standard deviation of the external torque without contact; inf for an
+                unused joint.
         """
-        if self.fresh < JUDGED_EVERY:
+        if self.fresh < CHECK_EVERY:
             return False
         self.fresh = 0
         measured, before = np.zeros(len(stated)), self.excess
-        for i in np.flatnonzero(self._counts >= LEAST):
-            felt = self._samples[: self._counts[i], i]
-            measured[i] = GAUSSIAN * np.median(np.abs(felt - offset[i]))
-        far = measured > np.where(before > 0.0, NEAR, FAR) * stated
+        for i in np.flatnonzero(self._counts >= MIN_SAMPLES):
+            residuals = self._samples[: self._counts[i], i]
+            measured[i] = GAUSSIAN_RATIO * np.median(np.abs(residuals - offset[i]))
+        wrong = measured > np.where(before > 0.0, RIGHT, WRONG) * stated
         excess = np.zeros(len(stated))
-        excess[far] = np.sqrt(np.square(measured[far]) - np.square(stated[far]))
-        if np.all(np.abs(excess - before) <= SAME * before):
+        excess[wrong] = np.sqrt(np.square(measured[wrong]) - np.square(stated[wrong]))
+        if np.all(np.abs(excess - before) <= IGNORED_CHANGE * before):
             return False
         self.excess = excess
-        told = [
+        lines = [
             f'{self._names.get(int(i), "a joint")} {measured[i]:.2g} instead of {stated[i]:.2g}'
-            for i in sorted(np.flatnonzero(far), key=lambda i: stated[i] / measured[i])
+            for i in sorted(np.flatnonzero(wrong), key=lambda i: stated[i] / measured[i])
         ]
-        if len(told) > NAMED:
-            told[NAMED:] = [f'{len(told) - NAMED} more joints']
+        if len(lines) > MAX_NAMED:
+            lines[MAX_NAMED:] = [f'{len(lines) - MAX_NAMED} more joints']
         self.advice = ''
-        if told:
+        if lines:
             self.advice = (
                 'external torques in motion deviate by far more than is stated '
-                f'(in Nm or N: {", ".join(told)}): friction or masses are not as described, or '
+                f'(in Nm or N: {", ".join(lines)}): friction or masses are not as described, or '
                 'a contact lasts; tare, or set friction, payload or effort.model_error'
             )
         return True

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far external torques scatter without contact, and what follows for thresholds.
+"""Deviation of external torques without contact, and thresholds derived from it.
 
-Constants do not suit unknown robots: a shoulder that moves 20 kg and a finger differ by factors of
-a thousand. What noise the sensors add follows from the observer and the largest inertia that a
-joint can have; what the model leaves unexplained grows with the size of the motors.
+Constant thresholds do not fit arbitrary robots: a shoulder that moves 20 kg and a finger differ by
+a factor of a thousand. The contribution of sensor noise follows from the observer and the largest
+inertia of each joint; the errors of the model scale with the size of the motors.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 POSTURES = 300
-"""Random configurations of which the largest inertia is taken."""
+"""Number of random configurations used to find the largest inertia."""
 
 
 def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
-    """Standard deviation (nv) of M v where the robot is most inert, for noise (nv) of v."""
+    """Returns the largest standard deviation (nv) of M v over postures for velocity noise (nv)."""
     postures = _postures(robot.model.joints, robot.nq)
     momenta = np.square(robot.mass_matrix(postures) * velocity_noise).sum(axis=-1)
     return np.asarray(np.sqrt(momenta.max(axis=0)))
@@ -39,9 +39,9 @@ def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
 
 @lru_cache(maxsize=4)
 def _postures(joints: tuple[Joint, ...], nq: int) -> Vector:
-    """Random configurations (POSTURES, nq); kept, since robots with another load ask for the same.
+    """Returns random configurations (POSTURES, nq), cached because a payload does not change them.
 
-    Drawing them takes longer than their mass matrices.
+    Drawing them takes longer than computing their mass matrices.
     """
     rng = np.random.default_rng(0)
     return np.array([random_configuration(joints, nq, rng) for _ in range(POSTURES)])
@@ -50,25 +50,26 @@ def _postures(joints: tuple[Joint, ...], nq: int) -> Vector:
 def external_torque_noise(
     gains: NoiseGains, effort_noise: Vector, momentum_noise: Vector, model_error: Vector
 ) -> Vector:
-    """Standard deviation (nv) of an external torque without contact.
+    """Returns the standard deviation (nv) of an external torque without contact.
 
     Args:
-        gains: of the observer.
-        effort_noise: (nv) of one torque sample; inf for a joint that is not used.
-        momentum_noise: (nv) of one momentum sample.
-        model_error: (nv) what the model leaves unexplained.
+        gains: noise gains of the observer.
+        effort_noise: (nv) deviation of one torque sample; inf for an unused joint.
+        momentum_noise: (nv) deviation of one momentum sample.
+        model_error: (nv) deviation of the errors of the model.
     """
     parts = (gains.effort * effort_noise, gains.momentum * momentum_noise, model_error)
     return np.asarray(np.sqrt(sum(np.square(part) for part in parts)))
 
 
 def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
-    """Standard deviations that noise exceeds so often, on any joint.
+    """Returns the number of standard deviations that noise exceeds at a given rate on any joint.
 
-    An observer forgets within 1/K; noise of a joint is found to have some 2 K chances a second.
+    The noise of an observer decorrelates within 1/K, which gives about 2 K independent samples of
+    each joint per second.
 
     Args:
-        false_alarms_per_hour: of all joints together.
+        false_alarms_per_hour: rate of all joints together.
         gain: (nv) K [1/s].
     """
     chances = 2.0 * 3600.0 * float(gain.sum())
@@ -76,9 +77,9 @@ def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
 
 
 def by_effort_limit(robot: Robot, share: float, otherwise: float) -> Vector:
-    """A share (nv) of the effort limit of each joint; another value where it has none."""
+    """Returns a share (nv) of each joint's effort limit; ``otherwise`` where it has none."""
     limits = np.full(robot.nv, np.inf)
     limits[robot.model.root_joint_nv :] = robot.effort_limits
-    # A limit of 0 in a description means that nobody has filled it in.
+    # A limit of 0 in a description means that it has not been filled in.
     known = np.isfinite(limits) & (limits > 0.0)
     return np.where(known, share * np.where(known, limits, 1.0), otherwise)

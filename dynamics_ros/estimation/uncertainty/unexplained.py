@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the model leaves unexplained of external torques, state after state.
+"""Deviation of external torques due to errors of the model, as the robot moves.
 
-Equations are in ``algorithms/contact/unexplained.py``; the numbers come from free motion
-(``identification/uncertainty``) and reach the estimators as ``effort.model_error`` and
-``unexplained.*``.
+The equations are in ``algorithms/contact/unexplained.py``. The numbers come from free motion
+(``identification/uncertainty``) and reach the estimators as the parameters ``effort.model_error``
+and ``unexplained.*``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Stamps = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Unexplained:
-    """What a model leaves over of the torques of each joint, as free motion has shown.
+    """Error of a model's joint torques, learned from free motion.
 
     Attributes:
-        constant: (nv) deviation at any time, beyond the noise of the samples [Nm or N].
+        constant: (nv) constant deviation in addition to sample noise [Nm or N].
         speed: (nv) deviation per velocity [Nms/rad or Ns/m].
-        load: (nv) deviation per torque of the joint [1].
-        reversal: (nv) deviation where the joint turns round [Nm or N].
-        standing: (nv) largest friction that may hold the joint while it stands still [Nm or N].
-        tail: (nv) factor on deviations that are a contact: how much farther off residuals are,
-            where they are rare, than noise of a normal distribution; 1 or more.
+        load: (nv) deviation per joint torque [1].
+        reversal: (nv) deviation at a reversal of the joint [Nm or N].
+        standing: (nv) largest friction that may hold the joint at standstill [Nm or N].
+        tail: (nv) factor on the number of deviations that is a contact: ratio of the rare largest
+            residuals to those of a normal distribution; 1 or more.
     """
 
     constant: Vector
@@ -48,11 +48,11 @@ class Unexplained:
 
 
 class UnexplainedTorque:
-    """The deviation of external torques without contact, as the robot moves.
+    """Computes the deviation of external torques without contact as the robot moves.
 
     Attributes:
         deviation: (nv) at the last state [Nm or N].
-        more: (nv) what thresholds were higher by then [Nm or N].
+        increase: (nv) increase of the thresholds at the last state [Nm or N].
     """
 
     def __init__(self, robot: Robot, model: Unexplained) -> None:
@@ -62,10 +62,10 @@ class UnexplainedTorque:
         self._memory = np.zeros((MEMORY, robot.nv))
         self._stamp: int | None = None
         self.deviation = self._rows[0]
-        self.more = np.zeros(robot.nv)
+        self.increase = np.zeros(robot.nv)
 
     def excess(self, deviation: Vector | None = None) -> Vector:
-        """(nv) what a deviation, by default the last one, is beyond that at rest."""
+        """Returns the part (nv) of a deviation, by default the last, that exceeds that at rest."""
         squares = np.square(self.deviation if deviation is None else deviation) - np.square(
             self._rows[0]
         )
@@ -73,66 +73,66 @@ class UnexplainedTorque:
         return found
 
     def change(self, scatter: Vector, sigmas: Vector) -> None:
-        """Reckon with noise.
+        """Changes the noise.
 
         Args:
-            scatter: (nv) deviation at rest, ``constant`` and the noise of the samples.
-            sigmas: (nv) deviations that are a contact.
+            scatter: (nv) deviation at rest: ``constant`` and sample noise.
+            sigmas: (nv) number of deviations that is a contact.
         """
         self._rows[0] = np.where(np.isfinite(scatter), scatter, 0.0)
         self._sigmas = sigmas
 
-    def alike(self, stamps: Stamps) -> int:
-        """How many of consecutive states ``update`` can take together, at least one."""
-        apart = np.diff(stamps) >= LONGEST
+    def batch_size(self, stamps: Stamps) -> int:
+        """Returns how many consecutive states ``update`` can process in one call, at least one."""
+        apart = np.diff(stamps) >= MAX_INTERVAL
         return int(apart.argmax()) + 1 if apart.any() else len(stamps)
 
     def update(self, stamp: int | Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
-        """Take in a state, or with a leading axis as many as ``alike`` says.
+        """Processes a state, or with a leading axis at most as many as ``batch_size`` returns.
 
         Args:
             stamp: ns.
             v: (nv) velocity.
-            load: (nv) torque that the joints carry.
+            load: (nv) torque carried by the joints.
 
         Returns:
-            ``deviation`` and ``more`` at this state, or at each of them.
+            ``deviation`` and ``increase`` at this state, or at each of them.
         """
         if not isinstance(stamp, int):
             return self._update_all(stamp, v, load)
         if stamp != self._stamp:
             before = self._before(stamp, v)
             self._stamp = stamp
-            self.deviation, self.more, self._memory = self._in_turn.kernel.call(
+            self.deviation, self.increase, self._memory = self._in_turn.kernel.call(
                 v, load, self._memory, (stamp - before) * 1e-9, self._rows, self._sigmas
             )
-        return self.deviation, self.more
+        return self.deviation, self.increase
 
     def keep(self, count: int) -> None:
-        """Be as after so many of the states that were taken together last, at least one."""
-        stamps, deviation, more, memories = self._taken
+        """Restores the state after the first ``count`` states of the last batch, at least one."""
+        stamps, deviation, increase, memories = self._last_batch
         last = count - 1
         self._stamp, self._memory = int(stamps[last]), memories[last]
-        self.deviation, self.more = deviation[last], more[last]
+        self.deviation, self.increase = deviation[last], increase[last]
 
     def _update_all(self, stamps: Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
         intervals = np.diff(stamps, prepend=self._before(int(stamps[0]), v[0])) * 1e-9
-        deviation, more, memories = self._in_turn(
+        deviation, increase, memories = self._in_turn(
             v, load, self._memory, intervals, self._rows, self._sigmas
         )
-        self._taken = stamps, deviation, more, memories
+        self._last_batch = stamps, deviation, increase, memories
         self.keep(len(stamps))
-        return deviation, more
+        return deviation, increase
 
     def _before(self, stamp: int, v: Vector) -> int:
-        """Stamp of the state before; that of this one if the time between is not known."""
+        """Returns the previous stamp, or ``stamp`` itself if the time between is unknown."""
         before = self._stamp
-        if before is not None and 0 < stamp - before < LONGEST:
+        if before is not None and 0 < stamp - before < MAX_INTERVAL:
             return before
-        # Whether joints have just turned is not known: they may have.
+        # The joints may just have reversed: assume the deviation of a reversal.
         self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v)])
         return stamp
 
 
-LONGEST = 1_000_000_000
-"""ns between two states after which nothing is known of the time between."""
+MAX_INTERVAL = 1_000_000_000
+"""Interval after which the motion between two states counts as unknown [ns]."""

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's description with mock hardware, for controllers without a robot."""
+"""Adds mock hardware to a robot description, to run controllers without a robot."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ END = '</robot>'
 
 
 def with_mock_hardware(description: str, name: str, positions: Mapping[str, float]) -> str:
-    """The description with a <ros2_control> of efforts; as it is where it has one already.
+    """Description with a <ros2_control> element of effort commands, unless it already has one.
 
     Args:
         description: URDF.
-        name: of the hardware.
-        positions: of the joints that are controlled, at the start.
+        name: name of the hardware.
+        positions: initial positions of the controlled joints, by name [rad or m].
 
     Raises:
-        InvalidArgumentError: the description does not end with a robot.
+        InvalidArgumentError: the description has no end tag of the robot.
     """
     if '<ros2_control' in description:
         return description

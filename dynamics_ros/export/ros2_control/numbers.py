@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a generated package, as text: what the library has for the robot."""
+"""Default gains and settings of a generated package, as text."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ from dynamics_ros.estimation.wrench import (
     LENGTH_SCALE,
     SINGULAR_THRESHOLD,
     WRENCH_PRIOR,
-    FeltNoise,
+    JointNoise,
 )
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
 STIFFNESS = (400.0, 400.0, 400.0, 20.0, 20.0, 20.0)
-"""Of the tool along and around x y z [N/m, Nm/rad]."""
+"""Stiffness of the tool along and about x y z [N/m, Nm/rad]."""
 
 POSTURE_STIFFNESS, POSTURE_DAMPING, MARGIN, LIMIT_STIFFNESS = 5.0, 2.0, 0.1, 50.0
-"""Of the joints [Nm/rad, Nms/rad], before the ends of their ranges [rad], and there [Nm/rad]."""
+"""Stiffness [Nm/rad] and damping [Nms/rad] of the posture; margin inside the position limits [rad],
+and stiffness in the margin [Nm/rad]."""
 
 EFFORT_NOISE, VELOCITY_NOISE = 0.1, 1e-3
-"""Standard deviations that a wrench is weighted by [Nm, rad/s]."""
+"""Standard deviations by which the estimate of a wrench is weighted [Nm, rad/s]."""
 
 
 INNER = 0.7
-"""Part of each range, around its middle, that joints start in: free of springs and guard."""
+"""Fraction of each range, around its middle, for the start, where limit springs do not act."""
 
 
 def start(robot: Robot, tool: str) -> Array:
-    """A configuration (nq) far from ends of ranges and from singular ones.
+    """Start configuration (nq), far from position limits and singularities.
 
-    Of some, that with the largest least singular value.
+    Of 100 random configurations, the one with the largest smallest singular value of the Jacobian.
     """
     rng = np.random.default_rng(0)
     lower, upper = joint_ranges(robot)
@@ -61,7 +62,7 @@ def start(robot: Robot, tool: str) -> Array:
 
 
 def gains(robot: Robot, tool: str) -> ImpedanceGains:
-    """Gains to begin with: the diagonal of critical damping at the start."""
+    """Default gains, with the diagonal of critical damping at the start configuration."""
     inertia = bounded_task_inertia(robot, start(robot, tool), tool, 100.0)
     damping = np.diag(damping_of_ratio(inertia, STIFFNESS)).round(1)
     joints = {
@@ -74,7 +75,7 @@ def gains(robot: Robot, tool: str) -> ImpedanceGains:
 
 
 def gains_text(robot: Robot, tool: str) -> str:
-    """The initializer of the structure of gains in C."""
+    """C initializer of the structure of gains."""
     found = gains(robot, tool)
     return initializer(
         {
@@ -90,10 +91,10 @@ def gains_text(robot: Robot, tool: str) -> str:
 
 
 def observer_text(robot: Robot, tool: str) -> str:
-    """The initializer of the structure of settings of the observer in C."""
+    """C initializer of the structure of the observer's settings."""
     observer = MomentumObserver(robot)
     momentum = observer.noise_gains(1e-3).momentum
-    noise, _ = FeltNoise(robot, [tool], EFFORT_NOISE, momentum, VELOCITY_NOISE).all_joints
+    noise, _ = JointNoise(robot, [tool], EFFORT_NOISE, momentum, VELOCITY_NOISE).all_joints
     return initializer(
         {
             'joints': observer.settings,
@@ -105,17 +106,17 @@ def observer_text(robot: Robot, tool: str) -> str:
 
 
 def initializer(members: Mapping[str, Array]) -> str:
-    """Designated initializers of the members of a structure in C."""
+    """C designated initializers of the members of a structure."""
     return '\n'.join(f'  .{name} = {_number_or_array(x)},' for name, x in members.items())
 
 
 def enumerators(prefix: str, names: Iterable[str]) -> str:
-    """Constants of C, counted from 0."""
+    """C enumerators, counted from 0."""
     return ',\n'.join(f'  {prefix}_{name.upper()} = {i}' for i, name in enumerate(names))
 
 
 def listed(numbers: Sequence[float] | Array) -> str:
-    """Numbers as a list of YAML."""
+    """Numbers as a YAML list."""
     return '[' + ', '.join(repr(float(x)) for x in np.ravel(np.asarray(numbers))) + ']'
 
 

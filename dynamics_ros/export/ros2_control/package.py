@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The package of one arm: which kernels it needs, and its files."""
+"""Kernels and files of a ros2_control package for one arm."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)*')
 
 
 class ControlPackage:
-    """What is in the generated package.
+    """Contents of a generated package.
 
     Attributes:
-        keys: of the kernels that its C files call.
+        keys: keys of the kernels that its C files call.
     """
 
     def __init__(self, robot: Robot, description: str, name: str, tool: str) -> None:
-        """Check that there can be one.
+        """Check the arguments.
 
         Args:
-            robot: an arm: a base that rests, joints of one coordinate each.
+            robot: an arm with a fixed base and joints with one coordinate each.
             description: URDF of the robot.
-            name: of the package.
-            tool: frame that the impedance controller leads and the wrench is felt at.
+            name: name of the package.
+            tool: frame that the impedance controller moves and at which the wrench is estimated.
 
         Raises:
-            InvalidArgumentError: no name of a ROS package, or a robot that is no such arm.
-            UnknownFrameError: no such frame.
+            InvalidArgumentError: the name is not a name of a ROS package, or the robot is not such
+                an arm.
+            UnknownFrameError: the frame does not exist.
         """
         if not NAME.fullmatch(name):
             expected = 'a name of a ROS package: lower case letters, digits and single underscores'
@@ -70,11 +71,11 @@ class ControlPackage:
         ]
 
     def files(self, writer: str, functions: dict[Key, str]) -> dict[str, str]:
-        """All files but those of the kernels, by their paths.
+        """Contents of all files except those of the kernels, by path.
 
         Args:
-            writer: what writes them, for their first lines.
-            functions: what each kernel is called in C.
+            writer: name and version of the generator, for the first lines of files.
+            functions: names of the C functions by key of the kernel.
         """
         robot, name, tool = self._robot, self._name, self._tool
         upper = name.upper()
@@ -136,10 +137,10 @@ class ControlPackage:
 
 
 def _plain(text: str) -> str:
-    """A name for a comment, which nothing in it may end or continue."""
+    """A name for a comment; characters that could end or continue the comment are replaced."""
     return re.sub(r'[^\w .,/-]', '_', text)
 
 
 def _quoted(text: str) -> str:
-    """A string literal of C."""
+    """A C string literal."""
     return '"' + text.replace('\\', '\\\\').replace('"', '\\"') + '"'

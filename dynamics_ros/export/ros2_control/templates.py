@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a generated package as texts with places, written @PLACE@, for what is of one robot."""
+"""Templates of the files of a generated package, with placeholders @PLACE@ for data of a robot."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PACKAGE = {
     'src/joints.hpp': 'joints.hpp',
     'src/kinematics.cpp': 'kinematics.cpp',
 }
-"""Template of each file of a package."""
+"""Name of the template of each file of a package."""
 
 
 def filled(values: Mapping[str, str]) -> dict[str, str]:
-    """The files of a package by their paths.
+    """Contents of the files of a package by path.
 
     Args:
-        values: for every place of the templates.
+        values: text for each placeholder of the templates.
 
     Raises:
-        KeyError: a place has no value.
+        KeyError: a placeholder has no value.
     """
     folder = files(__package__) / 'templates'
     return {

@@ -21,6 +21,7 @@ from dynamics_ros.identification.joint_states.plausibility import NotThisRobotEr
 from dynamics_ros.identification.joint_states.samples import UnusableRecordingError
 from dynamics_ros.robot import Robot
 
+from .effort_shares import BETTER, effort_shares
 from .misfit import MAX_UNIT_RATIO, Explained, Misfit, States
 
 Array = NDArray[np.float64]
@@ -106,6 +107,12 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
         return []
     judge = Misfit(robot, held)
     as_read = judge.explain(states)
+    # One unit of shares stands for all: how many of them are a Nm is free in a misfit.
+    for shares in effort_shares(robot)[:1]:
+        converted = replace(states, effort=states.effort * shares.limits)
+        explained = judge.explain(converted)
+        if BETTER * explained.misfit < as_read.misfit:
+            states, as_read = converted, explained
     best = min(_alternative_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt
     if best.explained.misfit > MAX_ACCEPTED_MISFIT or worse < REPORT_RATIO:

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Demands in strict order on a velocity within bounds: closed form, and a QP where a bound is hit.
+"""Prioritized damped least squares within bounds: closed form, and a QP if a bound is active.
 
-Each level is damped least squares in what the levels before it leave free ([RD] eq. 2.220 with
-[Nakamura1986]). The bounds hold on every level, so that a later one cannot undo an earlier one by
-way of a limit ([Kanoun2011]). The QP is solved by DAQP where that is installed, else by SciPy's
-non-negative least squares.
+Each level is a damped least-squares problem in the null space of the previous levels ([RD] eq.
+2.220 with [Nakamura1986]). The bounds apply to each level, so that a later level cannot change an
+earlier one through an active bound ([Kanoun2011]). DAQP solves the QP if it is installed, otherwise
+SciPy's non-negative least squares.
 """
 
 from __future__ import annotations
@@ -30,29 +30,32 @@ Array = NDArray[np.float64]
 SUBSTITUTE = (
     '' if daqp else 'daqp is not installed (pip install daqp): SciPy solves where limits bind'
 )
-"""What to know where DAQP is missing; '' where it is not."""
+"""Message to log if DAQP is missing; '' if it is installed."""
 
 SOLVED = 1
-"""DAQP's word for it."""
+"""Exit flag of DAQP for an optimal solution."""
 
 ROUNDING = 1e-10
-"""A bound that is passed by less, relative to 1 plus the bound, is kept."""
+"""Violation of a bound that counts as rounding."""
 
 
 def solve_bounded(
     levels: Sequence[tuple[Array, Array]], lower: Array, upper: Array, damping: float
 ) -> Array:
-    """The x (n) within bounds that meets each demand as well as those before it allow.
+    """Solve prioritized damped least squares A x = b within bounds for x (n).
 
     Args:
-        levels: A (m, n) and b (m) each, the most important first.
-        lower, upper: (n), inf where there is no bound; lower <= upper.
-        damping: of each level: |A x - b|^2 + damping^2 |x|^2 is least.
+        levels: A (m, n) and b (m) of each level, highest priority first.
+        lower, upper: (n) bounds, inf if there is none; lower <= upper.
+        damping: each level minimizes |A x - b|^2 + damping^2 |x|^2.
+
+    Raises:
+        SingularError: a system is not positive definite, or the QP is not solved.
     """
     n = len(lower)
     x, Z = np.zeros(n), None
     if (lower > 0.0).any() or (upper < 0.0).any():
-        x = np.clip(x, lower, upper)  # a joint that has to move, come what may
+        x = np.clip(x, lower, upper)  # the bounds exclude zero
     last = len(levels) - 1
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
@@ -60,7 +63,7 @@ def solve_bounded(
         z = _damped_step(B, left, damping)
         step = z if Z is None else Z @ z
         if not _within(x + step, lower, upper):
-            # Rounding of earlier levels must not make standing still forbidden.
+            # Despite rounding of earlier levels, the step zero must be feasible.
             low, high = np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
             if daqp is None:
                 step = _by_least_squares(B, left, Z, low, high, damping)
@@ -76,7 +79,7 @@ def solve_bounded(
 
 
 def _damped_step(B: Array, b: Array, damping: float) -> Array:
-    """The z of least |B z - b|^2 + damping^2 |z|^2 ([RD] eq. 2.207), by the smaller product."""
+    """Minimizer z of |B z - b|^2 + damping^2 |z|^2 ([RD] eq. 2.207), by the smaller product."""
     if B.shape[0] < B.shape[1]:
         return B.T @ _solved(_regular(B @ B.T, damping), b)
     return _solved(_regular(B.T @ B, damping), B.T @ b)
@@ -88,7 +91,7 @@ def _regular(product: Array, damping: float) -> Array:
 
 
 def _solved(H: Array, h: Array) -> Array:
-    """The z of H z = h; LAPACK itself, because NumPy's checks take longer than the solution."""
+    """Solution z of H z = h. LAPACK is called directly; NumPy's checks take longer than it does."""
     _, z, failed = dposv(H, h)
     if failed:
         raise SingularError('velocity problem', 'more damping helps')
@@ -102,14 +105,14 @@ def _within(x: Array, lower: Array, upper: Array) -> bool:
 def _by_least_squares(
     B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float
 ) -> Array:
-    """The step (n) of least |B z - b|^2 + damping^2 |z|^2 within low <= Z z <= high."""
+    """Step Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2 within low <= Z z <= high."""
     basis = np.eye(len(low)) if Z is None else Z
     C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
     return basis @ damped_least_squares(B, b, C, d, damping)
 
 
 def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float) -> Array:
-    """The step (n) of least |B z - b|^2 + damping^2 |z|^2 within low <= Z z <= high, by DAQP."""
+    """Like `_by_least_squares`, solved by DAQP."""
     H, h = _regular(B.T @ B, damping), B.T @ b
     rows = np.zeros((0, len(H))) if Z is None else np.ascontiguousarray(Z)
     z, _, end, _ = daqp.solve(H, -h, rows, high, low, np.zeros(len(low), dtype=np.int32))
@@ -119,7 +122,7 @@ def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, dampi
 
 
 def _null_space(B: Array, A: Array) -> Array:
-    """Orthonormal columns that B maps to zero, the rank taken against A."""
+    """Orthonormal basis of the null space of B; the rank tolerance is relative to the norm of A."""
     _, values, Vt = np.linalg.svd(B)
     rank = int((values > RANK_TOLERANCE * np.linalg.norm(A)).sum())
     return Vt[rank:].T

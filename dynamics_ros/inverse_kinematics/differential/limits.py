@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How fast each joint may go now, so that no limit is ever passed."""
+"""Velocity bounds of a step that keep position, velocity and acceleration limits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Array = NDArray[np.float64]
 POSITION, VELOCITY, ACCELERATION = 'position', 'velocity', 'acceleration'
 
 AT_BOUND = 1e-9
-"""Distance from a bound, relative to 1 plus the velocity, that counts as at it."""
+"""Distance from a bound, relative to 1 plus the velocity, at which the bound counts as active."""
 
 
 FAR = 1e9
-"""A limit farther away than this [rad or m] is none; infinity is no number to compute with."""
+"""Largest distance to a position limit in computations, instead of infinity [rad or m]."""
 
 
 class Bounds(NamedTuple):
-    """Of the next velocity, (nv) each.
+    """Bounds of the next velocity, (nv) each [rad/s or m/s].
 
     Attributes:
-        lower, upper: what all limits together leave.
-        ahead, behind: fastest towards the upper and the lower position limit, as speeds.
+        lower, upper: bounds from all limits.
+        ahead, behind: largest speeds towards the upper and the lower position limit.
     """
 
     lower: Array
@@ -40,13 +40,13 @@ class Bounds(NamedTuple):
 
 
 class Limits:
-    """Bounds on the next velocity from limits on position, velocity and acceleration.
+    """Bounds of the next velocity from limits of position, velocity and acceleration.
 
-    Position: the joint keeps so slow that it goes no more than a share of its way to the limit in
-    a step, and where accelerations are limited, that it can still brake before it (a velocity is
-    then viable: after a step with it and braking at a, the way v dt + v^2 / (2 a) is within what is
-    left). A joint that is beyond its limit is led back. Where the demands contradict each other
-    (a joint that is thrown towards its limit) position comes before acceleration.
+    In one step a joint moves at most a given fraction of its distance to the position limit. With
+    acceleration limits it must also be able to stop before the limit: the distance v dt + v^2 / (2
+    a) of a step at v and braking at a must not exceed the distance to the limit. A joint beyond its
+    limit is moved back. If the limits contradict each other, for example for a joint that moves
+    fast close to its limit, position limits have priority over acceleration limits.
 
     Attributes:
         margin: (n) distance that is kept from the position limits [rad or m].
@@ -61,15 +61,20 @@ class Limits:
         margin: ArrayLike = 0.0,
         approach: float = 0.5,
     ) -> None:
-        """Limits of a robot's joints; a floating or planar base has none.
+        """Set up the limits of a robot's joints; a floating or planar base has no limits.
 
         Args:
-            robot: whose position and velocity limits hold.
-            velocity: one number or (nv less the base), in place of those of the description; inf
-                for none [rad/s or m/s].
-            acceleration: the same [rad/s^2 or m/s^2]; None is none.
-            margin: one number or one each, kept from the position limits [rad or m].
-            approach: largest share of the way to a limit in one step, above 0 and at most 1.
+            robot: the robot with its position and velocity limits.
+            velocity: one number, or one per velocity without the base, instead of the limits of the
+                description; inf for no limit [rad/s or m/s].
+            acceleration: one number, or one per velocity without the base [rad/s^2 or m/s^2]; None
+                for no limits.
+            margin: one number, or one per joint: distance from the position limits [rad or m].
+            approach: largest fraction of the distance to a limit that a joint moves in one step,
+                above 0 and at most 1.
+
+        Raises:
+            InvalidArgumentError: an argument is out of range, or a margin leaves no range.
         """
         check_positive('approach', approach)
         if approach > 1.0:
@@ -101,12 +106,12 @@ class Limits:
         self._acceleration_of_single = self._acceleration[self._v - base]
 
     def bounds(self, q: Array, dt: float, last: Array | None) -> Bounds:
-        """What the next velocity has to keep to.
+        """Bounds of the next velocity.
 
         Args:
-            q: (nq).
-            dt: s, how long that velocity will hold.
-            last: (nv) the velocity before; without one accelerations are not looked at.
+            q: configuration (nq).
+            dt: duration of the step [s].
+            last: previous velocity (nv); None to ignore acceleration limits.
         """
         fastest = np.full(self._nv, np.inf)
         fastest[self._base :] = self._velocity
@@ -119,7 +124,7 @@ class Limits:
             return Bounds(np.minimum(lower, ahead), np.maximum(upper, -behind), ahead, behind)
         reach = np.full(self._nv, np.inf)
         reach[self._base :] = self._acceleration * dt
-        # What is clipped last holds in any case.
+        # The order of clipping is the order of priority: the last bounds hold in any case.
         lower = np.minimum(np.maximum(last - reach, -fastest), fastest)
         upper = np.minimum(np.maximum(last + reach, -fastest), fastest)
         lower = np.minimum(np.maximum(lower, -behind), ahead)
@@ -127,7 +132,7 @@ class Limits:
         return Bounds(lower, upper, ahead, behind)
 
     def binding(self, bounds: Bounds, v: Array) -> dict[int, str]:
-        """Index into v (nv) of what is at a bound, to the kind of limit that sets it."""
+        """Active bounds of a velocity v (nv): kind of limit by index of the velocity."""
         slack = AT_BOUND * (1.0 + np.abs(v))
         at = (v >= bounds.upper - slack) | (v <= bounds.lower + slack)
         if not at.any():
@@ -140,14 +145,14 @@ class Limits:
         return found
 
     def _reachable(self, ways: Array, dt: float) -> Array:
-        """Fastest speeds (2, n) towards limits that are so far away; negative beyond them."""
+        """Largest speeds (2, n) towards limits at the given distances; negative beyond a limit."""
         speeds = (self._approach / dt) * ways
         if self._accelerates:
-            # v of v dt + v^2 / (2 a) = way, without the difference of two large numbers.
+            # Solution v of v dt + v^2 / (2 a) = way, in a form without cancellation.
             left = np.minimum(np.maximum(ways, 0.0), FAR)
             root = np.sqrt(dt * dt + 2.0 * left / self._acceleration_of_single)
             speeds = np.minimum(speeds, 2.0 * left / (root + dt))
-            # From beyond a limit back, a start from rest within what is allowed.
+            # A joint beyond its limit returns with at most the acceleration limit from rest.
             speeds = np.maximum(speeds, -self._acceleration_of_single * dt)
         return np.maximum(np.minimum(speeds, self._fastest_of_single), -self._fastest_of_single)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint velocities for tasks: one step of differential inverse kinematics ([RD] 2.9)."""
+"""One step of differential inverse kinematics: joint velocities for tasks ([RD] 2.9)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DifferentialMotion:
-    """Joint velocities, and how far they miss each task.
+    """Joint velocities of a step, with errors of the tasks and active limits.
 
     Attributes:
-        v: (nv), within all limits.
-        at_limit: name of each joint at a bound to the kind of limit: 'position', 'velocity' or
-            'acceleration'.
-        missed: of each task, the norm of what it misses [m/s and rad/s mixed, unweighted].
-        singular_value: the smallest of the tasks of the first priority, as weighted; 0 at a
+        v: (nv) velocities within all limits.
+        at_limit: kind of limit ('position', 'velocity' or 'acceleration') of each joint at a bound,
+            by name of the joint.
+        missed: norm of the error of each task [m/s and rad/s mixed, unweighted].
+        singular_value: smallest singular value of the weighted tasks of the first priority; 0 at a
             singularity.
-        damping: that was used; above the one that was set near a singularity.
-        scale: share of the first priority's demand that was asked for; below 1 where the
-            direction was kept at a lower speed.
+        damping: damping that was used; above the configured one near a singularity.
+        scale: fraction of the demanded velocity of the first priority; below 1 if the speed was
+            reduced to keep its direction.
     """
 
     v: Array
@@ -48,17 +48,18 @@ class DifferentialMotion:
 
 
 class DifferentialInverseKinematics:
-    """Joint velocities that serve tasks in strict order, within limits, robust at singularities.
+    """Joint velocities for tasks with strict priorities, within limits, also at singularities.
 
-    Near a singularity the damping grows from ``damping`` to ``singular_damping`` as the smallest
-    singular value falls below ``singular_threshold`` ([Nakamura1986], [Chiaverini1994]).
+    Near a singularity the damping increases from ``damping`` to ``singular_damping`` as the
+    smallest singular value decreases below ``singular_threshold`` ([Nakamura1986],
+    [Chiaverini1994]).
 
     Attributes:
-        robot: what moves.
-        tasks: whose targets may be set between two steps.
-        limits: that always hold.
-        rank: in how many directions the tasks of the first priority can be moved at nearly all
-            postures; a singularity is where one of these is lost.
+        robot: the robot.
+        tasks: the tasks; their targets may be set between two steps.
+        limits: the limits, which always hold.
+        rank: rank of the tasks of the first priority at almost all configurations. A configuration
+            with a lower rank is a singularity.
     """
 
     def __init__(
@@ -74,23 +75,23 @@ class DifferentialInverseKinematics:
         locked_joints: Collection[str] = (),
         base_moves: bool = True,
     ) -> None:
-        """Check the tasks and compile what they need.
+        """Check the tasks, and compile their kernels.
 
         Args:
-            robot: what moves.
-            tasks: at least one.
-            limits: None is those of the description, without accelerations.
-            damping: far from singularities, in the unit of the weighted tasks' Jacobian.
-            singular_damping: at a singularity.
-            singular_threshold: smallest singular value below which the damping grows.
-            keep_direction: where limits bind, the tasks of the first priority are all served at
-                the same lower speed, along the way that was asked for, rather than each as well
-                as possible.
+            robot: the robot.
+            tasks: at least one task.
+            limits: None for the limits of the description, without acceleration limits.
+            damping: damping far from singularities, in units of the weighted Jacobian of the tasks.
+            singular_damping: damping at a singularity.
+            singular_threshold: smallest singular value below which the damping increases.
+            keep_direction: if limits are active, scale all demands of the first priority by the
+                same factor to keep their direction, instead of minimizing the error of each.
             locked_joints: names of joints that do not move.
-            base_moves: whether a floating or planar base takes part.
+            base_moves: whether a floating or planar base moves.
 
         Raises:
-            InvalidArgumentError: no task, or one that does not fit the robot.
+            InvalidArgumentError: there is no task, or a task does not fit the robot.
+            UnknownJointError: the robot does not have a locked joint.
         """
         if not tasks:
             raise InvalidArgumentError('tasks', 'none', 'at least one')
@@ -121,33 +122,34 @@ class DifferentialInverseKinematics:
         for task in self.tasks:
             task.check(robot)
             task.demand(robot, robot.neutral(), 1.0)
-        # A row without weight would be a singularity that is none.
+        # Rows of zero weight are removed, because they would look like a singularity.
         self._rows = [
             None if task.weight.all() else np.flatnonzero(task.weight) for task in self.tasks
         ]
-        # So would a direction that the joints can move at no posture: nearly all have this rank.
+        # Directions that the joints cannot move at any configuration are no singularity either.
+        # Almost all configurations have the largest rank; three random ones are tried.
         self.rank = max(
             int(np.linalg.matrix_rank(self._first_level(robot.random_configuration(seed))))
             for seed in range(3)
         )
 
     def _first_level(self, q: Array) -> Array:
-        """Weighted rows of the tasks of the first priority."""
+        """Weighted matrix A of the tasks of the first priority at q."""
         demands = [self._demand(i, q, 1.0) for i in range(len(self.tasks))]
         return self._level(demands, self._levels[0])[0]
 
     def velocity(
         self, q: ArrayLike, dt: float, last: ArrayLike | None = None
     ) -> DifferentialMotion:
-        """The velocity for the next step.
+        """Compute the velocity of the next step.
 
         Args:
-            q: (nq) where the robot is.
-            dt: s, how long the velocity will hold.
-            last: (nv) the velocity before, for limits on acceleration.
+            q: current configuration (nq).
+            dt: duration of the step [s].
+            last: previous velocity (nv), for acceleration limits; None to ignore them.
 
         Raises:
-            InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
+            InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         """
         here = finite_vector('q', q, self.robot.nq)
         check_positive('dt', dt)
@@ -174,7 +176,7 @@ class DifferentialInverseKinematics:
         )
 
     def _demand(self, i: int, q: Array, dt: float) -> tuple[Array, Array, Array]:
-        """Rows of a task that count, and the roots of the weights of their squared errors."""
+        """Rows A, b of a task with nonzero weight, and the square roots of their weights."""
         A, b = self.tasks[i].demand(self.robot, q, dt)
         weight, rows = self.tasks[i].weight, self._rows[i]
         if rows is not None:
@@ -184,7 +186,7 @@ class DifferentialInverseKinematics:
     def _level(
         self, demands: Sequence[tuple[Array, Array, Array]], members: Sequence[int]
     ) -> tuple[Array, Array]:
-        """Weighted rows of the tasks of one priority."""
+        """Weighted rows A, b of the tasks of one priority."""
         rows = [(A * root[:, None], b * root) for A, b, root in (demands[i] for i in members)]
         if len(rows) == 1:
             return rows[0]
@@ -193,9 +195,9 @@ class DifferentialInverseKinematics:
     def _along(
         self, levels: Sequence[tuple[Array, Array]], lower: Array, upper: Array, damping: float
     ) -> tuple[Array, float]:
-        """Velocity and share s of the first demand: A v = s b, with s as near to 1 as may be.
+        """Velocity v and factor s of the first demand: A v = s b, with s as close to 1 as possible.
 
-        The unknown is (v, s). What keeps the direction comes first, how far second.
+        The unknowns are (v, s). The direction has the first priority, the factor the second.
         """
         (A, b), *others = levels
         n = A.shape[1]
@@ -216,10 +218,10 @@ class DifferentialInverseKinematics:
 
 
 def _least_singular_value(A: Array, rank: int) -> float:
-    """The least of as many as count, from the smaller product: exact to the root of rounding."""
+    """Singular value number ``rank`` of A, by the smaller product; accurate to about 1e-8."""
     if not rank:
         return 0.0
     product = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
-    # LAPACK itself: NumPy's checks take longer than the values.
+    # LAPACK is called directly, because NumPy's checks take longer than the computation.
     values, _, _ = dsyev(product, compute_v=0)
     return math.sqrt(max(values.item(len(product) - rank), 0.0))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A frame led by twists or poses: within limits, and slow before singularities."""
+"""Cartesian servo: a frame follows twists or poses, within limits, and slows near singularities."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ from .tasks import ROWS, TwistTask
 Array = NDArray[np.float64]
 
 PROBE = 1e-3
-"""Largest move of a joint [rad or m] by which is seen whether a singularity comes nearer."""
+"""Joint displacement for testing whether a motion approaches a singularity [rad or m]."""
 
 STILL = 1e-9
-"""Velocity [rad/s or m/s] that counts as none."""
+"""Velocity below which a motion counts as zero [rad/s or m/s]."""
 
 
 @dataclass(frozen=True)
 class ServoSettings:
-    """The limits and gains of a `CartesianServo`.
+    """Limits and gains of a `CartesianServo`.
 
     Attributes:
-        follow: 'pose', 'position' or 'orientation': what of a target counts.
-        gain: how quickly the error of a pose decays [1/s].
-        linear_speed: largest of the frame [m/s].
-        angular_speed: largest of the frame [rad/s].
-        joint_velocity: largest of a joint, beside that of the description [rad/s or m/s].
-        velocity_scale: share of the velocity limits of the description that is used.
-        joint_acceleration: largest of a joint [rad/s^2 or m/s^2].
-        joint_margin: kept from the position limits [rad or m].
-        slow_condition: condition number of the Jacobian from which on motion towards a singularity
-            is slowed.
-        stop_condition: at which it ends; motion away from the singularity goes on.
+        follow: components of the target that are followed: 'pose', 'position' or 'orientation'.
+        gain: decay rate of the pose error [1/s].
+        linear_speed: largest linear speed of the frame [m/s].
+        angular_speed: largest angular speed of the frame [rad/s].
+        joint_velocity: largest velocity of a joint, in addition to the limits of the description
+            [rad/s or m/s].
+        velocity_scale: factor for the velocity limits of the description.
+        joint_acceleration: largest acceleration of a joint [rad/s^2 or m/s^2].
+        joint_margin: distance kept from the position limits [rad or m].
+        slow_condition: condition number of the Jacobian above which motion towards a singularity is
+            slowed.
+        stop_condition: condition number at which motion towards a singularity stops; motion away
+            from it is not affected.
     """
 
     follow: str = 'pose'
@@ -61,15 +63,16 @@ class ServoSettings:
 
 @dataclass(frozen=True, eq=False)
 class ServoStep:
-    """One step of a servo: joint velocities, and what limited them.
+    """One step of a servo: joint velocities and active limits.
 
     Attributes:
-        v: (nv) within all limits.
-        speed: share of the commanded speed that is left, after the speed limits of the frame.
-        condition: number of the Jacobian; inf at a singularity.
-        near_singularity: whether the motion is slowed or stopped for it.
-        at_limit: name of each joint at a limit to the kind of limit.
-        scaled: share of the commanded twist that the speed limits of the frame let pass.
+        v: (nv) velocities within all limits.
+        speed: fraction of the speed that remains after joint limits and singularities; it is
+            relative to the twist after the speed limits of the frame.
+        condition: condition number of the Jacobian; inf at a singularity.
+        near_singularity: whether the motion is slowed or stopped by a singularity.
+        at_limit: kind of limit of each joint at a limit, by name of the joint.
+        scaled: fraction of the commanded twist after the speed limits of the frame.
     """
 
     v: Array
@@ -81,12 +84,12 @@ class ServoStep:
 
 
 class CartesianServo:
-    """Leads one frame of a robot, step by step; remembers the velocity of the last step.
+    """Computes joint velocities that move a frame by twists or poses, step by step.
 
     Attributes:
-        robot: what moves.
-        frame: what is led.
-        v: (nv) velocity of the last step; to be set where the robot was led otherwise since.
+        robot: the robot.
+        frame: name of the controlled frame.
+        v: (nv) velocity of the last step. Set it if the robot has been moved in another way since.
     """
 
     def __init__(
@@ -96,16 +99,16 @@ class CartesianServo:
         settings: ServoSettings | None = None,
         locked_joints: Collection[str] = (),
     ) -> None:
-        """Compile what is needed.
+        """Check the settings, and compile the kernels.
 
         Args:
-            robot: what moves.
-            frame: what is led.
-            settings: None is the defaults.
+            robot: the robot.
+            frame: name of the controlled frame.
+            settings: limits and gains; None for the defaults.
             locked_joints: names of joints that do not move.
 
         Raises:
-            InvalidArgumentError: settings that contradict each other or the robot.
+            InvalidArgumentError: the settings contradict each other, or do not fit the robot.
         """
         chosen = settings or ServoSettings()
         if chosen.follow not in ROWS:
@@ -149,16 +152,17 @@ class CartesianServo:
         self.v = np.zeros(robot.nv)
 
     def reset(self) -> None:
-        """Forget the last velocity: the next step starts from rest."""
+        """Set the last velocity to zero, so that the next step starts from rest."""
         self.v = np.zeros(self.robot.nv)
 
     def follow_twist(self, q: Array, twist: Array, dt: float) -> ServoStep:
-        """The next velocity for a twist of the frame.
+        """Compute the next velocity for a twist of the frame.
 
         Args:
-            q: (nq) where the robot is, or will be when the velocity takes effect.
-            twist: (6) of the frame's origin in root axes [m/s, rad/s].
-            dt: s until the next step.
+            q: (nq) current configuration, or the predicted one at the time of the command.
+            twist: (6) desired twist at the origin of the frame, in axes of the root frame [m/s,
+                rad/s].
+            dt: time until the next step [s].
         """
         wanted = np.zeros(6)
         wanted[self._rows] = finite_vector('twist', twist, 6)[self._rows]
@@ -177,7 +181,13 @@ class CartesianServo:
         return ServoStep(motion.v, speed, condition, slowed, motion.at_limit, scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
-        """The next velocity towards a pose (4, 4) of the frame in the root frame."""
+        """Compute the next velocity towards a pose (4, 4) of the frame in the root frame.
+
+        Args:
+            q: (nq) current configuration, or the predicted one at the time of the command.
+            target: (4, 4) desired pose.
+            dt: time until the next step [s].
+        """
         check_positive('dt', dt)
         error = pose_error(target, self.robot.forward_kinematics(q, self.frame))
         return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
@@ -202,7 +212,7 @@ class CartesianServo:
         return float(values[0]) / least if least > 0.0 else math.inf
 
     def _nears(self, q: Array, v: Array, condition: float) -> bool:
-        """Whether the motion makes the condition worse."""
+        """Whether the motion v at q increases the condition number."""
         fastest = float(np.abs(v).max())
         if fastest <= STILL:
             return True

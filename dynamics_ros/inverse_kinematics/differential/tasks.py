@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What joint velocities are for: linear demands A v = b on the velocity of a robot."""
+"""Tasks of differential inverse kinematics: linear equations A v = b for the joint velocity."""
 
 from __future__ import annotations
 
@@ -26,16 +26,24 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 Array = NDArray[np.float64]
 
 DEFAULT_GAIN = 10.0
-"""1/s: an error falls to a third in a tenth of a second."""
+"""Default gain [1/s]; an error decays to a third in a tenth of a second."""
 
 ROWS = {'pose': slice(0, 6), 'position': slice(0, 3), 'orientation': slice(3, 6)}
 
 
 class CheckedVector:
-    """An attribute of finite numbers, checked whenever it is set: NaN would become a command."""
+    """Descriptor of an attribute that is checked to be a finite vector whenever it is set.
+
+    An unchecked NaN would become a command.
+    """
 
     def __init__(self, size: int, *, optional: bool = False) -> None:
-        """Of so many numbers; None is one of its values where it is optional."""
+        """Describe a vector.
+
+        Args:
+            size: number of components.
+            optional: whether None is allowed.
+        """
         self._size = size
         self._optional = optional
 
@@ -52,14 +60,13 @@ class CheckedVector:
 
 
 class VelocityTask(ABC):
-    """A demand A v = b on the velocity of a robot.
+    """A task A v = b for the velocity v of a robot.
 
     Attributes:
-        name: for messages and results.
-        priority: 0 is first. What a task can have no later one may take; tasks of one priority
-            share what there is by their weights.
-        weight: (m) or one number, of each row: the square of what it misses counts that much
-            ([RD] eq. 2.215).
+        name: name in messages and results.
+        priority: 0 is the highest. A task does not affect tasks of higher priority; tasks of the
+            same priority are balanced by their weights.
+        weight: (m) weight of the squared error of each row ([RD] eq. 2.215).
     """
 
     def __init__(self, name: str, weight: ArrayLike, priority: int, rows: int) -> None:
@@ -70,32 +77,33 @@ class VelocityTask(ABC):
 
     @abstractmethod
     def check(self, robot: RigidBodySystem) -> None:
-        """Refuse a robot that the task does not fit.
+        """Check that the task fits the robot.
 
         Raises:
-            InvalidArgumentError: says why.
+            InvalidArgumentError: the task does not fit; the error states the reason.
         """
 
     @abstractmethod
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """A (m, nv) and b (m) at a configuration.
+        """Compute A (m, nv) and b (m) at a configuration.
 
         Args:
-            robot: what moves.
-            q: (nq).
-            dt: s; no error is answered faster than would remove it within one step.
+            robot: the robot.
+            q: configuration (nq).
+            dt: duration of the step [s]; gains are limited to 1 / dt.
         """
 
 
 class FrameTask(VelocityTask):
-    """A frame follows a pose, a position or an orientation: J v = w* + k error ([RD] eq. 2.257).
+    """Task of a frame that follows a target pose, position or orientation.
 
-    ``target`` and ``feedforward`` may be set between two steps.
+    The equation is J v = w* + k error ([RD] eq. 2.257). ``target`` and ``feedforward`` may be set
+    between two steps.
 
     Attributes:
-        target: (4, 4) where the frame shall be, in ``relative_to``; None: where it is.
-        feedforward: (6) velocity of the target, linear then angular, in the axes of the root
-            frame and as seen from ``relative_to``.
+        target: (4, 4) desired pose of the frame in ``relative_to``; None for its current pose.
+        feedforward: (6) twist of the target relative to ``relative_to``, linear then angular, in
+            axes of the root frame [m/s, rad/s].
     """
 
     feedforward = CheckedVector(6)
@@ -111,15 +119,16 @@ class FrameTask(VelocityTask):
         weight: ArrayLike = 1.0,
         priority: int = 0,
     ) -> None:
-        """A task for a frame.
+        """Set up a task for a frame.
 
         Args:
-            frame: what moves.
-            target: as above.
+            frame: name of the controlled frame.
+            target: (4, 4) desired pose in ``relative_to``; None for the current pose.
             follow: 'pose', 'position' or 'orientation'.
-            relative_to: frame that the target is given in, and that may move; '' is the root frame.
-            gain: how quickly an error decays [1/s].
-            weight, priority: as for every task; six weights whatever is followed.
+            relative_to: frame of the target, which may move; '' for the root frame.
+            gain: decay rate of an error [1/s].
+            weight: one number or (6), whatever is followed.
+            priority: 0 is the highest.
         """
         if follow not in ROWS:
             raise InvalidArgumentError('follow', repr(follow), f'one of {tuple(ROWS)}')
@@ -134,7 +143,7 @@ class FrameTask(VelocityTask):
 
     @property
     def target(self) -> Array | None:
-        """(4, 4)."""
+        """Desired pose (4, 4) in ``relative_to``; None for the current pose."""
         return self._target
 
     @target.setter
@@ -142,14 +151,14 @@ class FrameTask(VelocityTask):
         self._target = None if value is None else np.ascontiguousarray(rigid_pose('target', value))
 
     def check(self, robot: RigidBodySystem) -> None:
-        """Refuse frames that the robot does not have."""
+        """Check that the robot has the frames."""
         for argument in ('frame', 'relative_to'):
             name = getattr(self, argument)
             if name not in robot.frame_names and (argument == 'frame' or name):
                 raise UnknownFrameError(argument, name, robot.frame_names)
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """Relative Jacobian, and the twist that follows the target."""
+        """Jacobian of the frame relative to ``relative_to``, and the desired twist."""
         gain = min(self.gain, 1.0 / dt)
         jacobian = robot.jacobian(q, self.frame)
         wanted, twist = self._target, self.feedforward
@@ -167,10 +176,10 @@ class FrameTask(VelocityTask):
 
 
 class TwistTask(VelocityTask):
-    """A frame moves with a twist; ``twist`` may be set between two steps.
+    """Task of a frame that moves with a twist, which may be set between two steps.
 
     Attributes:
-        twist: (6) linear then angular [m/s, rad/s].
+        twist: (6) desired twist, linear then angular [m/s, rad/s].
     """
 
     twist = CheckedVector(6)
@@ -184,32 +193,35 @@ class TwistTask(VelocityTask):
         weight: ArrayLike = 1.0,
         priority: int = 0,
     ) -> None:
-        """A task for a frame.
+        """Set up a task for a frame.
 
         Args:
-            frame: what moves.
-            twist: as above.
-            reference: of the twist, as for ``RigidBodySystem.jacobian``.
-            weight, priority: as for every task; a weight of 0 leaves a direction free.
+            frame: name of the controlled frame.
+            twist: (6) desired twist, linear then angular [m/s, rad/s].
+            reference: reference of the twist, as for ``RigidBodySystem.jacobian``.
+            weight: one number or (6); a weight of 0 leaves a direction free.
+            priority: 0 is the highest.
         """
         super().__init__(frame, weight, priority, 6)
         self.frame, self.reference = frame, reference
         self.twist = twist
 
     def check(self, robot: RigidBodySystem) -> None:
-        """Refuse a frame that the robot does not have."""
+        """Check that the robot has the frame."""
         robot.jacobian(robot.neutral(), self.frame, self.reference)
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """Jacobian and twist."""
+        """Jacobian of the frame, and the desired twist."""
         return robot.jacobian(q, self.frame, self.reference), self.twist
 
 
 class CenterOfMassTask(VelocityTask):
-    """The centre of mass follows a point; ``target`` and ``feedforward`` may be set.
+    """Task of the centre of mass, which follows a point.
+
+    ``target`` and ``feedforward`` may be set between two steps.
 
     Attributes:
-        target: (3) in the root frame [m]; None: where it is.
+        target: (3) desired position in the root frame [m]; None for the current position.
         feedforward: (3) velocity of the target [m/s].
     """
 
@@ -224,12 +236,13 @@ class CenterOfMassTask(VelocityTask):
         weight: ArrayLike = 1.0,
         priority: int = 0,
     ) -> None:
-        """A task for the whole robot.
+        """Set up a task for the centre of mass.
 
         Args:
-            target: as above.
-            gain: how quickly an error decays [1/s].
-            weight, priority: as for every task; three weights.
+            target: (3) desired position in the root frame [m]; None for the current position.
+            gain: decay rate of an error [1/s].
+            weight: one number or (3).
+            priority: 0 is the highest.
         """
         check_positive('gain', gain)
         super().__init__('centre of mass', weight, priority, 3)
@@ -238,12 +251,12 @@ class CenterOfMassTask(VelocityTask):
         self.feedforward = np.zeros(3)
 
     def check(self, robot: RigidBodySystem) -> None:
-        """Refuse a robot without mass."""
+        """Check that the robot has mass."""
         if not robot.total_mass > 0.0:
             raise InvalidArgumentError('robot', 'nothing that moves has mass', 'inertias')
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """Jacobian of the centre of mass, and the velocity that follows the target."""
+        """Jacobian of the centre of mass, and its desired velocity."""
         velocity = self.feedforward
         if self.target is not None:
             error = self.target - robot.center_of_mass(q)
@@ -252,10 +265,10 @@ class CenterOfMassTask(VelocityTask):
 
 
 class PostureTask(VelocityTask):
-    """Joints come near to a configuration, or stay slow; for what other tasks leave free.
+    """Task of all joints: they move to a configuration, or are damped. Usually of low priority.
 
     Attributes:
-        target: (nq); None: no motion, which damps.
+        target: (nq) desired configuration; None for zero velocity.
     """
 
     def __init__(
@@ -267,13 +280,14 @@ class PostureTask(VelocityTask):
         joint_weights: dict[str, float] | None = None,
         priority: int = 1,
     ) -> None:
-        """A task for all joints; a floating or planar base has no part in it.
+        """Set up a task for all joints, without a floating or planar base.
 
         Args:
-            target: as above.
-            gain: how quickly an error decays [1/s].
-            weight, priority: as for every task.
-            joint_weights: by joint name, in place of ``weight``; 0 leaves a joint out.
+            target: (nq) desired configuration; None for zero velocity.
+            gain: decay rate of an error [1/s].
+            weight: weight of all joints.
+            joint_weights: weights by name of the joint, instead of ``weight``; 0 omits a joint.
+            priority: 0 is the highest.
         """
         check_positive('gain', gain)
         super().__init__('posture', weight, priority, 1)
@@ -283,7 +297,7 @@ class PostureTask(VelocityTask):
         self._joint_weights = dict(joint_weights or {})
 
     def check(self, robot: RigidBodySystem) -> None:
-        """Take the weights in the order of the robot's joints."""
+        """Check weights and target, and arrange the weights in the order of the velocities."""
         weights = np.full(robot.nv, self._one)
         weights[: robot.model.root_joint_nv] = 0.0
         for name, value in self._joint_weights.items():
@@ -298,7 +312,7 @@ class PostureTask(VelocityTask):
         self.weight = weights
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """Identity, and the velocity towards the target."""
+        """Identity matrix, and the desired velocity."""
         if self.target is None:
             return np.eye(robot.nv), np.zeros(robot.nv)
         gain = min(self.gain, 1.0 / dt)
@@ -306,7 +320,7 @@ class PostureTask(VelocityTask):
 
 
 def _carried(jacobian: Array, offset: Array) -> Array:
-    """Jacobian (6, nv) of a point that moves with a frame, at an offset (3) from its origin."""
+    """Jacobian (6, nv) of a point fixed to a frame, at an offset (3) from the frame's origin."""
     x, y, z = offset
     linear, angular = jacobian[:3], jacobian[3:]
     across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])

@@ -20,10 +20,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamics_ros.kernels.process.forks import FreshLock
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Result = TypeVar('Result')
 
@@ -132,6 +134,8 @@ def serve(descriptor: int, idle: float) -> None:
         descriptor: file descriptor of this end.
         idle: idle time after which this process ends [s].
     """
+    from multiprocessing.connection import Connection  # see _pipe
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all its processes
     os.nice(NICE)
     with Connection(descriptor) as connection:

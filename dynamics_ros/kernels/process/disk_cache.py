@@ -28,7 +28,7 @@ VARIABLE = 'DYNAMICS_ROS_CACHE'
 LIMIT = 128 * 2**20
 """Size limit of all files together [bytes]; the least recently used files are removed first."""
 
-CHECKED_EVERY = LIMIT // 16
+CHECK_EVERY = LIMIT // 16
 """Bytes that a process writes between two checks of the total size, which are slow."""
 
 SUFFIX = '.kernel'
@@ -40,7 +40,7 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
-_written = CHECKED_EVERY
+_written = CHECK_EVERY
 """Bytes written since the last check; a process checks at its first file."""
 
 
@@ -157,7 +157,7 @@ def _weigh(directory: int, size: int) -> None:
     """Look at all files where this process has not yet, or has written much since."""
     global _written
     _written += size
-    if _written >= CHECKED_EVERY:
+    if _written >= CHECK_EVERY:
         _written = 0
         _keep_small(directory)
 

@@ -11,6 +11,7 @@ from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.control import (
     impedance,
     joint_space,
+    motion_check,
     setpoint,
     task_space,
     whole_body,
@@ -190,6 +191,17 @@ def _setpoint_step(model: Model) -> Formula:
     return Formula(setpoint.SHAPES, function)
 
 
+def _motion_check(model: Model) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        excess, memory = motion_check.motion_check(model, *arguments)
+        return {'excess': excess, 'next_memory': memory}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
+    inputs |= {'previous_q': model.nq, 'previous_v': model.nv, 'memory': (2, model.nv)}
+    inputs |= {'limits': (len(motion_check.LIMITS), model.nv)}
+    return Formula(inputs | {'interval': ()}, function)
+
+
 def _whole_body_program(model: Model, *names: str) -> Formula:
     """The options are the frames of the feet."""
     feet = [model.frame(name) for name in names]
@@ -326,6 +338,15 @@ CONTROL = {
             'next_pose': 'in the root frame',
             'next_twist': 'in root axes',
             'waits': '1 where it would have been too far from the tool, else 0',
+        },
+        internal=True,
+    ),
+    'motion_check': Definition(
+        _motion_check,
+        'how far a sample of joint motion exceeds what is physically possible',
+        {
+            'excess': f'positive if impossible; rows: {", ".join(motion_check.CHECKS)}',
+            'next_memory': 'for the next sample',
         },
         internal=True,
     ),

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of a node: all of it is for ROS, and what ROS cannot read is explained."""
+"""Check of a node's command line: all arguments are for ROS, and unreadable ones are explained."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.utilities import remove_ros_args
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.reporting.middleware_errors import in_words
+from dynamics_ros.nodes.reporting.middleware_errors import describe_error
 
 USAGE = """\
 usage: ros2 run dynamics_ros {name} [--ros-args ARGUMENTS]
@@ -38,30 +38,30 @@ _TRAILING = re.compile(r'trailing (?P<flag>\S+) flag')
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether somebody asks how the command is called."""
+    """Whether the arguments ask for help."""
     return '--help' in arguments or '-h' in arguments
 
 
 def usage() -> str:
-    """How this command is called."""
+    """Return the usage text of the current command."""
     return USAGE.format(name=Path(sys.argv[0]).name)
 
 
 def check(arguments: Sequence[str]) -> None:
-    """Look at the arguments before ROS does.
+    """Check the arguments before ``rclpy.init`` reads them.
 
     Args:
-        arguments: without the name of the program.
+        arguments: arguments without the name of the program.
 
     Raises:
         InvalidArgumentError: some are not for ROS, or ROS cannot read them.
     """
-    # What the parser warns of is told when ROS itself starts.
+    # rclpy.init parses the arguments again and prints the warnings of the parser then.
     set_logger_level('rcl', LoggingSeverity.FATAL)
     try:
         others = remove_ros_args(arguments)
     except RuntimeError as error:
-        raise _explained(in_words(error)) from error
+        raise _explain(describe_error(error)) from error
     finally:
         set_logger_level('rcl', LoggingSeverity.UNSET)
     if others:
@@ -72,21 +72,23 @@ def check(arguments: Sequence[str]) -> None:
         )
 
 
-def _explained(text: str) -> InvalidArgumentError:
-    """What is wrong, from the words of ROS."""
-    found, trailing = _UNREADABLE.search(text), _TRAILING.search(text)
-    if found is not None:
-        given, why = found['given'], 'ROS cannot read it'
-        if given.startswith('--params-file'):
-            missing = not Path(given.partition(' ')[2]).is_file()
-            why = 'no such file' if missing else found['why']
-        elif 'same type' in found['why']:
+def _explain(text: str) -> InvalidArgumentError:
+    """Return an error that explains the error text of the ROS argument parser."""
+    match, trailing = _UNREADABLE.search(text), _TRAILING.search(text)
+    if match is not None:
+        argument, reason = match['given'], 'ROS cannot read it'
+        if argument.startswith('--params-file'):
+            missing = not Path(argument.partition(' ')[2]).is_file()
+            reason = 'no such file' if missing else match['why']
+        elif 'same type' in match['why']:
             expected = 'values of one type in a list: numbers all with a point, or all without'
-            return InvalidArgumentError(given, why, expected)
+            return InvalidArgumentError(argument, reason, expected)
     elif trailing is not None:
-        given, why = trailing['flag'], 'nothing follows'
+        argument, reason = trailing['flag'], 'nothing follows'
     elif text.startswith('['):  # a list of flags that ROS does not know
-        given, why = text.strip('[]').replace("'", ''), 'ROS has no such argument'
+        argument, reason = text.strip('[]').replace("'", ''), 'ROS has no such argument'
     else:
-        given, why = 'arguments', text
-    return InvalidArgumentError(given, why, EXPECTED.get(given.split()[0], 'what --help says'))
+        argument, reason = 'arguments', text
+    return InvalidArgumentError(
+        argument, reason, EXPECTED.get(argument.split()[0], 'what --help says')
+    )

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scheduling of the threads in which Fast DDS runs its timers.
 
-Each reliable message starts a heartbeat. The thread for these would wake for every one of a dozen
-messages and take the processor from the thread that sends the next: at 1 kHz on two busy cores
-that costs a fifth more CPU. Under SCHED_BATCH, which needs no rights, it runs once they are out.
+Each reliable message starts a heartbeat timer. The timer thread would wake for each of the dozen
+messages of a state and preempt the thread that sends the next one, which costs a fifth more CPU at
+1 kHz on two busy cores. Under SCHED_BATCH, which needs no privileges, it runs after the last one.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import os
 from pathlib import Path
 
 NAME = 'dds.ev'
-"""How Fast DDS 2 and 3 name these threads."""
+"""Prefix of the names that Fast DDS 2 and 3 give these threads."""
 
 TASKS = Path('/proc/self/task')
 
 
 def schedule_timers_as_batch() -> int:
-    """Put the timer threads of this process under SCHED_BATCH; returns how many.
+    """Schedule the timer threads of this process under SCHED_BATCH; return how many changed.
 
-    Threads that hand over messages stay as they are: on a busy machine they have to be quick.
-    Where there are no such threads, or they have a policy already, nothing changes.
+    Threads that deliver messages keep their policy, because they need short latencies on a busy
+    machine. Threads that already have another policy keep it.
     """
     count = 0
     try:
@@ -34,5 +34,5 @@ def schedule_timers_as_batch() -> int:
                 os.sched_setscheduler(number, os.SCHED_BATCH, os.sched_param(0))
                 count += 1
     except (AttributeError, OSError, ValueError):
-        pass  # another operating system, or not allowed: everything works without
+        pass  # another operating system, or not allowed: the nodes work without it
     return count

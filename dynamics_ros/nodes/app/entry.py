@@ -1,8 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the executables run: a signal ends them quietly even while they are still being imported.
+"""Entry points of the executables, which handle signals before the heavy imports.
 
-Nothing heavy may be imported here: Python would meet a signal with KeyboardInterrupt until then.
+This module must import quickly: until its handlers are installed, Python answers a signal with a
+KeyboardInterrupt and a traceback.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from .signals import ending
+from .signals import ending_signals
 
 
-def _end_at_once(_number: int, _frame: Any) -> NoReturn:
-    # Nothing is open yet. From rclpy.init on, the executor of this room has handlers of its own.
+def _exit_immediately(_number: int, _frame: Any) -> NoReturn:
+    # Nothing needs cleanup yet. Before rclpy.init, ``executor.run`` installs its own handlers.
     os._exit(0)
 
 
 def _open_streams() -> None:
-    """Have something behind all three standard streams: a launcher may have closed them.
+    """Open /dev/null for each standard stream that a launcher has closed.
 
-    What is opened next would take their place, and be written into; rclpy cannot be imported.
+    Otherwise the next opened file would get its descriptor and receive the output, and rclpy could
+    not be imported.
     """
     for number, name in enumerate(('stdin', 'stdout', 'stderr')):
         try:
@@ -40,22 +42,22 @@ def _open_streams() -> None:
 
 def _run(module: str, function: str = 'main') -> NoReturn:
     _open_streams()
-    # What start-up makes lives as long as the process: nothing of it is looked through for garbage.
-    # The executor switches it on again.
+    # Objects made at start live as long as the process, so collections during start find nothing.
+    # The executor enables the garbage collector again.
     gc.disable()
-    for number in ending():
-        signal.signal(number, _end_at_once)
+    for number in ending_signals():
+        signal.signal(number, _exit_immediately)
     getattr(import_module(f'dynamics_ros.{module}'), function)()
     raise AssertionError('that ends the process')
 
 
-ALONE = 'nodes.executables.alone'
+SINGLE_NODE = 'nodes.executables.single_node'
 
-cartesian_servo_node = partial(_run, ALONE, 'cartesian_servo_node')
-contact_node = partial(_run, ALONE, 'contact_node')
-dynamics_node = partial(_run, ALONE, 'dynamics_node')
-impedance_controller_node = partial(_run, ALONE, 'impedance_controller_node')
-kinematics_node = partial(_run, ALONE, 'kinematics_node')
+cartesian_servo_node = partial(_run, SINGLE_NODE, 'cartesian_servo_node')
+contact_node = partial(_run, SINGLE_NODE, 'contact_node')
+dynamics_node = partial(_run, SINGLE_NODE, 'dynamics_node')
+impedance_controller_node = partial(_run, SINGLE_NODE, 'impedance_controller_node')
+kinematics_node = partial(_run, SINGLE_NODE, 'kinematics_node')
 
 composed = partial(_run, 'nodes.executables.composed')
 

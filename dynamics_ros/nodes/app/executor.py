@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs nodes until a signal, on the fastest executor that works here, and ends quietly."""
+"""Runs nodes on the fastest available executor until a signal, and shuts down without traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
-from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
 from dynamics_ros.nodes.reporting.node_log import NodeLog
 from dynamics_ros.nodes.reporting.rate_limits import Burst
 from dynamics_ros.nodes.reporting.results import FaultLog
@@ -34,90 +34,96 @@ from dynamics_ros.wire.fallbacks import Fallback, forced
 
 from . import command_line
 from .dds_timer_threads import schedule_timers_as_batch
-from .signals import ending
+from .signals import ending_signals
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
 FOREVER = 1e8
-"""Seconds; much more overflows the events executor's deadline."""
+"""Timeout of spinning [s]; much larger values overflow the deadline of the events executor."""
 
 PROBE_TIME = 1.0
+"""Time within which the events executor has to run a callback to be accepted [s]."""
 
 SWITCH_INTERVAL = 0.001
-"""Seconds for which a thread that compiles or searches may keep a message waiting for the
-interpreter; the usual 5 ms are several messages."""
+"""Time after which a thread that compiles or searches has to release the interpreter [s], so that
+messages are processed; Python's default of 5 ms is several message periods."""
 
 MAX_FAULTS, FAULT_SECONDS = 1000, 60.0
-"""Errors within so many seconds that the executor survives; more are no life. Those of callbacks,
-which outsiders could cause, do not get as far as here: see ``GuardedNode``."""
+"""Maximum number of errors of the executor itself within a time [s]; with more, the process ends.
+``GuardedNode`` already catches errors of callbacks, which other nodes could cause."""
 
 
 class Startable(Protocol):
-    """What begins its work once an executor is there to run it."""
+    """Interface of an application that starts its work after the executor has been created."""
 
     def start(self, executor: Executor) -> None:
-        """Begin; called by the executor."""
+        """Start; called as the first task of the executor."""
 
     def end(self) -> None:
-        """Send what has to be sent before the process ends; the executor no longer spins."""
+        """Send the last messages before the process ends, after the executor has stopped."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """What a process runs."""
+    """Nodes of a process and the context that is started with them."""
 
     nodes: Sequence[Node]
     context: Startable
 
 
 def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Build nodes, spin them until a signal ends the process."""
+    """Build nodes, spin them until a signal, and end the process.
+
+    Args:
+        build: creates the nodes after ``rclpy.init``.
+        arguments: arguments of the command line; None for those of the process.
+    """
     try:
-        code = _until_a_signal(build, arguments)
+        code = _run_until_signal(build, arguments)
     except BaseException:
         traceback.print_exc()
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    # At once: a thread may be in the middle of a compilation, and LLVM aborts the process when its
-    # own end overtakes that. What is to be put in order has been.
+    # End without finalizing the interpreter: another thread may be compiling, and LLVM aborts the
+    # process if its destructors run meanwhile. All cleanup has been done.
     os._exit(code)
 
 
-def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] | None) -> int:
-    # rclpy's own handler shuts the context down under a callback, which raises there, or crashes
-    # the events executor; Python's raises KeyboardInterrupt there. A signal only writes into a
-    # pipe here, and the executor ends between two events.
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell)
-    numbers = ending()
-    for number in numbers:
+def _run_until_signal(build: Callable[[], Application], arguments: Sequence[str] | None) -> int:
+    # The handler of rclpy shuts the context down during a callback, which then raises, or crashes
+    # the events executor; that of Python raises KeyboardInterrupt in a callback. Here a signal only
+    # writes to a pipe, and the executor stops between two events.
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(write_fd, False)
+    signal.set_wakeup_fd(write_fd)
+    signals = ending_signals()
+    for number in signals:
         signal.signal(number, lambda *_: None)
-    given = sys.argv[1:] if arguments is None else arguments
-    if command_line.wants_help(given):
+    command = sys.argv[1:] if arguments is None else arguments
+    if command_line.wants_help(command):
         print(command_line.usage(), end='')
         return 0
     try:
         try:
-            command_line.check(given)
+            command_line.check(command)
             fallbacks.check()
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except (DynamicsRosError, RuntimeError) as error:
-            print(f'cannot start: {in_words(error)}', file=sys.stderr)
+            print(f'cannot start: {describe_error(error)}', file=sys.stderr)
             return 1
         try:
-            return _run(build, told)
+            return _run_nodes(build, read_fd)
         finally:
             # A second signal must not interrupt the clean-up, nor print a traceback.
-            for number in numbers:
+            for number in signals:
                 signal.signal(number, signal.SIG_IGN)
             rclpy.try_shutdown()
     except (KeyboardInterrupt, ExternalShutdownException):
         return 0
 
 
-def _run(build: Callable[[], Application], told: int) -> int:
+def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
     log = LibraryLog(NodeLog(LIBRARY))
     try:
         application = build()
@@ -129,20 +135,20 @@ def _run(build: Callable[[], Application], told: int) -> int:
             return 0
         if not isinstance(error, MIDDLEWARE_ERRORS):
             raise
-        print(f'cannot start: {in_words(error)}', file=sys.stderr)
+        print(f'cannot start: {describe_error(error)}', file=sys.stderr)
         return 1
     log.logger = application.nodes[0].get_logger()
     executor = make_executor()
     for node in application.nodes:
         executor.add_node(node)
     executor.create_task(application.context.start, executor)
-    # What start-up made lives as long as the process: no collection needs to look at it.
+    # Objects made at start live as long as the process; later collections need not scan them.
     gc.freeze()
     gc.enable()
     sys.setswitchinterval(SWITCH_INTERVAL)
     schedule_timers_as_batch()
     try:
-        spin(executor, application.nodes[0], _signal(executor, told))
+        spin(executor, application.nodes[0], _signal_future(executor, read_fd))
     finally:
         try:
             application.context.end()
@@ -151,27 +157,32 @@ def _run(build: Callable[[], Application], told: int) -> int:
     return 0
 
 
-def _signal(executor: Executor, told: int) -> Future[None]:
-    """A future that is done when a byte has come through the pipe."""
-    ended: Future[None] = Future(executor=executor)
+def _signal_future(executor: Executor, read_fd: int) -> Future[None]:
+    """Return a future that completes when a byte arrives through the pipe."""
+    received: Future[None] = Future(executor=executor)
 
     def wait() -> None:
-        os.read(told, 1)
-        executor.create_task(ended.set_result, None)
+        os.read(read_fd, 1)
+        executor.create_task(received.set_result, None)
 
     threading.Thread(target=wait, name='signals', daemon=True).start()
-    return ended
+    return received
 
 
 def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> None:
-    """Spin until the end or until the context is shut down.
+    """Spin until a future completes or the context is shut down.
+
+    Args:
+        executor: the executor.
+        node: node whose log reports errors of the executor.
+        end: future that ends the spinning; None to spin until shutdown.
 
     Raises:
-        RuntimeError: the executor raises again and again.
+        RuntimeError: the executor has raised more than ``MAX_FAULTS`` errors in a short time.
     """
     end = Future() if end is None else end
-    faults, budget = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
-    while budget.passes(time.monotonic()):
+    faults, limit = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
+    while limit.passes(time.monotonic()):
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
@@ -186,23 +197,23 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
-    """Let go of everything in the middleware.
+    """Destroy the nodes and all their entities in the middleware.
 
-    A participant that outlives its process leaves its shared memory behind, and that delays the
-    discovery of whoever starts next by seconds.
+    A participant that is not destroyed leaves its shared memory behind, which delays the discovery
+    of processes that start later by seconds.
     """
     for node in nodes:
         executor.remove_node(node)
         for entity in list(node.waitables):
             if isinstance(entity, ActionServer):
-                entity.destroy()  # which destroy_node forgets
+                entity.destroy()  # destroy_node does not destroy action servers
         node.destroy_node()
-    # Last: the events executor holds on to what its nodes subscribe to until then.
+    # Last, because the events executor keeps the subscriptions of its nodes until then.
     executor.shutdown()
 
 
 def make_executor() -> Executor:
-    """The events executor where there is one that runs callbacks, else the single-threaded one."""
+    """Return an events executor if it exists and works, otherwise a single-threaded one."""
     executor = _events_executor()
     if executor is None:
         _log.warning('the events executor does not run here; the other one takes more time')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node of every executable: no callback of it raises, whatever outsiders send."""
+"""Base class of all nodes: catches errors of callbacks and refuses malformed input."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from dynamics_ros.nodes.reporting.results import FaultLog, failure
 from dynamics_ros.wire.cdr import MalformedMessageError, deserialized
 
 MAX_BYTES = 1 << 20
-"""Size of a request about joints and frames: no robot has that many."""
+"""Maximum size of a request about joints and frames [bytes]; no robot needs more."""
 
 MAX_ENTRIES = 1000
-"""Number of parameters that one request may name: no node has so many."""
+"""Maximum number of parameters in one request; no node has so many."""
 
 MAX_PARAMETER_BYTES = 16 << 20
-"""Size of a request about parameters, one of which may be a robot description."""
+"""Maximum size of a request about parameters [bytes], such as a robot description."""
 
 ENTRIES = {
     DescribeParameters.Request: 'names',
@@ -51,30 +51,32 @@ ENTRIES = {
     SetParameters.Request: 'parameters',
     SetParametersAtomically.Request: 'parameters',
 }
-"""Requests about parameters, with the field that lists these."""
+"""Types of parameter requests, with the name of the field that lists the parameters."""
 
 
 class GuardedNode(Node):
-    """A node whose callbacks end without an error, whoever made them, rclpy or this package.
+    """Node that catches the errors of all its callbacks, those of rclpy included.
 
-    A fault in a callback is logged once with its traceback and counted. A request that is too large
-    is refused, one that fails gets an answer that says so. A /clock that is no time is ignored.
+    An unexpected error in a callback is logged once with its traceback and counted. Requests that
+    are too large are refused, and a failed request gets a response with the reason. Messages on
+    /clock with an invalid time are ignored.
 
     Attributes:
-        faults: errors of callbacks that nobody foresaw.
-        ignored: messages that this node, not its parts, has refused, by reason.
+        faults: log of unexpected errors of callbacks.
+        ignored: number of messages that this class has refused, by reason; its components count
+            their refused messages separately.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
-        """Make the node; arguments as of ``rclpy.node.Node``."""
-        # Before rclpy makes its own services and subscriptions, through the methods below.
+        """Create the node; arguments as of ``rclpy.node.Node``."""
+        # Set first, because rclpy creates its own services through the methods below.
         self._log: NodeLog | None = None
         self.ignored: Counter[str] = Counter()
         self.faults = FaultLog(self)
         super().__init__(name, **options)
 
     def get_logger(self) -> NodeLog:
-        """The log of the node, which makes printable what it is given."""
+        """Return the log of the node, which escapes unprintable characters."""
         if self._log is None:
             self._log = NodeLog(super().get_logger().name)
         return self._log
@@ -84,34 +86,35 @@ class GuardedNode(Node):
     ) -> Subscription[Any]:
         """Subscribe; arguments as of ``rclpy.node.Node``.
 
-        Messages are taken as bytes and read here, or by the callback where it is to have them
-        ``raw``: what is malformed is counted, where rclpy would print what the middleware says.
+        Messages are received as bytes and deserialized here, or by the callback if it asks for
+        ``raw`` messages. Malformed messages are counted; rclpy would print the error of the
+        middleware for each of them.
         """
         if msg_type is Clock:
-            callback = self._sane_clock(callback)
+            callback = self._valid_clock(callback)
         if not options.pop('raw', False):
-            callback = self._reading(msg_type, callback)
+            callback = self._deserializing(msg_type, callback)
         guarded = self._guarded(self._counting_malformed(callback, topic), topic)
         return super().create_subscription(msg_type, topic, guarded, *rest, raw=True, **options)
 
     def create_timer(
         self, timer_period_sec: float, callback: Any, *rest: Any, **options: Any
     ) -> Timer:
-        """Make a timer; arguments as of ``rclpy.node.Node``."""
+        """Create a timer; arguments as of ``rclpy.node.Node``."""
         guarded = None if callback is None else self._guarded(callback, 'a timer')
         return super().create_timer(timer_period_sec, guarded, *rest, **options)
 
     def create_service(
         self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any
     ) -> Service[Any, Any]:
-        """Offer a service; arguments as of ``rclpy.node.Node``."""
+        """Create a service; arguments as of ``rclpy.node.Node``."""
         if srv_type is SetParameters:
-            callback = _one_by_one(callback)
+            callback = _set_one_by_one(callback)
         elif srv_type is SetParametersAtomically:
-            callback = _all_readable(callback)
+            callback = _check_all_readable(callback)
         guarded = self.guarded_service(srv_type, srv_name, callback)
         if iscoroutinefunction(guarded):
-            # While it waits, the other callbacks of an exclusive group would have to wait as well.
+            # In an exclusive group, all other callbacks would wait while the coroutine waits.
             options.setdefault('callback_group', ReentrantCallbackGroup())
         service = super().create_service(srv_type, srv_name, guarded, **options)
         self._await_responses(service)
@@ -120,14 +123,15 @@ class GuardedNode(Node):
     def guarded_service(
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
     ) -> Callable[[Any, Any], Any]:
-        """The callback of a service, or coroutine function, that answers what cannot be answered.
+        """Return a service callback that turns errors into responses with the reason.
 
-        Requests that are too large are refused, and errors end in a response that names them.
+        It also refuses requests that are too large. It is a coroutine function if the given
+        callback is one.
 
         Args:
             kind: service type.
             name: service name, for the log.
-            callback: from a request and an empty response to the response.
+            callback: computes the response from a request and an empty response.
         """
 
         def refusal(error: Exception) -> Any:
@@ -149,20 +153,20 @@ class GuardedNode(Node):
         def answer(request: Any, response: Any) -> Any:
             try:
                 check_size(request)
-                answered = callback(request, response)
-                text = getattr(answered, 'message', None)
+                completed = callback(request, response)
+                text = getattr(completed, 'message', None)
                 if isinstance(text, str):  # of std_srvs; those with a Result come from ``failure``
-                    answered.message = printable(text)
-                return answered
+                    completed.message = printable(text)
+                return completed
             except Exception as error:
                 return refusal(error)
 
         return answer
 
     def _await_responses(self, service: Service[Any, Any]) -> None:
-        """Have a response that is a coroutine sent when it is done.
+        """Make a service await a coroutine response before sending it.
 
-        The events executor of rclpy 7.1.6 (Jazzy) sends the coroutine itself: rclpy issue 1473.
+        The events executor of rclpy 7.1.6 (Jazzy) tries to send the coroutine: rclpy issue 1473.
         """
         send = service.send_response
 
@@ -174,13 +178,13 @@ class GuardedNode(Node):
             async def finish() -> None:
                 send(await response, header)
 
-            assert self.executor is not None, 'it has called the service'
+            assert self.executor is not None, 'the executor has called the service'
             self.executor.create_task(finish())
 
         service.send_response = send_when_done
 
     def _guarded(self, callback: Callable[..., Any], where: str) -> Callable[..., Any]:
-        @wraps(callback)  # rclpy looks at how many arguments it takes
+        @wraps(callback)  # rclpy inspects the number of arguments
         def guarded(*arguments: Any) -> None:
             try:
                 callback(*arguments)
@@ -192,49 +196,47 @@ class GuardedNode(Node):
     def _counting_malformed(
         self, callback: Callable[[bytes], None], topic: str
     ) -> Callable[[bytes], None]:
-        def take(data: bytes) -> None:
+        def handle(data: bytes) -> None:
             try:
                 callback(data)
             except MalformedMessageError:
-                told = f'message on {topic} refused: {len(data)} malformed bytes'
-                self._ignore(f'malformed bytes on {topic}', told)
+                text = f'message on {topic} refused: {len(data)} malformed bytes'
+                self._ignore(f'malformed bytes on {topic}', text)
 
-        return take
+        return handle
 
     @staticmethod
-    def _reading(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:
+    def _deserializing(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:
         def read(data: bytes) -> None:
             callback(deserialized(data, kind))
 
         return read
 
     def _ignore(self, reason: str, text: str) -> None:
-        """Count a message that is refused, and log the first of its reason."""
+        """Count a refused message, and log the first one with this reason."""
         self.ignored[reason] += 1
         if self.ignored[reason] == 1:
             self.get_logger().error(f'{text}; from now on diagnostics counts such messages')
 
-    def _sane_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
-        """The callback of rclpy's time source, which raises where time is negative."""
+    def _valid_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
+        """Wrap the callback of rclpy's time source, which raises for a negative time."""
 
-        def take(message: Clock) -> None:
+        def handle(message: Clock) -> None:
             stamp = message.clock
             if stamp.sec >= 0 and stamp.nanosec < NANOSECONDS:
                 callback(message)
                 return
-            told = f'/clock ignored: {stamp.sec} s and {stamp.nanosec} ns'
-            self._ignore('a /clock that is no time', told)
+            text = f'/clock ignored: {stamp.sec} s and {stamp.nanosec} ns'
+            self._ignore('a /clock that is no time', text)
 
-        return take
+        return handle
 
 
 def check_size(request: Any) -> None:
-    """Refuse a request that is too large, before anything is computed from it.
-
-    rclpy has made Python objects of it by then.
+    """Check the size of a request, which rclpy has already deserialized.
 
     Raises:
-        InvalidArgumentError: too many entries, or bytes as it was sent.
+        InvalidArgumentError: the request has too many entries or too many serialized bytes.
     """
     limit = MAX_BYTES
     field = ENTRIES.get(type(request))
@@ -248,17 +250,17 @@ def check_size(request: Any) -> None:
 
 
 def refused(kind: Any, error: Exception) -> Any:
-    """The response that says why a request could not be answered, where its type has room for that.
+    """Return a response with the reason of a failure, if its type has a field for that.
 
     Args:
         kind: service type.
-        error: why.
+        error: the reason.
     """
     response, result = kind.Response(), failure(error)
     if kind is SetParameters:
-        response.results = [_not_set(result.message)]
+        response.results = [_failed_result(result.message)]
     elif kind is SetParametersAtomically:
-        response.result = _not_set(result.message)
+        response.result = _failed_result(result.message)
     elif hasattr(response, 'result') and isinstance(response.result, type(result)):
         response.result = result
     elif hasattr(response, 'message'):
@@ -267,26 +269,29 @@ def refused(kind: Any, error: Exception) -> Any:
 
 
 def _printable(result: SetParametersResult) -> SetParametersResult:
-    """What rclpy answers, in which it repeats names as they came."""
+    """Escape unprintable characters in a result of rclpy, which repeats names as received."""
     result.reason = printable(result.reason)
     return result
 
 
-def _not_set(reason: str) -> SetParametersResult:
+def _failed_result(reason: str) -> SetParametersResult:
     return SetParametersResult(successful=False, reason=reason)
 
 
-def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Set what can be set; rclpy's own callback gives up at the first that it cannot read."""
+def _set_one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the callback of SetParameters so that it sets each readable parameter.
+
+    The callback of rclpy fails at the first parameter that it cannot read.
+    """
 
     def answer(request: Any, response: Any) -> Any:
-        for one in request.parameters:
+        for parameter in request.parameters:
             try:
-                _check_readable(one)
+                _check_readable(parameter)
             except InvalidArgumentError as error:
-                response.results.append(_not_set(str(error)))
+                response.results.append(_failed_result(str(error)))
             else:
-                single = SetParameters.Request(parameters=[one])
+                single = SetParameters.Request(parameters=[parameter])
                 results = callback(single, SetParameters.Response()).results
                 response.results += map(_printable, results)
         return response
@@ -294,10 +299,10 @@ def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def _all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
+def _check_all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
     def answer(request: Any, response: Any) -> Any:
-        for one in request.parameters:
-            _check_readable(one)
+        for parameter in request.parameters:
+            _check_readable(parameter)
         response = callback(request, response)
         response.result = _printable(response.result)
         return response
@@ -306,10 +311,10 @@ def _all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_readable(parameter: Any) -> None:
-    """Whether rclpy can make anything of it.
+    """Check that rclpy can convert a parameter message.
 
     Raises:
-        InvalidArgumentError: it cannot.
+        InvalidArgumentError: its value has an unknown type.
     """
     try:
         Parameter.from_parameter_msg(parameter)

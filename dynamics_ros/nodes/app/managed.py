@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Managed nodes: what commands a robot does so only while it is active."""
+"""Managed (lifecycle) nodes, which command a robot only while they are active."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from .guarded_node import GuardedNode
 UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED = 'unconfigured', 'inactive', 'active', 'finalized'
 
 
-class Commander(Protocol):
-    """What commands a robot, as a managed node sees it."""
+class LifecycleCallbacks(Protocol):
+    """Interface of the methods that a managed node calls in its transitions."""
 
     def configure(self) -> None:
-        """Make ready.
+        """Prepare for commands, such as by creating publishers.
 
         Raises:
-            DynamicsRosError: why that cannot be.
+            DynamicsRosError: the configuration is invalid.
         """
 
     def activate(self) -> None:
-        """Command from now on."""
+        """Begin to send commands."""
 
     def deactivate(self) -> None:
-        """Command nothing more; what moves has been sent its whole way to rest on return."""
+        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
 
     def cleanup(self) -> None:
         """Undo ``configure``."""
 
 
 class ManagedNode(LifecycleNodeMixin, GuardedNode):
-    """A node that is managed from ``manage`` on, and a plain one until then.
+    """Node that becomes a managed node when ``manage`` is called.
 
     Attributes:
         lifecycle: 'unconfigured', 'inactive', 'active' or 'finalized'.
-        refusal: why the last transition failed; '' when it did not.
+        refusal: why the last transition failed; '' if it succeeded.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
-        """Make the node; arguments as of ``rclpy.node.Node``."""
+        """Create the node; arguments as of ``rclpy.node.Node``."""
         GuardedNode.__init__(self, name, **options)
         self.lifecycle = UNCONFIGURED
         self.refusal = ''
-        self._commander: Commander | None = None
+        self._commander: LifecycleCallbacks | None = None
         self._on_change: Callable[[], None] = lambda: None
 
     @property
     def managed(self) -> bool:
-        """Whether the node has the services of a managed one."""
+        """Whether the node has the services of a managed node."""
         return self._commander is not None
 
     @property
@@ -63,27 +63,29 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         """Whether commands may be sent."""
         return self.lifecycle == ACTIVE
 
-    def manage(self, commander: Commander, on_change: Callable[[], None] = lambda: None) -> None:
-        """Offer the services of a managed node, once.
+    def manage(
+        self, commander: LifecycleCallbacks, on_change: Callable[[], None] = lambda: None
+    ) -> None:
+        """Create the services of a managed node; may be called once.
 
         Args:
-            commander: what the transitions are about.
-            on_change: told after each.
+            commander: its methods are called in the transitions.
+            on_change: called after each transition.
         """
         self._commander, self._on_change = commander, on_change
         others = list(self.services)
         LifecycleNodeMixin.__init__(self)
         for service in self.services:
             if service not in others:
-                # rclpy makes these services past ``create_service``.
+                # rclpy creates these services without calling ``create_service``.
                 service.callback = self.guarded_service(
                     service.srv_type, service.srv_name, service.callback
                 )
         if self.executor is not None:
-            self.executor.wake()  # which does not know these services yet
+            self.executor.wake()  # so that it adds the new services
 
     def begin(self, autostart: bool) -> None:
-        """Configure and activate it as a lifecycle manager would, or say that one has to."""
+        """Configure and activate the node with ``autostart``; otherwise log how to do it."""
         if not autostart:
             name = self.get_fully_qualified_name()
             self.get_logger().info(
@@ -96,71 +98,81 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             self.trigger_activate()
 
     def end(self) -> None:
-        """Send what moves its way to rest, before the process ends."""
+        """Deactivate the node before the process ends, which brings the robot to rest."""
         if self._commander is not None and self.active:
             self.trigger_deactivate()
 
     def destroy_node(self) -> None:
-        """Let go of everything in the middleware."""
+        """Destroy the node and its state machine."""
         super().destroy_node()
         release_state_machine(self)
 
     # --- transitions, called by rclpy -------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Make ready."""
+        """Call ``configure`` of the commander."""
         assert self._commander is not None
-        return self._pass('configure', INACTIVE, self._commander.configure)
+        return self._transition('configure', INACTIVE, self._commander.configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to command."""
+        """Call ``activate`` of the commander."""
         assert self._commander is not None
-        return self._pass('activate', ACTIVE, self._commander.activate)
+        return self._transition('activate', ACTIVE, self._commander.activate)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Bring to rest what moves."""
+        """Call ``deactivate`` of the commander, which brings the robot to rest."""
         assert self._commander is not None
-        # Before the way to rest is sent: nothing else may be while it is.
+        # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send any.
         self.lifecycle = INACTIVE
-        return self._pass('deactivate', INACTIVE, self._commander.deactivate)
+        return self._transition('deactivate', INACTIVE, self._commander.deactivate)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Undo the configuration."""
+        """Call ``cleanup`` of the commander."""
         assert self._commander is not None
-        return self._pass('clean up', UNCONFIGURED, self._commander.cleanup)
+        return self._transition('clean up', UNCONFIGURED, self._commander.cleanup)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Command nothing ever again."""
-        return self._pass('shut down', FINALIZED, self._retreat)
+        """Deactivate and clean up for good."""
+        return self._transition('shut down', FINALIZED, self._deactivate_and_clean_up)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin anew after a transition that went wrong."""
+        """Deactivate and clean up after a failed transition; keep its reason."""
         refusal = self.refusal
-        result = self._pass('recover', UNCONFIGURED, self._retreat)
+        result = self._transition('recover', UNCONFIGURED, self._deactivate_and_clean_up)
         self.refusal = refusal
         return result
 
-    def _retreat(self) -> None:
-        """To where nothing is configured, from wherever it is."""
+    def _deactivate_and_clean_up(self) -> None:
+        """Deactivate, if active, and clean up."""
         assert self._commander is not None
         was_active, self.lifecycle = self.active, INACTIVE
         if was_active:
             self._commander.deactivate()
         self._commander.cleanup()
 
-    def _pass(self, verb: str, goal: str, action: Callable[[], None]) -> TransitionCallbackReturn:
-        """Do what a transition is about, and say why it cannot be done."""
+    def _transition(
+        self, verb: str, goal: str, action: Callable[[], None]
+    ) -> TransitionCallbackReturn:
+        """Run the action of a transition; log and store the reason if it fails.
+
+        Args:
+            verb: name of the transition, for messages.
+            goal: state after success.
+            action: the action.
+        """
         self.refusal = ''
         try:
             action()
         except DynamicsRosError as error:
             self.refusal = f'cannot {verb}: {error}'
             self.get_logger().error(self.refusal)
-            # Whoever fails to end something is not as active as before.
-            begins = goal in (INACTIVE, ACTIVE) and verb != 'deactivate'
-            result = TransitionCallbackReturn.FAILURE if begins else TransitionCallbackReturn.ERROR
+            # FAILURE returns to the previous state, which is correct only if a start has failed.
+            is_start = goal in (INACTIVE, ACTIVE) and verb != 'deactivate'
+            result = (
+                TransitionCallbackReturn.FAILURE if is_start else TransitionCallbackReturn.ERROR
+            )
         except Exception as error:
-            # rclpy would say nothing of it.
+            # rclpy would not report the error.
             self.refusal = f'cannot {verb}: {type(error).__name__}: {error}'
             self.faults.report(verb, error)
             result = TransitionCallbackReturn.ERROR

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A thread for what takes longer than a message may wait."""
+"""Worker thread for computations that would delay messages in the executor's thread."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Result = TypeVar('Result')
 
 
 class BusyError(DynamicsRosError):
-    """More work waits than a caller would want to wait for."""
+    """Too many functions wait in the queue of a worker."""
 
 
 class SupersededError(DynamicsRosError):
-    """Work that was not done because newer work about the same was asked for."""
+    """A function was dropped because a newer one with the same subject was submitted."""
 
 
 class _Job(NamedTuple):
-    """What waits.
+    """Function in the queue of a worker.
 
     Attributes:
-        function: what is run.
-        future: of its result.
-        executor: in whose thread that is told.
-        subject: what it is about; of one subject only the newest is run.
+        function: the function.
+        future: future of its result.
+        executor: its thread completes the future.
+        subject: key of which only the newest waiting function is run; '' to run all.
     """
 
     function: Callable[[], Any]
@@ -44,13 +44,12 @@ class _Job(NamedTuple):
 
 
 class Worker:
-    """Runs functions one after another, and hands their results back to the executor's thread.
+    """Thread that runs functions in order and delivers results in the executor's thread.
 
-    The thread is a daemon: a process that ends does not wait for it.
+    It is a daemon thread, so the process can end while a function runs.
 
     Attributes:
-        free_since: when the function before the one that runs, or the last one, had ended, by
-            time.monotonic().
+        free_since: time.monotonic() at the end of the previous function [s].
     """
 
     def __init__(self, name: str, limit: int = 64) -> None:
@@ -64,16 +63,16 @@ class Worker:
     def submit(
         self, executor: Executor, function: Callable[[], Result], subject: str = ''
     ) -> Future[Result]:
-        """A future of the function's result; done callbacks run in the executor's thread.
+        """Queue a function; return a future whose callbacks run in the executor's thread.
 
         Args:
-            executor: whose thread this is.
-            function: run in the worker's thread.
-            subject: what it is about. What waits and is about the same is dropped, with a
-                SupersededError. Without one, all are run.
+            executor: executor that completes the future.
+            function: run in the thread of the worker.
+            subject: if given, waiting functions with the same subject are dropped, and their
+                futures get a SupersededError.
 
         Raises:
-            BusyError: too many functions without a subject wait already.
+            BusyError: the queue is full; only for functions without a subject.
         """
         future: Future[Result] = Future(executor=executor)
         with self._changed:
@@ -89,10 +88,10 @@ class Worker:
         return future
 
     def check_newest(self, subject: str) -> None:
-        """Look from within a long function, between its steps, whether it is still wanted.
+        """Check in a long function, between its steps, that its result is still needed.
 
         Raises:
-            SupersededError: newer work on the subject waits.
+            SupersededError: a newer function with the subject waits.
         """
         with self._changed:
             if any(job.subject == subject for job in self._waiting):
@@ -106,20 +105,20 @@ class Worker:
             try:
                 result = job.function()
             except Exception as error:
-                _tell(job.executor, job.future.set_exception, error)
+                _complete(job.executor, job.future.set_exception, error)
                 del error
             else:
-                _tell(job.executor, job.future.set_result, result)
+                _complete(job.executor, job.future.set_result, result)
                 del result
             self.free_since = time.monotonic()
-            # What is waited for next may be long in coming: nothing of this is kept until then.
+            # The next function may come much later; do not keep this one alive until then.
             del job
 
 
-def _tell(executor: Executor, tell: Callable[[Any], None], outcome: Any) -> None:
+def _complete(executor: Executor, complete: Callable[[Any], None], outcome: Any) -> None:
     try:
-        executor.create_task(tell, outcome)
+        executor.create_task(complete, outcome)
     except Exception:
-        # At the end of the process the executor may be gone, and with it whoever waits.
+        # While the process ends, the executor may already be destroyed, and nobody waits.
         if rclpy.ok():
             raise

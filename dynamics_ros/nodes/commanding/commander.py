@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a node is that leads a robot to targets: managed, with ~/pause, and alive without input."""
+"""Base class of components that move a robot to targets: lifecycle, ~/pause, timer and status."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
 
-from .rivals import Rivals
+from .other_publishers import OtherPublishers
 from .targets import Frames, Target
 
-# The newest command alone counts, and comes from whatever a joystick driver is.
+# Only the newest command counts. Best effort matches publishers of either reliability.
 COMMAND_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
 )
 
 
 class CommanderSettings(Protocol):
-    """Parameters that such a node has in any case."""
+    """Parameters that every commanding node has."""
 
     @property
     def autostart(self) -> bool:
-        """Whether it is active at start."""
+        """Whether the node configures and activates itself at start."""
 
     @property
     def rate(self) -> float:
-        """Of its timer [Hz]."""
+        """Rate of the timer [Hz]."""
 
     @property
     def transform_timeout(self) -> float:
-        """Age of transforms that is accepted [s]."""
+        """Maximum age of transforms [s]."""
 
 
 class CommandTopic(Protocol):
-    """Where commands go."""
+    """Topic of the commands to a controller."""
 
     output: Output
 
     def close(self) -> None:
-        """Take the topic away."""
+        """Destroy the publisher."""
 
 
 Settings = TypeVar('Settings', bound=CommanderSettings)
-Sent = TypeVar('Sent', bound=CommandTopic)
+Topic = TypeVar('Topic', bound=CommandTopic)
 State = TypeVar('State', bound=Status)
 
 
-class Commander(Component, Generic[Settings, Sent, State]):
-    """Leads a robot to targets, while its node is active and not paused.
+class Commander(Component, Generic[Settings, Topic, State]):
+    """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
-        context: whose robot it is.
-        parameters: of the node.
-        frames: that targets are given in.
-        standstill: whether the process was held up.
-        state: where the robot is; None before the first state of the robot in force.
-        paused: whether ~/pause has it follow nothing.
-        commands: where they go; None while the node is not configured.
-        status: the topic ~/status.
+        context: context of the robot.
+        parameters: parameters of the node.
+        frames: finds the frames in which targets are given.
+        standstill: detects stalls of the process.
+        state: latest state of the robot; None before the first state of the current robot.
+        paused: whether ~/pause has been called, so that targets are ignored.
+        commands: topic of the commands; None while the node is not configured.
+        status: topic ~/status.
     """
 
     def __init__(
@@ -89,32 +89,34 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self.standstill = Standstill()
         self.state: RobotState | None = None
         self.paused = False
-        self.commands: Sent | None = None
+        self.commands: Topic | None = None
         self.status = status
-        self._rivals = Rivals(node)
+        self._other_publishers = OtherPublishers(node)
         self._target_topics: list[str] = []
         self._managed = node
         self._tick_time = 0.0
 
-    def listen(self, kinds: Iterable[type[Target]]) -> None:
-        """Take targets of these kinds, requests and time, from now on."""
+    def subscribe_targets(self, kinds: Iterable[type[Target]]) -> None:
+        """Create the subscriptions to targets of these types, the timer and the services."""
         node = self._managed
         for kind in kinds:
-            taken = partial(self._on_target, kind)
+            callback = partial(self._on_target, kind)
             topic = f'~/{kind.name}'
-            heard = node.create_subscription(kind.message, topic, taken, COMMAND_QOS, raw=True)
-            self._target_topics.append(heard.topic_name)
+            subscription = node.create_subscription(
+                kind.message, topic, callback, COMMAND_QOS, raw=True
+            )
+            self._target_topics.append(subscription.topic_name)
         node.create_service(SetBool, '~/pause', self._on_pause)
-        # Steady: a simulated clock that stands still must not leave the robot moving.
+        # A steady timer, so that a stopped simulated clock does not leave the robot moving.
         self._timer = steady_timer(node, self.period, self._on_timer)
         node.manage(self, self._on_lifecycle)
 
     def start(self) -> None:
-        """Be active at once, if that is asked for."""
+        """Configure and activate the node if ``autostart`` is set."""
         self._managed.begin(self.parameters.values.autostart)
 
     def end(self) -> None:
-        """Have the robot at rest before the process ends."""
+        """Bring the robot to rest before the process ends."""
         self._managed.end()
 
     @property
@@ -123,89 +125,95 @@ class Commander(Component, Generic[Settings, Sent, State]):
         return self._managed.active
 
     @property
-    def rivals(self) -> str:
-        """Who else commands or leads the robot that this node moves; '' for nobody."""
+    def other_publishers(self) -> str:
+        """Description of other publishers of commands or targets; '' if there are none."""
         if self.commands is None or not self.active:
             return ''
-        return self._rivals.told(self.commands.output.topic, self._target_topics)
+        return self._other_publishers.describe(self.commands.output.topic, self._target_topics)
 
     @property
     def lifecycle(self) -> str:
-        """State of the managed node."""
+        """Lifecycle state of the node."""
         return self._managed.lifecycle
 
     @property
     def period(self) -> float:
-        """Of the timer [s]."""
+        """Period of the timer [s]."""
         return 1.0 / self.parameters.values.rate
 
     def inactive(self) -> str:
-        """That the node is not active, and why; '' where it is."""
+        """Return the lifecycle state and its reason; '' if the node is active."""
         if self.active:
             return ''
         refusal = self._managed.refusal
         return f'{self.lifecycle}: {refusal}' if refusal else self.lifecycle
 
-    # --- what one of them does ------------------------------------------------------------------
+    # --- methods of subclasses ------------------------------------------------------------------
 
     @abstractmethod
-    def take(self, kind: Any, data: bytes, state: RobotState) -> None:
-        """Follow a target of a kind, given in bytes, from where the robot is."""
-
-    @abstractmethod
-    def pause(self) -> None:
-        """Come to rest: ~/pause has been called."""
-
-    @abstractmethod
-    def tick(self, now: float, elapsed: float) -> None:
-        """Do what is due.
+    def follow_target(self, kind: Any, data: bytes, state: RobotState) -> None:
+        """Follow a new target from the current state.
 
         Args:
-            now: by the steady clock [s].
-            elapsed: since the last time [s].
+            kind: type of the target.
+            data: serialized message.
+            state: latest state of the robot.
         """
 
     @abstractmethod
-    def tell_lifecycle(self) -> None:
-        """Say that the state of the managed node is another one."""
+    def pause(self) -> None:
+        """Come to rest; called by the service ~/pause, both to pause and to resume."""
+
+    @abstractmethod
+    def tick(self, now: float, elapsed: float) -> None:
+        """Do periodic work; called by the timer.
+
+        Args:
+            now: time of the steady clock [s].
+            elapsed: time since the previous call [s].
+        """
+
+    @abstractmethod
+    def report_lifecycle(self) -> None:
+        """Report a change of the lifecycle state."""
 
     @abstractmethod
     def configure(self) -> None:
-        """Have the topic of the commands.
+        """Create the topic of the commands.
 
         Raises:
-            DynamicsRosError: why that cannot be.
+            DynamicsRosError: the parameters are invalid.
         """
 
     @abstractmethod
     def activate(self) -> None:
-        """Command from now on."""
+        """Begin to send commands."""
 
     @abstractmethod
     def deactivate(self) -> None:
-        """Command nothing more; what moves has been sent its whole way to rest on return."""
+        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
 
     def cleanup(self) -> None:
-        """Take the topic of the commands away."""
+        """Destroy the topic of the commands."""
         if self.commands is not None:
             self.commands.close()
             self.commands = None
 
-    # --- what each of them tells ----------------------------------------------------------------
+    # --- outputs and diagnostics ----------------------------------------------------------------
 
     def outputs(self) -> list[Output]:
-        """Commands and status."""
+        """Return the publishers of commands and status."""
         return [*([self.commands.output] if self.commands else []), self.status.output]
 
     def details(self) -> dict[str, str]:
-        """What it is doing."""
-        return {self.status.subject: self.status.said, 'lifecycle': self.lifecycle}
+        """Return the status and the lifecycle state."""
+        return {self.status.subject: self.status.text, 'lifecycle': self.lifecycle}
 
     # --- called by rclpy ------------------------------------------------------------------------
 
     def _on_target(self, kind: Any, data: bytes) -> None:
         if self.state is not None and self.active and not self.paused:
-            self.take(kind, data, self.state)
+            self.follow_target(kind, data, self.state)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.paused = bool(request.data)
@@ -219,10 +227,10 @@ class Commander(Component, Generic[Settings, Sent, State]):
         now = time.monotonic()
         elapsed = now - self._tick_time
         if elapsed < 0.5 * self.period:
-            return  # timers that were held up fire in a burst
+            return  # after a stall, timers fire in a burst
         self._tick_time = now
         self.tick(now, elapsed)
 
     def _on_lifecycle(self) -> None:
-        self.tell_lifecycle()
-        self.context.tell_change()
+        self.report_lifecycle()
+        self.context.notify_change()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Commands from outside: their messages, their numbers, and the frames that they are given in."""
+"""Targets from other nodes: their messages, checks, frames and age."""
 
 from __future__ import annotations
 
@@ -21,76 +21,77 @@ from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
 
-LARGEST = 1e6
-"""m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""
+MAX_VALUE = 1e6
+"""Largest number in a target [m/s, rad/s, m, N or Nm]; more is implausible and may overflow."""
 
 MAX_BYTES = 1 << 16
-"""Size of a command, whose only text is the name of a frame."""
+"""Maximum size of a target message [bytes]; its only text is the name of a frame."""
 
 
 class Frames:
-    """Where the frame of a command is."""
+    """Finds the poses of the frames in which targets are given, in the model or in tf."""
 
     def __init__(
         self, context: RobotContext, transforms: Transforms, max_age: Callable[[], float]
     ) -> None:
-        """Ask a context and tf.
+        """Use the model of a context, and tf for other frames.
 
         Args:
-            context, transforms: who know frames.
-            max_age: s that a transform may be old.
+            context: context of the robot.
+            transforms: transforms of tf.
+            max_age: returns the maximum age of a transform [s].
         """
         self._context = context
         self._transforms = transforms
         self._max_age = max_age
 
     def pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
-        """(4, 4) in the root frame.
+        """Return the pose (4, 4) of a frame in the root frame.
 
         Args:
-            frame_id: of the robot or of tf; '' is the root frame.
-            q: (nq) where the robot is.
-            argument: what an error names.
+            frame_id: frame of the robot or of tf; '' is the root frame.
+            q: configuration of the robot (nq).
+            argument: name of the argument, for errors.
 
         Raises:
-            DynamicsRosError: neither the model nor tf knows, or tf no longer does.
+            DynamicsRosError: the frame is unknown to model and tf, or its transform is too old.
         """
         robot = self._context.required_robot()
         root = self._context.root_frame_id()
         if frame_id in ('', robot.root_frame, root):
             return np.eye(4)
-        frame = self._context.names.inside(frame_id)
+        frame = self._context.names.frame_of(frame_id)
         if frame in robot.frame_names:
             return robot.forward_kinematics(q, frame)
         try:
-            self._transforms.listen()
+            self._transforms.subscribe()
             return self._transforms.pose(root, frame_id, max_age=self._max_age())
         except TransformError as error:
             unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
             raise TransformError(f'{unknown}; {error}') from None
 
 
-def check_size(argument: str, numbers: Array, largest: float = LARGEST) -> None:
-    """Refuse numbers that nobody can mean.
+def check_size(argument: str, numbers: Array, largest: float = MAX_VALUE) -> None:
+    """Check that no number of an array is implausibly large.
 
     Args:
-        argument: what an error names.
-        numbers: as they came.
-        largest: that somebody can mean.
+        argument: name of the argument, for errors.
+        numbers: the array.
+        largest: largest allowed absolute value.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: a number is larger.
     """
-    found = float(np.abs(numbers).max())
-    if found > largest:
-        raise InvalidArgumentError(argument, f'has {found:g}', f'numbers up to {largest:g}')
+    size = float(np.abs(numbers).max())
+    if size > largest:
+        raise InvalidArgumentError(argument, f'has {size:g}', f'numbers up to {largest:g}')
 
 
 def read_command(kind: Any, data: bytes) -> Any:
-    """The message of some bytes.
+    """Deserialize a message of a type.
 
     Raises:
-        InvalidArgumentError: they are none.
+        InvalidArgumentError: the bytes are too many or malformed.
     """
     if len(data) > MAX_BYTES:
         raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MAX_BYTES}')
@@ -101,86 +102,91 @@ def read_command(kind: Any, data: bytes) -> Any:
 
 
 class Target(ABC):
-    """What a command of some kind asks for.
+    """Target of one type, read from a message.
 
     Attributes:
-        name: of the topic and in words.
-        message: its type.
-        received: by the steady clock [s].
-        waited: s for which it may have waited until then.
+        name: name of the topic, also used in messages.
+        message: type of the message.
+        received: time of reception by the steady clock [s].
+        waited: longest time that the message may have been queued before that [s].
     """
 
     name: ClassVar[str]
     message: ClassVar[Any]
 
     def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message that comes while the robot is at q (nq).
+        """Read a message.
+
+        Args:
+            message: the message.
+            frames: finds the frame of the message.
+            q: configuration of the robot at the reception (nq).
 
         Raises:
-            DynamicsRosError: it says nothing that could be done.
+            DynamicsRosError: the message is invalid, or its frame is unknown.
         """
         self.received, self.waited = time.monotonic(), 0.0
-        self._take(message, frames, q)
+        self._parse(message, frames, q)
 
     @abstractmethod
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
-        """Keep what a message says; arguments and errors are those of the class."""
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
+        """Read a message; arguments and errors as of the constructor."""
 
 
 class VectorTarget(Target):
-    """Six numbers, linear and angular, in axes that may turn with the robot."""
+    """Target that is a 6-vector, linear then angular, in a frame that may move with the robot."""
 
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
-        self._values = self._read(message)
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
+        self._values = self._vector(message)
         check_size(self.name, self._values)
         self._frame_id, self._frames = message.header.frame_id, frames
         frames.pose(self._frame_id, q)
 
     @staticmethod
     @abstractmethod
-    def _read(message: Any) -> Array:
-        """(6) that the message says, in its own axes."""
+    def _vector(message: Any) -> Array:
+        """Return the vector (6) of a message, expressed in the frame of the message."""
 
     @property
-    def lengths(self) -> tuple[float, float]:
-        """Of the linear and of the angular part."""
+    def norms(self) -> tuple[float, float]:
+        """Norms of the linear and of the angular part."""
         linear, angular = np.linalg.norm(self._values.reshape(2, 3), axis=1).tolist()
         return linear, angular
 
     def in_root_axes(self, q: Array) -> Array:
-        """(6) as the frame lies at q (nq).
+        """Return the vector (6) in root axes, for the pose of its frame at q (nq).
 
         Raises:
-            TransformError: tf no longer knows the frame.
+            TransformError: tf no longer provides the frame.
         """
         R = self._frames.pose(self._frame_id, q)[:3, :3]
         return np.concatenate([R @ self._values[:3], R @ self._values[3:]])
 
 
 class TwistTarget(VectorTarget):
-    """A velocity."""
+    """Velocity of the tool [m/s, rad/s]."""
 
     name = 'twist_command'
     message = TwistStamped
 
     @staticmethod
-    def _read(message: Any) -> Array:
+    def _vector(message: Any) -> Array:
         return twist_array(message.twist, 'twist_command.twist')
 
 
 class WrenchTarget(VectorTarget):
-    """What the environment shall exert on the tool, at its origin."""
+    """Wrench that the environment shall exert on the tool, at its origin [N, Nm]."""
 
     name = 'wrench_command'
     message = WrenchStamped
 
     @staticmethod
-    def _read(message: Any) -> Array:
+    def _vector(message: Any) -> Array:
         return wrench_array(message.wrench, 'wrench_command.wrench')
 
 
 class PoseTarget(Target):
-    """A pose; one that is given in a frame of the robot stays where that was when it came.
+    """Pose of the tool; fixed in the root frame from its reception, also for a moving frame.
 
     Attributes:
         pose: (4, 4) in the root frame.
@@ -189,7 +195,7 @@ class PoseTarget(Target):
     name = 'pose_command'
     message = PoseStamped
 
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
         pose = pose_matrix(message.pose, 'pose_command.pose')
         check_size('pose_command.pose.position', pose[:3, 3])
         self.pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
@@ -200,10 +206,10 @@ Kind = TypeVar('Kind', bound=Target)
 
 
 class Targets(Generic[Kind]):
-    """The target in force: the newest that made sense.
+    """Current target, the last one received, with checks of its age.
 
     Attributes:
-        problem: why the last command was not taken, and the one before it ended; '' when it was.
+        problem: why there is no target although one was received; '' if there is no problem.
     """
 
     def __init__(self, frames: Frames, standstill: Standstill) -> None:
@@ -212,12 +218,12 @@ class Targets(Generic[Kind]):
         self.problem = ''
 
     def take(self, kind: type[Kind], data: bytes, q: Array) -> None:
-        """Follow a command from now on, or nothing if it makes no sense.
+        """Replace the target by that of a message, or by none if the message is invalid.
 
         Args:
-            kind: of the command.
-            data: its message in bytes: rclpy's own reading fills the log with what is none.
-            q: (nq) where the robot is.
+            kind: type of the target.
+            data: serialized message; rclpy would log an error for each malformed one.
+            q: configuration of the robot (nq).
         """
         try:
             target = kind(read_command(kind.message, data), self._frames, q)
@@ -227,11 +233,11 @@ class Targets(Generic[Kind]):
             self.drop(f'{kind.name} refused: {error}')
 
     def drop(self, problem: str) -> None:
-        """Follow nothing until the next command."""
+        """Remove the target, for the reason ``problem``."""
         self._target, self.problem = None, problem
 
     def fresh(self, timeout: float) -> Kind | None:
-        """The target, unless it is older than a time [s]."""
+        """Return the target, or None if it is older than ``timeout`` [s]; then it is removed."""
         target = self._target
         if target is not None and self.age() > timeout:
             self._target = None
@@ -241,7 +247,7 @@ class Targets(Generic[Kind]):
         return self._target
 
     def age(self) -> float:
-        """Seconds since the target was sent, at most; inf without one."""
+        """Return the largest possible time since the target was sent [s]; inf without one."""
         target = self._target
         if target is None:
             return math.inf

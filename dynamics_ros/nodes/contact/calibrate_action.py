@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The action calibrate: learns friction, offsets and noise from free motion, and can be undone."""
+"""Action calibrate: identifies friction, offsets and noise from free motion, with undo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dynamics_ros.estimation.contact_estimators import effort_model, per_velocit
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.services.watch_action import LONGEST, WatchAction
+from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros_msgs.action import Calibrate
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from dynamics_ros.identification.uncertainty import Drives
 
 DURATION = 30.0
-"""s of motion, where a goal asks for no other."""
+"""Default duration of the motion [s]."""
 
-SHORTEST = 5.0
-"""s that a goal may ask for."""
+MIN_DURATION = 5.0
+"""Shortest duration that a goal may ask for [s]."""
 
-MOST_UNDONE = 16
-"""Calibrations that can be undone, one after the other."""
+MAX_UNDO = 16
+"""Number of calibrations that can be undone."""
 
 
 class CalibrateAction(WatchAction['Drives']):
-    """Has the parameters ``effort.*`` and ``friction.*`` follow from motion; masses stay."""
+    """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
 
     kind, name = Calibrate, 'calibrate'
 
     @staticmethod
     def load() -> None:
-        """Import what the first goal needs, which no node has to wait for at its start."""
+        """Import the modules of the first goal, which would slow down the start of the node."""
         import_module('dynamics_ros.calibration.in_motion')
 
     def __init__(
@@ -52,72 +52,71 @@ class CalibrateAction(WatchAction['Drives']):
         node: Node,
         context: RobotContext,
         parameters: ParameterSet[ContactParameters],
-        put_in_force: Callable[[Mapping[str, Any]], Awaitable[ContactPipeline]],
+        apply: Callable[[Mapping[str, Any]], Awaitable[ContactPipeline]],
         faults: FaultLog,
     ) -> None:
-        """Offer the action and the service that undoes it.
+        """Create the action and the service ~/undo_calibration.
 
         Args:
             node: the node.
             context: the robot and its state.
-            parameters: those in force.
-            put_in_force: other values by name, with a tare of zero; gives the estimators that
-                follow them.
-            faults: where unforeseen errors go.
+            parameters: parameters of the node.
+            apply: sets parameters by name, clears the tare and returns the new estimators.
+            faults: log of unexpected errors.
         """
         super().__init__(node, context, faults)
         self._parameters = parameters
-        self._put_in_force = put_in_force
-        self._began_with: ContactParameters | None = None
-        self._before: deque[dict[str, Any]] = deque(maxlen=MOST_UNDONE)
+        self._apply = apply
+        self._initial_values: ContactParameters | None = None
+        self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
         node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
-        """Look at the goal, the robot and the file before half a minute has gone by."""
+        """Check goal, robot and file, and return the recorder of the motion."""
         from dynamics_ros.calibration.in_motion import MotionWatch
         from dynamics_ros.calibration.node_parameters import check_path
 
         robot, values = self.context.required_robot(), self._parameters.values
         duration = request.duration or DURATION
         watch = MotionWatch(robot, values, duration)
-        if not SHORTEST <= duration <= LONGEST:
-            allowed = f'{SHORTEST:g} to {LONGEST:g} s'
+        if not MIN_DURATION <= duration <= MAX_DURATION:
+            allowed = f'{MIN_DURATION:g} to {MAX_DURATION:g} s'
             raise InvalidArgumentError('duration', f'{duration:g} s', allowed)
         if request.path:
             check_path(Path(request.path))
-        self._began_with = values
+        self._initial_values = values
         return watch
 
     def feedback(self, watcher: MotionWatch, elapsed: float) -> Any:
-        """Samples so far, and what they lack."""
+        """Return the number of samples so far, and what is missing."""
         recorder = watcher.recorder
         return Calibrate.Feedback(
             elapsed=recorder.duration, samples=recorder.count, missing=recorder.missing
         )
 
     async def finish(self, estimate: Drives, request: Any, result: Any) -> None:
-        """Put in force, write and tell what was found."""
+        """Apply the identified parameters, fill the result, and write the file of the goal."""
         from dynamics_ros.calibration.in_motion import found_parameters, write
 
-        parameters, began = self._parameters, self._began_with
+        parameters, initial = self._parameters, self._initial_values
         values = parameters.values
-        assert began is not None
-        if (values.effort, values.friction) != (began.effort, began.friction):
+        assert initial is not None
+        if (values.effort, values.friction) != (initial.effort, initial.friction):
             raise DynamicsRosError('effort.* or friction.* were changed during the watch')
         found = found_parameters(estimate, values, parameters.value)
-        undone = {name: parameters.value(name) for name in found}
-        pipeline = await self._put_in_force(found)
-        self._before.append(undone)
+        previous = {name: parameters.value(name) for name in found}
+        pipeline = await self._apply(found)
+        self._undo_stack.append(previous)
         _fill(result, estimate, pipeline)
         if request.path:
             path, robot = Path(request.path), estimate.identified.robot
             write(path, found, parameters.names, parameters.value, self._node.get_name(), robot)
 
     async def _undo(self, _request: Any, response: Any) -> Any:
-        if not self._before:
+        if not self._undo_stack:
             raise DynamicsRosError('there is no calibration to undo')
-        await self._put_in_force(self._before[-1])
-        self._before.pop()
+        await self._apply(self._undo_stack[-1])
+        self._undo_stack.pop()
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response

@@ -21,21 +21,21 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
-from dynamics_ros.nodes.output.plan import NOTHING, Filled, Group
+from dynamics_ros.nodes.output.plan import NOTHING, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import NoModelError
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.contact_markers import Sizes, arrows_removed, filled_markers
+from dynamics_ros.wire.contact_markers import Sizes, deleted_arrows, filled_markers
 from dynamics_ros.wire.contact_messages import (
-    Sourced,
-    filled_feet,
-    sourced_efforts,
-    sourced_estimate,
-    sourced_state,
-    sourced_wrench,
+    CopiedMessage,
+    contact_state_message,
+    efforts_message,
+    external_wrench_message,
+    foot_contacts_message,
+    wrench_stamped_message,
 )
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.message_template import MessageTemplate
@@ -44,29 +44,29 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .calibrate_action import CalibrateAction
-from .place import ContactPlace
+from .localization import ContactLocalization
 
 NAME = 'contact_node'
 
-LIVE = frozenset(
+LIVE_PARAMETERS = frozenset(
     {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
     | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
     | {f'location.{n}' for n in ('rate', 'max_deviation')}
 )
-"""Parameters that the estimators know nothing of; all others need them to be built anew."""
+"""Parameters that take effect without rebuilding the estimators."""
 
 SLOW_RATE = 1.0
-"""Hz of what changes within a minute."""
+"""Rate of friction changes [Hz], which develop over minutes."""
 
 
-class Said(NamedTuple):
-    """What the last state has said, always in the same arrays, from which messages are filled.
+class StateArrays(NamedTuple):
+    """Fixed arrays of the latest state, from which kernels and copies fill the messages.
 
     Attributes:
-        q: (nq) where the robot was.
-        torques: (nv) external torques.
-        thresholds: (2, nv) of contact and collision.
-        offset: (nv) of the tare.
+        q: configuration (nq).
+        torques: external torques (nv) [Nm or N].
+        thresholds: thresholds of contact and of collision (2, nv) [Nm or N].
+        offset: offset of the tare (nv) [Nm or N].
     """
 
     q: Array
@@ -75,13 +75,13 @@ class Said(NamedTuple):
     offset: Array
 
     @classmethod
-    def of(cls, nq: int, nv: int) -> Said:
-        """Nothing yet."""
+    def zeros(cls, nq: int, nv: int) -> StateArrays:
+        """Return arrays of zeros for a robot with ``nq`` coordinates and ``nv`` velocities."""
         return cls(np.zeros(nq), np.zeros(nv), np.zeros((2, nv)), np.zeros(nv))
 
 
 class Contact(Component):
-    """Publishes what the robot feels."""
+    """Component that estimates and publishes external torques, contact wrenches and contacts."""
 
     uses_masses = True
 
@@ -93,9 +93,11 @@ class Contact(Component):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
-        self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
-        self._said, self._offset = Said.of(0, 0), np.zeros(0)
-        self._last: tuple[ContactPipeline, RobotState, ExternalTorques, Said] | None = None
+        self._location = ContactLocalization(
+            context, lambda: self.parameters.values.location, self.faults
+        )
+        self._arrays, self._offset = StateArrays.zeros(0, 0), np.zeros(0)
+        self._last: tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays] | None = None
         self._estimation: Step | None = None
         self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
@@ -120,7 +122,7 @@ class Contact(Component):
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, default_frame: str) -> ContactPipeline:
-        """Build the estimators for a robot."""
+        """Build the estimators for a robot, and compile their kernels."""
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
         check_size(robot)
@@ -130,7 +132,7 @@ class Contact(Component):
         return pipeline
 
     def adopt(self, prepared: ContactPipeline) -> None:
-        """Take new estimators into use; what they have in common with the old ones goes on."""
+        """Switch to new estimators; they inherit the state that they share with the old ones."""
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
         self._frame_outputs.set_frames(prepared.frames)
@@ -139,27 +141,27 @@ class Contact(Component):
             for frame in prepared.frames
         ]
         if self._pipeline is not None:
-            self._erase(len(prepared.frames), len(self._pipeline.frames))
+            self._delete_arrows(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
         robot = prepared.robot
-        self._said, self._offset = Said.of(robot.nq, robot.nv), np.zeros(0)
+        self._arrays, self._offset = StateArrays.zeros(robot.nq, robot.nv), np.zeros(0)
         self._estimation = self._last = None
-        self._place.adopt(prepared)
+        self._location.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what markers need; load what calibration does."""
+        """Return functions that compile the kernels of markers and import those of calibrate."""
         if self._pipeline is None:
             return ()
         robot = self._pipeline.robot
         return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
 
     def outputs(self) -> list[Output]:
-        """External torques, contact state, feet, friction, wrenches, estimates, markers."""
+        """Return the publishers of torques, contact state, feet, friction, frames and markers."""
         single = self._torques, self._state, self._feet, self._friction
         return [*single, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
-        """What the observer has seen, and the tare."""
+        """Return counts of the observer, the tare, and findings on geometry and efforts."""
         if self._pipeline is None:
             return {}
         counts = self._pipeline.observer.counts
@@ -172,7 +174,7 @@ class Contact(Component):
             | {
                 'observer: last start': self._pipeline.observer.restart,
                 'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
-                'collision geometry': self._place.told,
+                'collision geometry': self._location.status,
                 'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
             }
             | _adaptation_details(self._pipeline)
@@ -182,20 +184,16 @@ class Contact(Component):
         topic_names(values.frames)
         built = self.context.built
         if built is not None and built.robot.nv and not is_large(built.robot):
-            # Building the estimators is the check; their kernels are made when they are adopted.
+            # Building the estimators checks the values; ``prepare`` compiles their kernels.
             ContactPipeline(built.robot, values, built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
-        if names - LIVE:
+        if names - LIVE_PARAMETERS:
             self.context.changes.rebuild(NAME)
 
     async def _put_in_force(self, values: Mapping[str, Any]) -> ContactPipeline:
-        """Have other parameters in force, and what they say of efforts without a tare.
-
-        Raises:
-            DynamicsRosError: they cannot be in force.
-        """
+        """Set parameters by name, rebuild the estimators, clear the tare; return the estimators."""
         self.parameters.store(values)
         await self.context.changes.change(NAME, always=True)
         if self._pipeline is None or self.problem:
@@ -206,7 +204,7 @@ class Contact(Component):
     # --- topics ---------------------------------------------------------------------------------
 
     def observe(self, state: RobotState) -> None:
-        """Run the estimators, whoever listens: they live on having seen every state."""
+        """Run the estimators on a state, even without subscribers: they integrate over time."""
         self._calibration.update(state)
         pipeline = self._pipeline
         if pipeline is None:
@@ -217,141 +215,144 @@ class Contact(Component):
             self._last = None
             return
         judged = pipeline.judged or state
-        self._last = pipeline, judged, external, self._said
-        self._place.update(judged, external)
+        self._last = pipeline, judged, external, self._arrays
+        self._location.update(judged, external)
 
     def groups(self) -> list[Group]:
-        """External torques, contact state, feet, wrenches, estimates and markers."""
+        """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
         pipeline = self._pipeline
         if pipeline is None:
             return []
         values = self.parameters.values
         rates, markers = values.publish_rates, values.markers.rate
         root = self.context.root_frame_id()
-        state = partial(self._sourced_state, root)
+        state = partial(self._contact_state_message, root)
         groups = [
-            self._group(self._torques, rates.external_torques, self._sourced_torques),
-            self._group(self._state, rates.contact_state, state, contents=self._touched),
+            self._group(self._torques, rates.external_torques, self._torques_message),
+            self._group(self._state, rates.contact_state, state, variant=self._contact_variant),
         ]
         if pipeline.feet is not None:
-            filled, rate = partial(self._filled_feet, root), self._rate(rates.foot_contacts)
-            groups.append(Group(self._feet, rate, NOTHING, 'feet', fill=filled))
+            fill, rate = partial(self._feet_message, root), self._rate(rates.foot_contacts)
+            groups.append(Group(self._feet, rate, NOTHING, 'feet', fill=fill))
         if pipeline.adaptation is not None:
-            changes = self._filled_friction
+            changes = self._friction_message
             groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=changes))
-        for i, (wrench, detailed) in enumerate(self._wrench_outputs):
+        for i, (wrench, estimate) in enumerate(self._wrench_outputs):
             axes = pipeline.estimator.axes[i]
             in_root = axes == pipeline.robot.root_frame
-            frame_id = root if in_root else self.context.names.outside(axes)
+            frame_id = root if in_root else self.context.names.frame_id_of(axes)
             for output, rate, make in (
-                (wrench, rates.wrench, partial(self._sourced_wrench, i, wrench, frame_id)),
-                (detailed, rates.estimate, partial(self._sourced_estimate, i, detailed, frame_id)),
+                (wrench, rates.wrench, partial(self._wrench_message, i, wrench, frame_id)),
+                (estimate, rates.estimate, partial(self._estimate_message, i, estimate, frame_id)),
             ):
-                more = {'before': (self._say, self._reckon), 'contents': self._seen}
-                groups.append(self._group(output, rate, partial(self._estimated, make), **more))
-        show = Group(self._markers, markers, NOTHING, 'markers', fill=self._drawn)
-        return [*groups, show]
+                group = self._group(output, rate, partial(self._wrench_output, make))
+                before = *group.before, self._update_wrench_estimator
+                groups.append(group._replace(before=before, variant=self._wrench_variant))
+        arrows = Group(self._markers, markers, NOTHING, 'markers', fill=self._filled_markers)
+        return [*groups, arrows]
 
     def _group(
-        self, output: Output, rate: float, kernels: Callable[[], Filled | None], **more: Any
+        self,
+        output: Output,
+        rate: float,
+        build: Callable[[], KernelMessage | None],
+        variant: Callable[[], Hashable] | None = None,
     ) -> Group:
-        given = {'before': (self._say,)} | more
-        return Group(output, self._rate(rate), NOTHING, 'contacts', kernels, **given)
+        before, rate = (self._write_arrays,), self._rate(rate)
+        return Group(output, rate, NOTHING, 'contacts', build, None, before, variant)
 
     def _rate(self, rate: float) -> float:
         return cap(rate, self.parameters.values.publish_rate)
 
-    def _told(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, Said]:
-        """What the last state has said."""
-        assert self._last is not None, 'else it is silent'
+    def _latest_estimates(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays]:
+        """Return the estimators, state, external torques and arrays of the latest state."""
+        assert self._last is not None, 'outputs are computed only while the component is not silent'
         return self._last
 
-    def _say(self) -> None:
-        """Write what messages are filled from."""
-        pipeline, state, external, said = self._told()
-        said.q[:] = state.q
-        said.torques[:] = external.values
+    def _write_arrays(self) -> None:
+        """Write the latest state to the arrays from which messages are filled."""
+        pipeline, state, external, arrays = self._latest_estimates()
+        arrays.q[:] = state.q
+        arrays.torques[:] = external.values
         if pipeline.tare.offset is not self._offset:
-            said.offset[:] = self._offset = pipeline.tare.offset
-        pipeline.detector.write_thresholds(said.thresholds)
+            arrays.offset[:] = self._offset = pipeline.tare.offset
+        pipeline.detector.write_thresholds(arrays.thresholds)
 
-    def _reckon(self) -> None:
-        """Have wrenches reckon with what is known of the state."""
-        pipeline, state, _, _ = self._told()
-        pipeline.reckon_with(state)
+    def _update_wrench_estimator(self) -> None:
+        """Update the wrench estimator with the stale joints and added noise of the state."""
+        pipeline, state, _, _ = self._latest_estimates()
+        pipeline.prepare_wrenches(state)
 
-    def _touched(self) -> Hashable:
-        """What a contact state tells beside numbers that are new for each state."""
-        _, _, external, _ = self._told()
-        place = self._place.latest
-        return external.report, place, place is not None and self._place.known(place)
+    def _contact_variant(self) -> Hashable:
+        """Return the content of a contact state that requires a new message when it changes."""
+        _, _, external, _ = self._latest_estimates()
+        location = self._location.latest
+        reliable = location is not None and self._location.is_reliable(location)
+        return external.report, location, reliable
 
-    def _seen(self) -> Hashable:
-        """What wrenches tell beside numbers; dearest of all to compute: only when wanted."""
-        pipeline, state, _, _ = self._told()
-        seen = pipeline.estimator.seen if self._estimation is not None else None
-        return seen, state.stale, pipeline.distrusted
+    def _wrench_variant(self) -> Hashable:
+        """Return flags of the wrenches that require new messages when they change."""
+        pipeline, state, _, _ = self._latest_estimates()
+        flags = pipeline.estimator.seen if self._estimation is not None else None
+        return flags, state.stale, pipeline.distrusted
 
-    def _sourced_torques(self) -> Filled:
-        pipeline, _, _, said = self._told()
-        return Filled(*sourced_efforts(self._torques.template, pipeline, said.torques))
+    def _torques_message(self) -> KernelMessage:
+        pipeline, _, _, arrays = self._latest_estimates()
+        return KernelMessage(*efforts_message(self._torques.template, pipeline, arrays.torques))
 
-    def _filled_friction(self) -> MessageTemplate | None:
-        pipeline, _, _, _ = self._told()
+    def _friction_message(self) -> MessageTemplate | None:
+        pipeline, _, _, _ = self._latest_estimates()
         if pipeline.adaptation is None:
             return None
         changes = pipeline.adaptation.change
-        return sourced_efforts(self._friction.template, pipeline, changes).filled()
+        return efforts_message(self._friction.template, pipeline, changes).filled()
 
-    def _sourced_state(self, root: str) -> Filled:
-        pipeline, _, external, said = self._told()
-        place = self._place.latest
-        sourced = sourced_state(
+    def _contact_state_message(self, root: str) -> KernelMessage:
+        pipeline, _, external, arrays = self._latest_estimates()
+        location = self._location.latest
+        message = contact_state_message(
             self._state.template,
             pipeline,
             external.report,
-            said.torques,
-            said.thresholds,
-            place,
-            place is not None and self._place.known(place),
+            *(arrays.torques, arrays.thresholds),
+            *(location, location is not None and self._location.is_reliable(location)),
             root,
-            self.context.names.outside(place.point_frame) if place else '',
+            self.context.names.frame_id_of(location.point_frame) if location else '',
         )
-        return Filled(*sourced)
+        return KernelMessage(*message)
 
-    def _filled_feet(self, root: str) -> MessageTemplate | None:
-        pipeline, state, external, _ = self._told()
+    def _feet_message(self, root: str) -> MessageTemplate | None:
+        pipeline, state, external, _ = self._latest_estimates()
         contacts = pipeline.foot_contacts(state, external.values)
         self.caution = pipeline.caution
         if contacts is None:
             return None
-        return filled_feet(self._feet.template, contacts, state, root)
+        return foot_contacts_message(self._feet.template, contacts, state, root)
 
-    def _estimated(self, make: Callable[[], Sourced]) -> Filled | None:
-        """A message of wrenches, behind the one kernel that computes all of them."""
-        pipeline, _, _, said = self._told()
+    def _wrench_output(self, make: Callable[[], CopiedMessage]) -> KernelMessage | None:
+        """Return a message of a wrench with the kernel that computes the wrenches of all frames."""
+        pipeline, _, _, arrays = self._latest_estimates()
         if self._estimation is None:
             if not pipeline.wrenches_ready():
                 self.caution = pipeline.caution
                 return None
-            self._estimation = pipeline.estimator.step(said.q, said.torques)
-            self._reckon()
+            self._estimation = pipeline.estimator.step(arrays.q, arrays.torques)
+            self._update_wrench_estimator()
         template, copies = make()
-        return Filled(template, (self._estimation, *copies))
+        return KernelMessage(template, (self._estimation, *copies))
 
-    def _sourced_wrench(self, i: int, output: Output, frame_id: str) -> Sourced:
-        pipeline, _, _, _ = self._told()
-        return sourced_wrench(output.template, pipeline.estimator.latest[i], frame_id)
+    def _wrench_message(self, i: int, output: Output, frame_id: str) -> CopiedMessage:
+        pipeline, _, _, _ = self._latest_estimates()
+        return wrench_stamped_message(output.template, pipeline.estimator.latest[i], frame_id)
 
-    def _sourced_estimate(self, i: int, output: Output, frame_id: str) -> Sourced:
-        pipeline, state, _, said = self._told()
-        estimate = pipeline.estimator.latest[i]
-        return sourced_estimate(
-            output.template, pipeline, state.stale, said.offset, estimate, frame_id
-        )
+    def _estimate_message(self, i: int, output: Output, frame_id: str) -> CopiedMessage:
+        pipeline, state, _, arrays = self._latest_estimates()
+        offset, estimate = arrays.offset, pipeline.estimator.latest[i]
+        template = output.template
+        return external_wrench_message(template, pipeline, state.stale, offset, estimate, frame_id)
 
-    def _drawn(self) -> MessageTemplate | None:
-        pipeline, state, external, _ = self._told()
+    def _filled_markers(self) -> MessageTemplate | None:
+        pipeline, state, external, _ = self._latest_estimates()
         estimates = pipeline.wrenches(state, external.values)
         self.caution = pipeline.caution
         if not estimates:
@@ -363,18 +364,18 @@ class Contact(Component):
             state,
             external,
             estimates,
-            self._place.touched,
+            self._location.located,
             self.context.root_frame_id(),
             Sizes(sizes.force_scale, sizes.torque_scale, sizes.diameter),
         )
 
-    def _erase(self, frames: int, before: int) -> None:
-        """Take away the arrows of frames of which there were more before."""
-        gone = arrows_removed(self.context.root_frame_id(), self.context.now(), frames, before)
-        if gone is not None:
-            self._markers.publish(gone)
+    def _delete_arrows(self, frames: int, before: int) -> None:
+        """Delete surplus markers after the number of frames changed."""
+        deleted = deleted_arrows(self.context.root_frame_id(), self.context.now(), frames, before)
+        if deleted is not None:
+            self._markers.publish(deleted)
 
-    # --- collisions, for who reacts to them in the same process -----------------------------------
+    # --- collisions, for components of the same process that react to them ----------------------
 
     @property
     def collided(self) -> bool:
@@ -383,16 +384,16 @@ class Contact(Component):
 
     @property
     def external_torques(self) -> Array | None:
-        """(nv) of the last state; None where nothing is known."""
+        """External torques of the latest state (nv) [Nm or N]; None if they are not known."""
         return None if self._last is None else self._last[2].values
 
     @property
-    def blindness(self) -> str:
-        """Why nothing would be detected now; '' otherwise."""
+    def detection_problem(self) -> str:
+        """Why collisions cannot be detected at present; '' if they can."""
         return self.problem or self.silence
 
     def acknowledge(self) -> None:
-        """Unlatch a collision; all else goes on."""
+        """Reset a latched collision; observer and tare continue."""
         if self._pipeline is not None:
             self._pipeline.detector.reset()
 
@@ -408,15 +409,12 @@ class Contact(Component):
         return response
 
     def _tare(self, pipeline: ContactPipeline) -> str:
-        calibrated = pipeline.unexplained is not None
+        indices, calibrated = pipeline.robot.joint_v_indices, pipeline.unexplained is not None
         result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
         if not result.success:
-            of = [name for name, i in pipeline.robot.joint_v_indices.items() if i == result.joint]
-            raise DynamicsRosError(': '.join([*of, result.message]))
-        offset = ', '.join(
-            f'{name} {pipeline.tare.offset[i]:.3f}'
-            for name, i in pipeline.robot.joint_v_indices.items()
-        )
+            joints = [name for name, i in indices.items() if i == result.joint]
+            raise DynamicsRosError(': '.join([*joints, result.message]))
+        offset = ', '.join(f'{name} {pipeline.tare.offset[i]:.3f}' for name, i in indices.items())
         return f'taken for zero over {result.duration:.2f} s: {offset}'
 
     def _undo_tare(self, pipeline: ContactPipeline) -> str:
@@ -439,11 +437,11 @@ def _adaptation_details(pipeline: ContactPipeline) -> dict[str, str]:
     adaptation = pipeline.adaptation
     if adaptation is None:
         return {'friction adaptation': 'off: adaptation.enabled is false'}
-    told = {
+    details = {
         f'friction adaptation: {name}': (
             f'{adaptation.change[i]:+.3f} +- {adaptation.deviation[i]:.3f} of at most '
             f'{adaptation.bound[i]:.3f} Nm or N, {adaptation.reasons[i]}'
         )
         for name, i in pipeline.robot.joint_v_indices.items()
     }
-    return {'friction adaptation': 'on'} | told
+    return {'friction adaptation': 'on'} | details

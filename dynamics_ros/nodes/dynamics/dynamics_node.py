@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynamics_node: gravity torques as topics; dynamics, payload and gravity as services."""
+"""dynamics_node: topics of gravity torques; services of dynamics, payload and gravity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
-from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
+from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -31,7 +31,7 @@ from dynamics_ros.nodes.services.request_state import (
 )
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
-from dynamics_ros.parameters.names import check_known, check_once
+from dynamics_ros.parameters.names import check_known, check_unique
 from dynamics_ros.requests.kernel_twin import kernel
 from dynamics_ros.requests.robot_request import check_payload
 from dynamics_ros.robot import Robot
@@ -46,7 +46,7 @@ from dynamics_ros.wire.conversions import (
     wrench_message,
 )
 from dynamics_ros.wire.message_template import MessageTemplate
-from dynamics_ros.wire.requests import base_six, values_by_joint, velocity_names
+from dynamics_ros.wire.requests import base_vector, values_by_joint, velocity_names
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -75,13 +75,13 @@ TERMS = (
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is configured, checked against a robot.
+    """Kernels of the configured outputs for a robot.
 
     Attributes:
         robot: the robot.
-        names: the joints that gravity torques are published for.
-        torques: the kernel of these.
-        commands: the kernel of those of the command joints; None where there are none.
+        names: joints whose gravity torques are published.
+        torques: kernel of these gravity torques.
+        commands: kernel of the gravity torques of the command joints; None without such joints.
     """
 
     robot: Robot
@@ -91,7 +91,7 @@ class Prepared:
 
 
 class Dynamics(Component):
-    """Publishes the torques that carry the robot, and decides what it carries."""
+    """Component that publishes gravity torques and manages payload and gravity."""
 
     uses_masses = True
 
@@ -103,7 +103,7 @@ class Dynamics(Component):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._commanding = GravityCommands(node, self.parameters, self._commands_changed)
+        self._gravity_commands = GravityCommands(node, self.parameters, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._load = LoadPublisher(node, context)
         for kind, name, handler in (
@@ -121,14 +121,14 @@ class Dynamics(Component):
             node,
             context,
             lambda: self.parameters.values.identification,
-            self._put_in_force,
+            self._apply_payload,
             self.faults,
         )
 
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, default_frame: str) -> Prepared:
-        """Check the command joints and compile the kernel of the topics."""
+        """Check the command joints and compile the kernels of the topics."""
         commands = self.parameters.values.command_joints
         check_known(robot, commands)
         names = tuple(robot.joint_v_indices)
@@ -140,14 +140,14 @@ class Dynamics(Component):
         )
 
     def adopt(self, prepared: Prepared) -> None:
-        """Have the topics of these joints, and tell the payload."""
+        """Switch to the kernels of a robot, and publish payload and gravity."""
         self._prepared = prepared
-        self._commanding.adopt(prepared.commands)
+        self._gravity_commands.adopt(prepared.commands)
         assert self.context.built is not None
-        self._load.tell(self.context.built.request)
+        self._load.publish(self.context.built.request)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what services ask for."""
+        """Return functions that compile the kernels of the services."""
         if self._prepared is None:
             return ()
         robot = self._prepared.robot
@@ -166,38 +166,38 @@ class Dynamics(Component):
         )
 
     def outputs(self) -> list[Output]:
-        """Gravity torques and commands, payload and gravity."""
+        """Return the publishers of gravity torques, commands, trajectories, payload, gravity."""
         load = self._load.outputs
-        return [self._torques, self._trajectories.output, *self._commanding.outputs(), *load]
+        return [self._torques, self._trajectories.output, *self._gravity_commands.outputs(), *load]
 
     def details(self) -> dict[str, str]:
-        """Payload and gravity in force."""
+        """Return payload, gravity, state of the last trajectory and lifecycle state."""
         built = self.context.built
         if built is None:
             return {}
         payload = built.request.payload
-        carried = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
+        payload_text = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
         gravity = ' '.join(f'{component:g}' for component in built.request.gravity)
         return {
-            'payload': carried,
+            'payload': payload_text,
             'gravity [m/s^2]': gravity,
-            'trajectory': self._trajectories.told,
-            **self._commanding.details(),
+            'trajectory': self._trajectories.status,
+            **self._gravity_commands.details(),
         }
 
     def end(self) -> None:
-        """End the commands."""
-        self._commanding.end()
+        """Send the final command before the process ends."""
+        self._gravity_commands.end()
 
     def start(self) -> None:
-        """Take over the payload of the parameters."""
-        self._commanding.start()
+        """Start the commands, and apply the payload of the parameters."""
+        self._gravity_commands.start()
         payload = self.parameters.values.payload.or_none()
         if payload.mass:
-            self.context.changes.change_reported('payload', payload=payload)
+            self.context.changes.change_and_report('payload', payload=payload)
 
     def _check(self, values: DynamicsParameters) -> None:
-        check_once(values.command_joints)
+        check_unique(values.command_joints)
         robot = self.context.robot
         if robot is None:
             return
@@ -210,21 +210,21 @@ class Dynamics(Component):
         self.context.begin_epoch()
         if any(name.startswith('payload.') for name in names):
             payload = self.parameters.values.payload.or_none()
-            self.context.changes.change_reported('payload', payload=payload)
+            self.context.changes.change_and_report('payload', payload=payload)
         if 'command_joints' in names:
-            self._commanding.offer()
+            self._gravity_commands.manage_node()
             self.context.changes.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
 
     def observe(self, state: RobotState) -> None:
-        """Take a state in for the identification of a payload."""
+        """Pass a state on to the identification of the payload."""
         self.silence = ''
         self._identification.update(state)
 
     def groups(self) -> list[Group]:
-        """The torques that hold the robot at rest against gravity, and those of commands."""
-        self.caution = self._commanding.caution()
+        """Return the outputs: gravity torques, and gravity commands while they are active."""
+        self.caution = self._gravity_commands.caution()
         prepared = self._prepared
         if prepared is None:
             return []
@@ -240,7 +240,7 @@ class Dynamics(Component):
                 ),
             )
         ]
-        output, kernel = self._commanding.output, self._commanding.kernel
+        output, kernel = self._gravity_commands.output, self._gravity_commands.kernel
         if output is not None and kernel is not None:
             count = kernel.trace.outputs[0].size
             groups.append(
@@ -257,17 +257,17 @@ class Dynamics(Component):
         return groups
 
     def _commands_changed(self) -> None:
-        """Have the next state be answered with commands, or no longer."""
+        """Update the outputs after gravity commands have begun or ended."""
         self.context.begin_epoch()
-        self.caution = self._commanding.caution()
+        self.caution = self._gravity_commands.caution()
 
     def _rate(self, name: str) -> float:
         values = self.parameters.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
-    def _filled(self, template: MessageTemplate, kernel: Kernel) -> Filled:
-        assert self.context.buffer is not None, 'whoever answers has been told of a state'
-        return Filled(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
+    def _filled(self, template: MessageTemplate, kernel: Kernel) -> KernelMessage:
+        assert self.context.buffer is not None, 'outputs are computed only for a state'
+        return KernelMessage(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 
@@ -280,15 +280,15 @@ class Dynamics(Component):
         tau = await self.context.compute(
             robot,
             [kernel('inverse_dynamics', *wrenches)],
-            lambda home: home.inverse_dynamics(q, v, acceleration, wrenches),
+            lambda owner: owner.inverse_dynamics(q, v, acceleration, wrenches),
         )
-        # Filled in, not replaced: making messages takes longer than all of the dynamics.
+        # Fill the existing message: creating messages takes longer than the dynamics.
         torques, joints = response.torques, robot.joint_v_indices
         torques.header.stamp = state.stamp
         torques.name = list(joints)
         torques.effort = finite_sequence(tau[list(joints.values())])
         if robot.model.root_joint_nv:
-            response.base_wrench = wrench_message(base_six(robot, tau))
+            response.base_wrench = wrench_message(base_vector(robot, tau))
 
     def _acceleration(self, request: Any, state: RequestedState) -> Array:
         robot = state.robot
@@ -313,11 +313,11 @@ class Dynamics(Component):
         a = await self.context.compute(
             robot,
             [kernel('forward_dynamics', *wrenches)],
-            lambda home: home.forward_dynamics(q, v, effort, wrenches),
+            lambda owner: owner.forward_dynamics(q, v, effort, wrenches),
         )
         response.joint_names = list(robot.joint_v_indices)
         response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
-        response.base_acceleration = accel_message(base_six(robot, a))
+        response.base_acceleration = accel_message(base_vector(robot, a))
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
@@ -345,11 +345,11 @@ class Dynamics(Component):
             frame_id = request.payload.header.frame_id
             frame = required_frame(self.context, robot, frame_id, 'payload.header.frame_id')
             payload = PayloadParameters.of(frame, mass, center, inertia)
-        await self._put_in_force(payload)
+        await self._apply_payload(payload)
 
-    async def _put_in_force(self, payload: PayloadParameters) -> None:
+    async def _apply_payload(self, payload: PayloadParameters) -> None:
         await self.context.changes.change('payload', payload=payload)
-        # The parameters show what is in force; storing them changes nothing any more.
+        # Show the current payload in the parameters; storing them triggers no further change.
         self.parameters.store(
             {
                 'payload.frame': payload.frame,
@@ -367,8 +367,8 @@ class Dynamics(Component):
 
 
 def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
-    """The kernel of gravity torques of some joints."""
+    """Return the kernel of the gravity torques of some joints."""
     indices = [robot.joint_v_indices[name] for name in names]
     if indices == list(range(robot.nv)):
-        return robot.kernel('gravity')  # the one of the services
+        return robot.kernel('gravity')  # which the services use as well
     return robot.kernel('gravity_of', *names)

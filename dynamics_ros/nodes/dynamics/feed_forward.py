@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts for the points of trajectories: ~/compute_trajectory_efforts, and a relay of topics."""
+"""Feed-forward efforts of trajectories: ~/compute_trajectory_efforts, and a relay of topics."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Answer = tuple[Array, tuple[LimitViolation, ...]]
 
 
 class TrajectoryEfforts:
-    """Fills the efforts of trajectories, asked by a service or sent through a relay.
+    """Fills the efforts of trajectories, by a service or a relay from one topic to another.
 
     Attributes:
-        output: ~/joint_trajectory_with_efforts.
-        told: what became of the last trajectory of the relay.
+        output: publisher of ~/joint_trajectory_with_efforts.
+        status: result of the last trajectory of the relay, for diagnostics.
     """
 
     def __init__(
@@ -41,33 +41,33 @@ class TrajectoryEfforts:
     ) -> None:
         self._node, self._context, self._settings = node, context, settings
         self.output = Output(node, JointTrajectory, '~/joint_trajectory_with_efforts')
-        self.told = 'none so far'
-        serve(node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._serve)
-        node.create_subscription(JointTrajectory, '~/joint_trajectory', self._hear, 10)
+        self.status = 'none so far'
+        serve(node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._on_request)
+        node.create_subscription(JointTrajectory, '~/joint_trajectory', self._on_trajectory, 10)
 
-    async def _serve(self, request: Any, response: Any) -> None:
+    async def _on_request(self, request: Any, response: Any) -> None:
         motion = motion_of(request.trajectory)
         efforts, violations = await self._compute(motion)
         response.trajectory = request.trajectory
         fill_efforts(response.trajectory, motion, efforts)
         response.violations = [
             LimitViolationMessage(
-                joint=one.joint,
-                quantity=one.quantity,
-                time_from_start=duration_message(one.time),
-                value=one.value,
-                limit=one.limit,
+                joint=violation.joint,
+                quantity=violation.quantity,
+                time_from_start=duration_message(violation.time),
+                value=violation.value,
+                limit=violation.limit,
             )
-            for one in violations
+            for violation in violations
         ]
 
-    def _hear(self, message: JointTrajectory) -> None:
-        assert self._context.executor is not None, 'it has called'
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        assert self._context.executor is not None, 'the executor has called this callback'
         self._context.executor.create_task(self._relay(message))
 
     async def _relay(self, message: JointTrajectory) -> None:
         try:
-            # Without points it is a request to stop, which needs no efforts.
+            # An empty trajectory asks a controller to stop, which needs no efforts.
             if message.points:
                 motion = motion_of(message)
                 efforts, violations = await self._compute(motion)
@@ -75,11 +75,11 @@ class TrajectoryEfforts:
                     raise DynamicsRosError('; '.join(map(str, violations)))
                 fill_efforts(message, motion, efforts)
             self.output.publish(message)
-            self.told = 'passed on'
+            self.status = 'passed on'
         except DynamicsRosError as error:
-            self.told = f'refused: {error}'
-            self._node.get_logger().warning(f'trajectory {self.told}', throttle_duration_sec=1.0)
-        self._context.tell_change()
+            self.status = f'refused: {error}'
+            self._node.get_logger().warning(f'trajectory {self.status}', throttle_duration_sec=1.0)
+        self._context.notify_change()
 
     async def _compute(self, motion: JointMotion) -> Answer:
         context, settings = self._context, self._settings()
@@ -90,9 +90,9 @@ class TrajectoryEfforts:
         friction = effort_model(robot, EffortSettings(), settings.friction).friction_torque
         share = settings.friction_compensation
 
-        def compute(home: Robot) -> Answer:
+        def compute(owner: Robot) -> Answer:
             feed_forward = FeedForward(
-                home,
+                owner,
                 q,
                 lambda v, carried: share * friction(v, carried),
                 with_gravity=not settings.robot_carries_itself,

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""~/gravity_commands: sent only while the node is active, and ended as its parameter says."""
+"""~/gravity_commands: torques for an effort controller, sent only while the node is active."""
 
 from __future__ import annotations
 
@@ -17,61 +17,64 @@ from dynamics_ros.parameters.dynamics import DynamicsParameters
 
 
 class GravityCommands:
-    """Gravity torques for an effort controller; with ``command_joints`` the node is a managed one.
+    """Topic of gravity torques for an effort controller.
+
+    With ``command_joints`` the node becomes a managed node.
 
     Attributes:
-        kernel: of the torques; None without joints.
+        kernel: kernel of the torques; None without command joints.
     """
 
     def __init__(
         self,
         node: ManagedNode,
         parameters: ParameterSet[DynamicsParameters],
-        changed: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
-        """Begin, silent.
+        """Manage the node if there are command joints.
 
         Args:
-            node, parameters: of dynamics_node.
-            changed: told when commands begin or end.
+            node: dynamics_node.
+            parameters: its parameters.
+            on_change: called when commands begin or end.
         """
         self._node = node
         self._parameters = parameters
-        self._changed = changed
+        self._on_change = on_change
         self._topic: Output | None = None
         self._started = False
         self.kernel: Kernel | None = None
-        self.offer()
+        self.manage_node()
 
     @property
     def output(self) -> Output | None:
-        """The topic, while something is to be sent there."""
+        """Publisher of the commands while they are sent, otherwise None."""
         return self._topic if self._node.active and self.kernel is not None else None
 
     def outputs(self) -> list[Output]:
-        """The topic, whether or not anything is sent there."""
+        """Return the publisher if it exists, whether or not commands are sent."""
         return [] if self._topic is None else [self._topic]
 
     def details(self) -> dict[str, str]:
-        """The state of the managed node."""
+        """Return the lifecycle state of a managed node."""
         return {'lifecycle': self._node.lifecycle} if self._node.managed else {}
 
     def caution(self) -> str:
-        """That commands are configured and not sent; '' otherwise."""
+        """Return why configured commands are not sent; '' if they are."""
         if not self._parameters.values.command_joints or self._node.active:
             return ''
         return f'no gravity_commands: {self._node.refusal or self._node.lifecycle}'
 
-    def offer(self) -> None:
-        """Be a managed node from the first joints on."""
+    def manage_node(self) -> None:
+        """Make the node a managed node as soon as there are command joints."""
         if self._node.managed or not self._parameters.values.command_joints:
             return
-        self._node.manage(self, self._changed)
+        self._node.manage(self, self._on_change)
         if self._started:
             self._begin()
 
     def start(self) -> None:
-        """Be active at once, if that is asked for."""
+        """Configure and activate a managed node if ``autostart`` is set."""
         self._started = True
         if self._node.managed:
             self._begin()
@@ -80,11 +83,11 @@ class GravityCommands:
         self._node.begin(self._parameters.values.autostart)
 
     def end(self) -> None:
-        """End the commands before the process ends."""
+        """Deactivate the node before the process ends."""
         self._node.end()
 
     def adopt(self, kernel: Kernel | None) -> None:
-        """Have other joints, or none any more."""
+        """Switch to the kernel of other joints; None ends the commands."""
         if kernel is None and self.output is not None:
             self.deactivate()
         self.kernel = kernel
@@ -92,20 +95,20 @@ class GravityCommands:
     # --- transitions ----------------------------------------------------------------------------
 
     def configure(self) -> None:
-        """Have the topic.
+        """Create the topic.
 
         Raises:
-            InvalidArgumentError: there are no joints to command.
+            InvalidArgumentError: there are no command joints.
         """
         if not self._parameters.values.command_joints:
             raise InvalidArgumentError('command_joints', 'empty', 'the joints of the controller')
         self._topic = Output(self._node, Float64MultiArray, '~/gravity_commands')
 
     def activate(self) -> None:
-        """Nothing to do: states are answered with commands from now on."""
+        """Do nothing: ``output`` is available from now on."""
 
     def deactivate(self) -> None:
-        """Send zeros, where they are asked for."""
+        """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
         topic, kernel = self._topic, self.kernel
         if topic is None or kernel is None or self._parameters.values.commands_at_end == 'hold':
             return
@@ -113,12 +116,12 @@ class GravityCommands:
         topic.wait_until_received()
 
     def cleanup(self) -> None:
-        """Take the topic away."""
+        """Destroy the topic."""
         if self._topic is not None:
             self._topic.close()
             self._topic = None
 
 
 def gravity_commands(count: int) -> Float64MultiArray:
-    """A command of zeros."""
+    """Return a command of ``count`` zeros."""
     return Float64MultiArray(data=[0.0] * count)

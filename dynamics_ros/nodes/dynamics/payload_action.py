@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The action identify_payload: watches joint states for a while, then says what the robot holds."""
+"""Action identify_payload: identifies the payload from joint states over a given time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.services.request_state import required_frame
-from dynamics_ros.nodes.services.watch_action import LONGEST, WatchAction
+from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
 from dynamics_ros.requests.payload_watch import PayloadWatch
 from dynamics_ros.wire.conversions import header, inertia_message
@@ -23,11 +23,11 @@ from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-"""ixx ixy ixz iyy iyz izz."""
+"""Indices of ixx ixy ixz iyy iyz izz."""
 
 
 class PayloadAction(WatchAction[PayloadEstimate]):
-    """What the robot holds is looked for as if it held nothing yet."""
+    """Identifies the whole payload, with the model of the robot without payload."""
 
     kind, name = IdentifyPayload, 'identify_payload'
 
@@ -39,21 +39,21 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         apply: Callable[[PayloadParameters], Awaitable[None]],
         faults: FaultLog,
     ) -> None:
-        """Offer the action.
+        """Create the action.
 
         Args:
             node: the node.
             context: the robot and its state.
-            settings: the parameters in force.
-            apply: puts a payload in force.
-            faults: where unforeseen errors go.
+            settings: returns the current parameters.
+            apply: applies a payload to the robot.
+            faults: log of unexpected errors.
         """
         super().__init__(node, context, faults)
         self._settings = settings
         self._apply = apply
 
     def begin(self, request: Any) -> PayloadWatch:
-        """A watch of the robot without payload."""
+        """Return the identification for a goal, after checking the goal."""
         robot, built = self.context.required_robot(), self.context.built
         assert built is not None
         frame = built.default_frame
@@ -61,12 +61,12 @@ class PayloadAction(WatchAction[PayloadEstimate]):
             frame = required_frame(self.context, robot, request.frame, 'frame')
         values = self._settings()
         duration = request.duration or values.duration
-        if not 0.0 < duration <= LONGEST:
-            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {LONGEST:g} s')
+        if not 0.0 < duration <= MAX_DURATION:
+            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {MAX_DURATION:g} s')
         return PayloadWatch(robot, frame, values, duration)
 
     def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
-        """Samples so far, and the mass where that can be told."""
+        """Return the number of samples and, once identifiable, the mass."""
         try:
             estimate = watcher.estimate()
         except DynamicsRosError:
@@ -80,8 +80,8 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         )
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
-        """Fill the result, and put the payload in force."""
-        frame_id = self.context.names.outside(estimate.frame)
+        """Fill the result, and apply the payload if the goal asks for it."""
+        frame_id = self.context.names.frame_id_of(estimate.frame)
         result.payload = Payload(
             header=header(self.context.now(), frame_id),
             inertia=inertia_message(

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynamics_ros: the three nodes in one process, on one robot and one set of subscriptions.
+"""Executable dynamics_ros: three nodes in one process, with one robot and shared subscriptions.
 
-Topics, services and parameters are those of the nodes run apart, except that the robot's own
-parameters are those of dynamics_node, which knows payload and gravity.
+Topics, services and parameters are the same as when the nodes run separately, except that the
+parameters of the robot belong to dynamics_node, which manages payload and gravity.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from dynamics_ros.nodes.kinematics.kinematics_node import NAME as KINEMATICS
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.robot.context import RobotContext
 
-from .together import application, check_names
+from .assembly import application, check_names
 
 
 def build() -> Application:
-    """Three nodes on one robot.
+    """Create the three nodes on one robot.
 
     Raises:
-        DynamicsRosError: a remapping gives one name to several of them, or a parameter is wrong.
+        DynamicsRosError: a remapping gives several nodes the same name, or a parameter is invalid.
     """
     host = ManagedNode(DYNAMICS)
     nodes = {KINEMATICS: GuardedNode(KINEMATICS), DYNAMICS: host, CONTACT: GuardedNode(CONTACT)}
     check_names(nodes)
     context = RobotContext(host)
-    # In the order in which their services become quick: a search waits for nobody.
-    parts = [
+    # Kernels of services are compiled in this order; those of inverse kinematics come first.
+    components = [
         Kinematics(nodes[KINEMATICS], context),
         Dynamics(host, context),
         Contact(nodes[CONTACT], context),
     ]
-    return application(context, parts)
+    return application(context, components)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torques for an effort controller, in the order of its joints."""
+"""Topic of torques for an effort controller, in the order of its joints."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ NO_STAMP = packed_stamp(0)
 
 
 class EffortCommands:
-    """The topic ~/joint_commands.
+    """Topic ~/joint_commands.
 
     Attributes:
-        output: the topic.
+        output: its publisher.
     """
 
     def __init__(self, node: Node) -> None:
         self.output = Output(node, Float64MultiArray, '~/joint_commands')
 
     def filled(self, efforts: Array) -> MessageTemplate:
-        """The message with efforts (n), which is sent by whoever asks for it."""
+        """Return the message filled with efforts (n); the caller publishes it."""
         template = self.output.template(len(efforts), _zeros, ('data',))
         template.numbers[0][:] = efforts
         return template
 
     def send(self, efforts: Array) -> None:
-        """Send efforts (n)."""
+        """Publish efforts (n)."""
         self.output.send(self.filled(efforts), NO_STAMP)
 
     def finish(self, efforts: Array) -> None:
-        """Send the last efforts (n), and wait until they have arrived."""
+        """Publish the last efforts (n), and wait until subscribers have received them."""
         self.send(efforts)
         self.output.wait_until_received()
 
     def close(self) -> None:
-        """Take the topic away."""
+        """Destroy the topic."""
         self.output.close()
 
 

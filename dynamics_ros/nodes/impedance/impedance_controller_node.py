@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""impedance_controller_node: targets of a tool in, torques of the joints out for each joint state.
+"""impedance_controller_node: follows targets of a tool by joint torques for each joint state.
 
-Whatever ends a motion ends it by torques that brake it, which are sent: in answer to joint states,
-by ``tick`` where these fail to come, in ``_bring_to_rest`` before the node or the process ends.
+Every motion ends with torques that brake the arm. They are sent for each joint state, by ``tick``
+while joint states are missing, and by ``_bring_to_rest`` before the node or the process ends.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from dynamics_ros.wire.message_template import MessageTemplate
 
 from .commands import EffortCommands
 from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus
-from .targets import Orders, StiffnessTarget
+from .targets import ArmTargets, StiffnessTarget
 
 NAME = 'impedance_controller_node'
 
-NEW_ROBOT = frozenset({'frame', 'command_joints'})
-"""Parameters that the kernels depend on; what else there is counts from the next step on."""
+KERNEL_PARAMETERS = frozenset({'frame', 'command_joints'})
+"""Parameters whose change requires new kernels; others take effect in the next step."""
 
-LONGEST_BRAKING = 0.5
-"""Seconds after which an arm that does not come to rest is held where it is."""
+MAX_BRAKING_TIME = 0.5
+"""Maximum time of braking [s]; after it the arm is held where it is."""
 
-REST = 0.05
-"""Seconds at rest after which an arm has stopped."""
+REST_TIME = 0.05
+"""Time at rest after which the arm counts as stopped [s]."""
 
-LETTING_GO, LEFT = 0.3, 0.01
-"""Longest time [s] in which what held the arm beside its weight is taken away within the rates of
-its torques, and the share of the largest torques that may be left of it."""
+RELEASE_TIME, RELEASED_SHARE = 0.3, 0.01
+"""Maximum time in which torques other than gravity compensation are reduced within the torque
+rates [s], and the share of the torque limits that may remain."""
 
 
 BRAKING = 'braking'
@@ -65,18 +65,18 @@ RUNNING = 'a joint was far beyond its velocity limit'
 MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
-WANTED = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
-"""Reasons to brake that are no trouble."""
+EXPECTED_REASONS = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
+"""Reasons for braking that are not reported as problems."""
 
 
 class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus]):
-    """Moves a tool on springs; brakes whenever it does not know what to do."""
+    """Component that moves a tool by impedance control, and brakes when it cannot continue."""
 
     uses_masses = True
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
-        self._orders = Orders(self.frames, self.standstill)
+        self._targets = ArmTargets(self.frames, self.standstill)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
@@ -86,22 +86,22 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._pace = Pace()
         self._braking_since = 0.0
         self._braking = ''
-        self._ending = self._letting_go = False
+        self._ending = self._releasing = False
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
-        self.listen(Orders.kinds)
+        self.subscribe_targets(ArmTargets.kinds)
 
     def watch(self, detector: Detector | None) -> None:
-        """React to the collisions that a detector tells of, from the start of the node on."""
+        """Use a collision detector, or None; called once, before the node starts."""
         self._collisions.detector = detector
         self.parameters.add_check(self._check_detector)
 
-    # --- the life of the node -------------------------------------------------------------------
+    # --- lifecycle ------------------------------------------------------------------------------
 
     def configure(self) -> None:
-        """Have the topic of the commands.
+        """Create the topic of the commands.
 
         Raises:
-            DynamicsRosError: the parameters do not fit each other or the robot.
+            DynamicsRosError: the parameters contradict each other or do not fit the robot.
         """
         values = self.parameters.values
         self._check(values)
@@ -109,22 +109,22 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self.commands = EffortCommands(self.node)
 
     def activate(self) -> None:
-        """Hold the tool, and follow the commands that come from now on."""
-        self._orders.drop('')
+        """Hold the tool, and follow targets that arrive from now on."""
+        self._targets.drop('')
         self._collisions.begin_anew()
         self._braking = ''
 
     def deactivate(self) -> None:
-        """Bring the arm to rest; nothing is sent any more on return."""
-        self._orders.drop('')
+        """Bring the arm to rest; after it returns, nothing more is sent."""
+        self._targets.drop('')
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
 
-    def tell_lifecycle(self) -> None:
-        """Say that the state of the managed node is another one."""
+    def report_lifecycle(self) -> None:
+        """Report a change of the lifecycle state."""
         self.silence = self._silence()
         if not self.active:
-            self._tell(self._idle())
+            self._publish_status(self._idle())
         self.context.begin_epoch()
 
     # --- the robot ------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         return PreparedArm.of(robot, self.parameters.values, default_frame)
 
     def leave(self, prepared: Any) -> None:
-        """Bring the arm to rest, unless the robot has the same joints and can be taken over."""
+        """Bring the arm to rest, unless the new robot has the same joints in the same order."""
         before = self._prepared
         if before is None:
             return
@@ -148,9 +148,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._prepared = None
 
     def adopt(self, prepared: PreparedArm) -> None:
-        """Brake, and hold the tool of the robot that is in force now."""
+        """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
-        self._orders.drop('')
+        self._targets.drop('')
         self._collisions.begin_anew()
         if before is not None and before.arm.started:
             arm = before.arm
@@ -161,19 +161,19 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._apply(self.parameters.values)
 
     def observe(self, state: RobotState) -> None:
-        """Remember where the robot is; `_answer` is called next where it can be commanded."""
+        """Store the state; the plan then calls ``_fill_torques`` if it has the required data."""
         self.silence = self._silence()
         self.state = state
 
     def groups(self) -> list[Group]:
-        """Torques, for each joint state."""
+        """Return the output of torques, for each joint state."""
         if self.commands is None or self._prepared is None:
             return []
         needs = FRESH | VELOCITY
-        return [Group(self.commands.output, 0.0, needs, 'torques', fill=self._answer)]
+        return [Group(self.commands.output, 0.0, needs, 'torques', fill=self._fill_torques)]
 
     def failed(self, error: Exception) -> None:
-        """Brake: whatever it was, the arm must not go on."""
+        """Brake because of an error."""
         super().failed(error)
         self._brake(self.silence)
 
@@ -198,26 +198,26 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
     def _changed(self, names: frozenset[str]) -> None:
-        # What a robot was refused for may be mended.
-        if names & NEW_ROBOT or self.problem:
+        # The change may solve the problem for which the robot was refused.
+        if names & KERNEL_PARAMETERS or self.problem:
             self.context.changes.rebuild(NAME)
             return
         if 'stiffness' in names:
-            self._orders.drop_stiffness()
+            self._targets.drop_stiffness()
         if 'mode' in names:
             self._brake(MODE)
         self._apply(self.parameters.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
-        """Have parameters and the stiffness that is commanded count from the next step on."""
+        """Apply parameters and the commanded stiffness from the next step on."""
         if self._prepared is None:
             return
         robot, arm = self._prepared.robot, self._prepared.arm
-        stiffness = self._orders.stiffness
+        stiffness = self._targets.stiffness
         if stiffness is None:
             stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         axes: Array | None = np.eye(3)
-        if self.context.names.inside(values.stiffness_frame) == arm.controller.frame:
+        if self.context.names.frame_of(values.stiffness_frame) == arm.controller.frame:
             axes = None
         elif values.stiffness_frame:
             q = self.state.q if self.state is not None else robot.neutral()
@@ -227,32 +227,32 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     # --- commands -------------------------------------------------------------------------------
 
-    def take(self, kind: Any, data: bytes, state: RobotState) -> None:
-        """Follow a target, unless a collision has not been acknowledged."""
+    def follow_target(self, kind: Any, data: bytes, state: RobotState) -> None:
+        """Follow a target, unless a collision awaits acknowledgement."""
         if self._collisions.strategy:
             return
-        self._orders.take(kind, data, state.q, self.parameters.values.wrench)
+        self._targets.take(kind, data, state.q, self.parameters.values.wrench)
         if kind is StiffnessTarget:
             self._apply(self.parameters.values)
 
     def pause(self) -> None:
-        """Brake, and follow nothing until the next command."""
+        """Brake and hold until the next target."""
         self._brake(PAUSED)
 
-    def _brake(self, why: str) -> None:
-        """Follow nothing, brake until at rest, then hold; what is wrong is told on.
+    def _brake(self, reason: str) -> None:
+        """Drop the targets, brake until the arm is at rest, then hold.
 
         Args:
-            why: in words.
+            reason: reason, reported in the status; a problem stays there until the next target.
         """
-        self._orders.drop('' if why in WANTED else why)
+        self._targets.drop('' if reason in EXPECTED_REASONS else reason)
         self._collisions.reflex = None
         if not self._braking:
             self._braking_since = time.monotonic()
-        self._braking = why
+        self._braking = reason
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
-        """Follow commands again after a collision, with a full tank."""
+        """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
         reacting = self._collisions.strategy
         response.message = self._collisions.acknowledge()
         if reacting:
@@ -264,14 +264,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _answer(self) -> MessageTemplate | None:
-        """Torques for the state that has come."""
+    def _fill_torques(self) -> MessageTemplate | None:
+        """Return the message with the torques for the latest state; None without an arm."""
         prepared, commands, state = self._prepared, self.commands, self.state
         if prepared is None or commands is None or state is None:
             return None
         arm = prepared.arm
-        begins = not arm.started
-        if begins:
+        is_first = not arm.started
+        if is_first:
             if self._ending:
                 return None
             arm.start(state.q, state.v)
@@ -281,34 +281,34 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         missing = self._pace.missing
         interval = self._pace.interval(state.time)
         timeout = self.parameters.values.joint_state_timeout
-        doubt = doubt_of(prepared, state, self._pace, missing, interval, timeout)
-        if doubt:
-            self._brake(doubt)
-        if state.ages is not None and doubt.startswith(NO_NEWS):
+        implausible = doubt_of(prepared, state, self._pace, missing, interval, timeout)
+        if implausible:
+            self._brake(implausible)
+        if state.ages is not None and implausible.startswith(NO_NEWS):
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
             state = state._replace(q=q, v=v)
             prepared.check.begin(q, v)
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
-        self._collisions.notice(watching, arm, bool(begins or self._ending or self._braking))
-        doing, tau = self._step(arm, state, interval)
+        self._collisions.notice(watching, arm, bool(is_first or self._ending or self._braking))
+        action, tau = self._step(arm, state, interval)
         if 'speed' in arm.acting and not self._braking:
             self._brake(RUNNING)
         self._pace.answered = self._pace.sent = time.monotonic()
-        self.status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
-        self._tell(self._collisions.told(doing, watching is not None))
+        self.status.record(() if action.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
+        self._publish_status(self._collisions.told(action, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
-        """What is done, and its torques (nv)."""
+        """Return a description of the current action, and its torques (nv)."""
         q, v, values = state.q, state.v, self.parameters.values
-        if self._letting_go:
+        if self._releasing:
             return f'{BRAKING}: deactivated', arm.give_way(q, v, dt, np.zeros(len(v)))
         if self._ending or self._braking:
-            tau, why = arm.brake(q, v, dt), self._braking or 'deactivated'
-            if arm.at_rest or time.monotonic() - self._braking_since > LONGEST_BRAKING:
+            tau, reason = arm.brake(q, v, dt), self._braking or 'deactivated'
+            if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
                 self._braking = ''
                 arm.stay()
-            return f'{BRAKING}: {why}', tau
+            return f'{BRAKING}: {reason}', tau
         reflex = self._collisions.reflex
         if reflex is not None:
             tau = self._collisions.step(reflex, q, v, dt)
@@ -319,52 +319,52 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             return UNTIL, arm.approach(q, v, dt, None)
         if values.mode == 'guiding' and not self.paused:
             return GUIDED, arm.guide(q, v, dt)
-        doing, tau = self._orders.follow(arm, q, v, dt, values.command_timeout)
-        problem = self._orders.problem
-        if not doing:
-            doing = PAUSED if self.paused else HOLDING
-        return f'{doing}: {problem}' if problem else doing, tau
+        action, tau = self._targets.follow(arm, q, v, dt, values.command_timeout)
+        problem = self._targets.problem
+        if not action:
+            action = PAUSED if self.paused else HOLDING
+        return f'{action}: {problem}' if problem else action, tau
 
     def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
-        """What the controller is sent of torques (nv)."""
+        """Return the efforts for the controller, in its joint order, from torques (nv)."""
         if self.parameters.values.robot_carries_itself:
             tau = tau - prepared.arm.gravity
         return tau[prepared.places]
 
     def tick(self, now: float, elapsed: float) -> None:
-        """Brake the arm where joint states fail to come; say what it waits for."""
+        """Brake the arm while joint states are missing; report what the node waits for."""
         prepared, commands = self._prepared, self.commands
         if not self.active or prepared is None or commands is None:
-            self._tell(self._idle())
+            self._publish_status(self._idle())
         elif prepared.arm.started:
-            self._bridge(prepared, commands)
-        elif commands.output.listened_to(now):
-            self._tell(self._idle())
+            self._brake_without_states(prepared, commands)
+        elif commands.output.has_subscribers(now):
+            self._publish_status(self._idle())
         else:
-            self._tell(f'waiting: nobody listens to {commands.output.topic}')
+            self._publish_status(f'waiting: nobody listens to {commands.output.topic}')
 
-    def _bridge(self, prepared: PreparedArm, commands: EffortCommands) -> None:
-        """Send what brakes the arm where joint states fail to come, or cannot be answered."""
+    def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
+        """Send braking torques if joint states are missing or cannot be processed."""
         if not self._pace.late:
             return
-        # It may be this process that was held up, while the joint states are there.
-        self.context.inputs.incoming.take_waiting()
+        # After a stall of this process, the joint states may be waiting in the queue.
+        self.context.inputs.incoming.process_waiting()
         if not self._pace.late:
             return
-        listened = commands.output.listened_to(time.monotonic())
-        why = self.problem or self.silence or 'joint states fail to come'
-        if not listened:
-            why = f'nobody listens to {commands.output.topic}'
+        subscribed = commands.output.has_subscribers(time.monotonic())
+        reason = self.problem or self.silence or 'joint states fail to come'
+        if not subscribed:
+            reason = f'nobody listens to {commands.output.topic}'
         if self._pace.missing > self.parameters.values.joint_state_timeout:
-            self._brake(why)
-            if not listened:
+            self._brake(reason)
+            if not subscribed:
                 prepared.arm.forget()
                 return
-        self._reckon(prepared, commands)
-        self._tell(self._collisions.told(f'{BRAKING}: {why}', False))
+        self._send_predicted(prepared, commands)
+        self._publish_status(self._collisions.told(f'{BRAKING}: {reason}', False))
 
-    def _reckon(self, prepared: PreparedArm, commands: EffortCommands) -> None:
-        """Send what brakes the arm, by what is known of its motion."""
+    def _send_predicted(self, prepared: PreparedArm, commands: EffortCommands) -> None:
+        """Send braking torques for the predicted motion of the arm."""
         now, arm = time.monotonic(), prepared.arm
         try:
             tau = arm.reckon(self._pace.passed(now - self._pace.sent))
@@ -375,25 +375,27 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         commands.send(self._efforts(prepared, tau))
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
-        """Send what brakes the arm until it rests, and then the last command."""
+        """Send braking torques until the arm is at rest, then the final command."""
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or not arm.started:
             return
         self._ending, self.silence = True, ''
-        moving = time.monotonic()
+        last_motion = time.monotonic()
 
         def rests() -> bool:
-            nonlocal moving
+            nonlocal last_motion
             if not arm.at_rest:
-                moving = time.monotonic()
-            return time.monotonic() - moving >= REST
+                last_motion = time.monotonic()
+            return time.monotonic() - last_motion >= REST_TIME
 
         try:
             self._send_until(rests, values.stop_time, prepared, commands)
-            self._letting_go = True
-            self._send_until(lambda: arm.held_beside_weight < LEFT, LETTING_GO, prepared, commands)
+            self._releasing = True
+            self._send_until(
+                lambda: arm.held_beside_weight < RELEASED_SHARE, RELEASE_TIME, prepared, commands
+            )
         finally:
-            self._ending = self._letting_go = False
+            self._ending = self._releasing = False
             last = self._efforts(prepared, arm.gravity)
             commands.finish(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
             arm.forget()
@@ -404,16 +406,23 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _send_until(
         self,
         done: Callable[[], bool],
-        longest: float,
+        max_time: float,
         prepared: PreparedArm,
         commands: EffortCommands,
     ) -> None:
-        """Answer joint states, those that fail to come too, until it is done or so long [s]."""
-        begun = time.monotonic()
-        while not done() and time.monotonic() - begun < longest:
-            self.context.inputs.incoming.take_waiting()
+        """Send torques for joint states, or for predicted ones, until a condition is met.
+
+        Args:
+            done: the condition.
+            max_time: maximum time [s].
+            prepared: the arm.
+            commands: topic of the torques.
+        """
+        start = time.monotonic()
+        while not done() and time.monotonic() - start < max_time:
+            self.context.inputs.incoming.process_waiting()
             if self._pace.late:
-                self._reckon(prepared, commands)
+                self._send_predicted(prepared, commands)
             time.sleep(0.5 * self._pace.cycle)
 
     # --- status ---------------------------------------------------------------------------------
@@ -425,7 +434,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             return f'waiting: {self.problem or self.silence}'
         return f'waiting: {self.context.inputs.waiting_for()}'
 
-    def _tell(self, doing: str) -> None:
+    def _publish_status(self, action: str) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        self.status.tell_doing(doing, robot, self.lifecycle, arm, self.rivals)
+        self.status.publish_action(action, robot, self.lifecycle, arm, self.other_publishers)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm on springs says it is doing, and what limits it."""
+"""Status of impedance control: the current action of the arm and what limits it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dynamics_ros.nodes.output.status import Status
 
 HOLDING, GUIDED, PAUSED = 'holding', 'guided by hand', 'paused'
 
-FINE = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
-"""What it may say beside that it follows something, without being in trouble."""
+OK_ACTIONS = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
+"""Descriptions, other than of following a target, that indicate no problem."""
 
 LIMITS = {
     'singular': 'near a singularity',
@@ -29,55 +29,57 @@ LIMITS = {
     'speed': 'a joint far beyond its velocity limit',
     'range': 'a joint far beyond its range',
 }
-"""What the flags of the law mean in words."""
+"""Descriptions of the flags of the control law."""
 
 
 class ImpedanceStatus(Status):
-    """The topic ~/status; what has acted between two messages is in the next one."""
+    """Topic ~/status; each message includes all limits that were active since the previous one."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node, 'impedance')
-        self._doing = ''
-        self._acted: set[str] = set()
+        self._action = ''
+        self._active_limits: set[str] = set()
 
-    def note(self, acting: Iterable[str], led: bool) -> None:
-        """Remember what a step was limited by.
+    def record(self, acting: Iterable[str], setpoint_waited: bool) -> None:
+        """Record the limits that were active in a step.
 
         Args:
-            acting: flags of the step.
-            led: whether the setpoint waited for the tool.
+            acting: flags of the control law in the step.
+            setpoint_waited: whether the setpoint waited for the tool.
         """
-        self._acted.update(acting)
-        if led:
-            self._acted.add('lead')
+        self._active_limits.update(acting)
+        if setpoint_waited:
+            self._active_limits.add('lead')
 
-    def tell_doing(
+    def publish_action(
         self,
-        doing: str,
+        action: str,
         robot: str,
         lifecycle: str,
         arm: CompliantArm | None,
-        rivals: str = '',
+        other_publishers: str = '',
     ) -> None:
-        """Say what it is doing, if that is new or due.
+        """Publish the status if it has changed or is due.
 
         Args:
-            doing: in words.
-            robot: its name; '' without one.
-            lifecycle: state of the managed node.
-            arm: that is moved; None where none is.
-            rivals: who else commands it; '' for nobody.
+            action: description of the current action.
+            robot: name of the robot; '' without one.
+            lifecycle: lifecycle state of the node.
+            arm: the controlled arm; None without one.
+            other_publishers: description of other publishers of commands or targets; '' for none.
         """
-        if doing == self._doing and not self.is_due(self.said):
+        if action == self._action and not self.is_due(self.text):
             return
-        limits = [words for flag, words in LIMITS.items() if flag in self._acted]
-        text = '; limited by: '.join([doing, *([', '.join(limits)] if limits else [])])
-        text = '; '.join(filter(None, (text, rivals)))
-        following = doing.startswith('following') and ': ' not in doing
-        fine = not limits and not rivals and (following or doing in FINE)
-        values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._acted))}
+        limits = [
+            description for flag, description in LIMITS.items() if flag in self._active_limits
+        ]
+        text = '; limited by: '.join([action, *([', '.join(limits)] if limits else [])])
+        text = '; '.join(filter(None, (text, other_publishers)))
+        following = action.startswith('following') and ': ' not in action
+        ok = not limits and not other_publishers and (following or action in OK_ACTIONS)
+        values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
         if arm is not None and arm.started:
             values['energy [J]'] = f'{arm.energy:.3g}'
-        self._doing = doing
-        self._acted.clear()
-        self.tell(text, fine, robot, values)
+        self._action = action
+        self._active_limits.clear()
+        self.publish(text, ok, robot, values)

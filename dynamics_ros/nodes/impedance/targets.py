@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm on springs is told to do: poses, twists, wrenches and stiffnesses."""
+"""Targets of impedance control: poses, twists, wrenches and stiffnesses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_WRENCH = np.zeros(6)
 
 
 class StiffnessTarget(Target):
-    """Another stiffness, in the axes of the parameter ``stiffness_frame``; it has no age.
+    """Stiffness in the axes of the parameter ``stiffness_frame``; it does not become stale.
 
     Attributes:
         stiffness: (6, 6) [N/m, Nm/rad].
@@ -39,17 +39,17 @@ class StiffnessTarget(Target):
     name = 'stiffness_command'
     message = Float64MultiArray
 
-    def _take(self, message: Any, frames: Frames, q: Array) -> None:
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
         values = float_array(message.data)
         self.stiffness = stiffness_of('stiffness_command.data', values)
         check_size('stiffness_command.data', values, LARGEST_STIFFNESS)
 
 
-class Orders:
-    """All that an arm is told to do.
+class ArmTargets:
+    """Current targets of an arm: a motion, a wrench and a stiffness.
 
     Attributes:
-        kinds: of messages.
+        kinds: types of the targets.
     """
 
     kinds = (PoseTarget, TwistTarget, WrenchTarget, StiffnessTarget)
@@ -59,8 +59,11 @@ class Orders:
         self._wrench: Targets[WrenchTarget] = Targets(frames, standstill)
         self._stiffness: Targets[StiffnessTarget] = Targets(frames, standstill)
 
-    def take(self, kind: Any, data: bytes, q: Array, largest: WrenchParameters) -> None:
-        """Take a message; arguments as of ``Targets.take``, and what may be asked for."""
+    def take(self, kind: Any, data: bytes, q: Array, limits: WrenchParameters) -> None:
+        """Take the target of a message; refuse wrenches beyond ``limits``.
+
+        Other arguments as of ``Targets.take``.
+        """
         targets: Targets[Any] = self._motion
         if kind is WrenchTarget:
             targets = self._wrench
@@ -68,68 +71,69 @@ class Orders:
             targets = self._stiffness
         targets.take(kind, data, q)
         if kind is WrenchTarget:
-            self._check_wrench(largest)
+            self._check_wrench(limits)
 
-    def _check_wrench(self, largest: WrenchParameters) -> None:
+    def _check_wrench(self, limits: WrenchParameters) -> None:
         target = self._wrench.fresh(math.inf)
         if target is None:
             return
-        force, torque = target.lengths
-        if force > largest.force:
-            bound = f'has {force:g} N, expected up to wrench.force, {largest.force:g} N'
-        elif torque > largest.torque:
-            bound = f'has {torque:g} Nm, expected up to wrench.torque, {largest.torque:g} Nm'
+        force, torque = target.norms
+        if force > limits.force:
+            bound = f'has {force:g} N, expected up to wrench.force, {limits.force:g} N'
+        elif torque > limits.torque:
+            bound = f'has {torque:g} Nm, expected up to wrench.torque, {limits.torque:g} Nm'
         else:
             return
         self._wrench.drop(f'{target.name} refused: {bound}')
 
     def drop(self, problem: str) -> None:
-        """Have the tool held; the stiffness stays."""
+        """Remove the targets of motion and wrench for a reason; the stiffness stays."""
         self._motion.drop(problem)
         self._wrench.drop('')
 
     def drop_stiffness(self) -> None:
-        """Have the stiffness of the parameters."""
+        """Return to the stiffness of the parameters."""
         self._stiffness.drop('')
 
     @property
     def problem(self) -> str:
-        """What was refused or ended, and why; '' when there is nothing wrong."""
+        """Why targets were refused or ended; '' if there is no problem."""
         problems = (x.problem for x in (self._motion, self._wrench, self._stiffness))
         return '; '.join(filter(None, problems))
 
     @property
     def stiffness(self) -> Array | None:
-        """(6, 6) that was commanded last; None: that of the parameters."""
-        told = self._stiffness.fresh(math.inf)
-        return None if told is None else told.stiffness
+        """Last commanded stiffness (6, 6); None if that of the parameters applies."""
+        target = self._stiffness.fresh(math.inf)
+        return None if target is None else target.stiffness
 
     def follow(
         self, arm: CompliantArm, q: Array, v: Array, dt: float, timeout: float
     ) -> tuple[str, Array]:
-        """Go on for one sample.
+        """Follow the targets for one sample.
 
         Args:
-            arm: that is moved.
-            q, v, dt: the sample, and since when [s].
-            timeout: s after which a target is stale.
+            arm: the arm.
+            q, v: configuration (nq) and velocity (nv) of the sample.
+            dt: time since the previous sample [s].
+            timeout: age from which a target is stale [s].
 
         Returns:
-            What is followed, '' for nothing, and the torques (nv).
+            Description of the followed target, '' without one, and the torques (nv).
         """
-        wrench, pressing, target = NO_WRENCH, None, None
+        wrench, wrench_target, target = NO_WRENCH, None, None
         try:
-            pressing = self._wrench.fresh(timeout)
-            if pressing is not None:
-                wrench = pressing.in_root_axes(q)
+            wrench_target = self._wrench.fresh(timeout)
+            if wrench_target is not None:
+                wrench = wrench_target.in_root_axes(q)
             target = self._motion.fresh(timeout)
             if isinstance(target, TwistTarget):
                 twist = target.in_root_axes(q)
                 return f'following {target.name}', arm.drive(q, v, dt, twist, wrench)
-        except DynamicsRosError as error:  # tf no longer knows a frame
+        except DynamicsRosError as error:  # tf no longer provides a frame
             self.drop(f'a target ended: {error}')
-            target, pressing, wrench = None, None, NO_WRENCH
+            target, wrench_target, wrench = None, None, NO_WRENCH
         goal = None if target is None else target.pose
-        leading = target or pressing
-        doing = f'following {leading.name}' if leading is not None else ''
+        leading_target = target or wrench_target
+        doing = f'following {leading_target.name}' if leading_target is not None else ''
         return doing, arm.approach(q, v, dt, goal, wrench)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The links as tf has them: a tree along the joints, what moves on /tf, the rest on /tf_static."""
+"""Link transforms for tf: links on moving joints on /tf, others on /tf_static."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rclpy.node import Node
 from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.link_tree import Links, LinkTree
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
-from dynamics_ros.nodes.output.plan import Filled
+from dynamics_ros.nodes.output.plan import KernelMessage
 from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.wire.conversions import Array, transform_stamped
 from dynamics_ros.wire.message_template import MessageTemplate
@@ -21,7 +21,7 @@ from dynamics_ros.wire.optional_messages import message_type
 
 
 def tf_message() -> Any:
-    """tf2_msgs/TFMessage.
+    """Return the message type tf2_msgs/TFMessage.
 
     Raises:
         InvalidArgumentError: tf2_msgs is not installed.
@@ -29,30 +29,38 @@ def tf_message() -> Any:
     return message_type('tf2_msgs/msg/TFMessage', 'publish_tf', 'false without it')
 
 
-class TreeOutputs:
-    """/tf and /tf_static."""
+class TransformOutputs:
+    """Publishers of /tf and /tf_static.
+
+    Attributes:
+        moving: publisher of /tf.
+    """
 
     def __init__(self, node: Node) -> None:
         kind = tf_message()
         self._node = node
         self.moving = Output(node, kind, '/tf')
         self._fixed = Output(node, kind, '/tf_static', LATCHED)
-        self._told: tuple[LinkTree, str] | None = None
+        self._published: tuple[LinkTree, str] | None = None
 
     def all(self) -> list[Output]:
-        """Both."""
+        """Return both publishers."""
         return [self.moving, self._fixed]
 
     def close(self) -> None:
-        """Take both topics away."""
+        """Destroy both publishers."""
         for output in self.all():
             output.close()
 
-    def tell_fixed(self, tree: LinkTree, prefix: str) -> None:
-        """Publish what stands still, unless it is what was told last."""
-        if self._told is not None and self._told[0] is tree and self._told[1] == prefix:
+    def publish_fixed(self, tree: LinkTree, prefix: str) -> None:
+        """Publish the fixed transforms of a tree on /tf_static, unless they were published last."""
+        if (
+            self._published is not None
+            and self._published[0] is tree
+            and self._published[1] == prefix
+        ):
             return
-        self._told = tree, prefix
+        self._published = tree, prefix
         stamp = self._node.get_clock().now().to_msg()
         transforms = [
             transform_stamped(stamp, f'{prefix}{parent}', f'{prefix}{child}', pose)
@@ -60,12 +68,12 @@ class TreeOutputs:
         ]
         self._fixed.publish(tf_message()(transforms=transforms))
 
-    def answer(self, tree: LinkTree, names: FrameNames, q: Array) -> Filled:
-        """What moves, at the configuration in an array."""
-        assert tree.transforms is not None, 'something moves'
+    def moving_message(self, tree: LinkTree, names: FrameNames, q: Array) -> KernelMessage:
+        """Return the message of moving transforms, with the kernel that computes it from q (nq)."""
+        assert tree.transforms is not None, 'the tree has moving links'
         paths = [f'transforms.{i}.transform' for i in range(len(tree.moving))]
         template: MessageTemplate = self.moving.template((*names, tree.moving), _empty, paths)
-        return Filled(template, (Step(tree.transforms, (q,), template.numbers),))
+        return KernelMessage(template, (Step(tree.transforms, (q,), template.numbers),))
 
 
 def _empty(key: tuple[str, str, Links]) -> Any:

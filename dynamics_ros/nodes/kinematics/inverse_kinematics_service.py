@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The service compute_inverse_kinematics: requests to searches, outcomes to responses."""
+"""Service compute_inverse_kinematics: converts requests to searches and results to responses."""
 
 from __future__ import annotations
 
@@ -44,24 +44,25 @@ from dynamics_ros_msgs.srv import ComputeInverseKinematics
 
 Request = ComputeInverseKinematics.Request
 
-TF_PATIENCE = 0.5
-"""Seconds that a request waits for tf to tell where a foreign frame is."""
+TF_TIMEOUT = 0.5
+"""Time that a request waits for tf to provide a frame outside of the model [s]."""
 
 NO_RESTARTS = -1
+"""Value of ``max_restarts`` in a request that allows no restart."""
 
 
 class InverseKinematicsService:
-    """Answers requests; joint states never wait for it longer than ``search.QUICK``."""
+    """Service of inverse kinematics; blocks the executor's thread for ``search.QUICK`` at most."""
 
     def __init__(
         self, node: Node, context: RobotContext, parameters: ParameterSet[KinematicsParameters]
     ) -> None:
-        """Begin.
+        """Create the searches.
 
         Args:
-            node: listens to tf where that is needed.
+            node: node that subscribes to tf when a request needs it.
             context: the robot and its state.
-            parameters: of the node, for what a request leaves open.
+            parameters: parameters of the node, with defaults for requests.
         """
         self._context = context
         self._parameters = parameters
@@ -69,12 +70,12 @@ class InverseKinematicsService:
         self._lookups = Worker('transforms')
 
     async def answer(self, request: Any, response: Any) -> None:
-        """Fill a response."""
+        """Search for the solutions of a request and fill the response."""
         context = self._context
         seed = requested_state(context, request.seed, request.base_pose, argument='seed')
         robot = seed.robot
         timeout = self.timeout(seconds(request.timeout))
-        options, of_several = self._options(request, seed)
+        options, several_options = self._options(request, seed)
         targets = [await self.target(robot, request.target, request.frame, request.position_only)]
         if len(request.other_frames) != len(request.other_targets):
             problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
@@ -92,7 +93,7 @@ class InverseKinematicsService:
             approximate=request.approximate,
             timeout=timeout,
             options=options,
-            of_several=of_several,
+            several_options=several_options,
         )
         outcome = await self.find(robot, search)
         best = outcome.results[0]
@@ -111,13 +112,13 @@ class InverseKinematicsService:
         response.result = success()
 
     async def find(self, robot: Robot, search: Search) -> Outcome:
-        """The outcome of a search: at once where it is quick, else from a thread of searches."""
+        """Run a search: here if it is quick, otherwise in the thread of searches."""
         context = self._context
         outcome = search.quick(robot)
         if outcome is None:
             worker = context.searches
             outcome = await context.compute(
-                robot, search.kernels(), lambda home: search.run(home, worker.free_since), worker
+                robot, search.kernels(), lambda owner: search.run(owner, worker.free_since), worker
             )
         return outcome
 
@@ -130,30 +131,45 @@ class InverseKinematicsService:
         name: str = 'target',
         frame_name: str = 'frame',
     ) -> Target:
-        """Where a frame shall be, as a request says it.
+        """Return the target of a frame in a request.
+
+        Args:
+            robot: the robot.
+            message: target pose.
+            frame: name of the frame to move, with prefix.
+            position_only: whether the orientation may be missing.
+            name, frame_name: names of the fields in the request, for errors.
 
         Raises:
-            DynamicsRosError: it does not say that.
+            DynamicsRosError: the pose is invalid, or a frame is unknown.
         """
         known = required_frame(self._context, robot, frame, frame_name)
         pose = message.pose
         if position_only and quaternion_is_zero(pose.orientation):
             pose.orientation.w = 1.0
         matrix = pose_matrix(pose, f'{name}.pose')
-        carried, carrier = await self.place(
+        located, carrier = await self.locate(
             robot, message.header.frame_id, f'{name}.header.frame_id'
         )
-        return Target(known, carried @ matrix, carrier)
+        return Target(known, located @ matrix, carrier)
 
-    async def place(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
-        """Where a frame is: pose (4, 4) in another one, and the name of that, '' for the root.
+    async def locate(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
+        """Locate the frame of a target.
+
+        Args:
+            robot: the robot.
+            frame_id: frame of the model or of tf; '' is the root frame.
+            name: name of the field in the request, for errors.
+
+        Returns:
+            Its constant pose (4, 4) in a frame of the model, and the name of that, '' for the root.
 
         Raises:
-            TransformError: neither the model nor tf knows.
+            TransformError: the frame is unknown to model and tf.
         """
         if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
             return np.eye(4), ''
-        carrier = self._context.names.inside(frame_id)
+        carrier = self._context.names.frame_of(frame_id)
         if carrier in robot.frame_names:
             return np.eye(4), carrier
         try:
@@ -162,24 +178,27 @@ class InverseKinematicsService:
             raise TransformError(f'{name}: unknown frame {frame_id!r}: {error}') from None
 
     async def _from_tf(self, robot: Robot, frame_id: str) -> Array:
-        """Pose (4, 4) of a foreign frame in the root frame."""
+        """Return the pose (4, 4) of a frame of tf in the root frame."""
         root = self._context.root_frame_id()
-        self._transforms.listen()
+        self._transforms.subscribe()
         try:
             return self._transforms.pose(root, frame_id)
         except TransformError:
-            # It may be about to come: tf is listened to from the first request on.
-            wait = partial(self._transforms.pose, root, frame_id, TF_PATIENCE)
+            # It may arrive soon, because the node subscribes to tf only at the first request.
+            wait = partial(self._transforms.pose, root, frame_id, TF_TIMEOUT)
             return await self._context.compute(robot, (), lambda _: wait(), self._lookups)
 
-    def timeout(self, asked: float) -> float:
-        """The time limit [s] of a request that asks for so much, or 0 for the default.
+    def timeout(self, requested: float) -> float:
+        """Return the time limit of a request [s].
+
+        Args:
+            requested: time limit in the request [s]; 0: default of the node.
 
         Raises:
-            InvalidArgumentError: negative, or longer than the node allows.
+            InvalidArgumentError: the limit is negative or longer than the node allows.
         """
         defaults = self._parameters.values.inverse_kinematics
-        timeout = asked or defaults.timeout
+        timeout = requested or defaults.timeout
         if not 0.0 < timeout <= defaults.max_timeout:
             raise InvalidArgumentError(
                 'timeout', f'{timeout:g} s', f'0 to {defaults.max_timeout:g} s'
@@ -187,7 +206,7 @@ class InverseKinematicsService:
         return timeout
 
     def _options(self, request: Any, seed: RequestedState) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Options of every search, and those where several solutions are searched for."""
+        """Return the options of a search, and additional ones of a search for several solutions."""
         defaults = self._parameters.values.inverse_kinematics
         options: dict[str, Any] = {
             'position_tolerance': _or_default(
@@ -225,7 +244,7 @@ class InverseKinematicsService:
     def _posture(self, request: Any, seed: RequestedState) -> Array | str | None:
         if request.posture == Request.POSTURE_GIVEN:
             buffer, state = self._context.buffer, request.posture_state
-            assert buffer is not None, 'there is a seed'
+            assert buffer is not None, 'a seed requires a buffer'
             return with_positions(buffer, seed.q, state, 'posture_state')
         if request.posture_state.name:
             problem = f'given beside posture {request.posture}'
@@ -239,12 +258,12 @@ class InverseKinematicsService:
 
 
 def solution(robot: Robot, stamp: Time, q: Array) -> JointState:
-    """The positions of all joints that have one."""
+    """Return the positions of all joints with one coordinate, as a joint state."""
     indices: Sequence[int] = list(robot.joint_q_indices.values())
     return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
 
 
-def _or_default(asked: float, default: float, name: str) -> float:
-    if not (asked >= 0.0 and math.isfinite(asked)):
-        raise InvalidArgumentError(name, f'{asked}', 'a positive number, or 0 for the default')
-    return asked or default
+def _or_default(requested: float, default: float, name: str) -> float:
+    if not (requested >= 0.0 and math.isfinite(requested)):
+        raise InvalidArgumentError(name, f'{requested}', 'a positive number, or 0 for the default')
+    return requested or default

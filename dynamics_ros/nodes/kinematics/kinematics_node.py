@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""kinematics_node: poses and twists of frames as topics; kinematics as services."""
+"""kinematics_node: topics of poses, twists and transforms; services of kinematics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.multibody.link_tree import LinkTree
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
-from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -47,7 +47,7 @@ from dynamics_ros_msgs.srv import (
     ComputeJacobian,
 )
 
-from .frame_tree import TreeOutputs, tf_message
+from .frame_tree import TransformOutputs, tf_message
 from .inverse_kinematics_service import InverseKinematicsService
 from .moveit_services import MoveItServices
 
@@ -58,15 +58,15 @@ REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is configured, checked against a robot.
+    """Kernels of the configured outputs for a robot.
 
     Attributes:
         robot: the robot.
-        frames: those that have topics.
-        poses, twists: the kernel of each frame.
-        twist_reference: in which twists are.
-        center_of_mass: its kernel; None where nothing that moves has mass.
-        tree: what tf is told; None where it is not.
+        frames: frames with topics.
+        poses, twists: kernels of the pose and of the twist of each frame.
+        twist_reference: reference of the twists.
+        center_of_mass: kernel of the centre of mass; None if no moving body has mass.
+        tree: transforms for tf; None if tf is not published.
     """
 
     robot: Robot
@@ -79,7 +79,7 @@ class Prepared:
 
 
 class Kinematics(Component):
-    """Publishes where frames are and how they move."""
+    """Component that publishes poses and twists of frames, and answers kinematics requests."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node)
@@ -108,7 +108,7 @@ class Kinematics(Component):
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, default_frame: str) -> Prepared:
-        """Check the frames and compile the kernels of the topics."""
+        """Check the frames, and compile the kernels of the topics."""
         values = self.parameters.values
         frames = known_frames(robot, values.frames, default_frame)
         topic_names(frames)
@@ -125,32 +125,34 @@ class Kinematics(Component):
         )
 
     def adopt(self, prepared: Prepared) -> None:
-        """Have the topics of these frames."""
+        """Switch to the frames of a robot: create their topics and publish fixed transforms."""
         self._frame_outputs.set_frames(prepared.frames)
-        self._erase(self._prepared, prepared)
+        self._delete_markers(self._prepared, prepared)
         self._prepared = prepared
-        self._tell_fixed()
+        self._publish_fixed()
 
-    def _erase(self, before: Prepared | None, after: Prepared) -> None:
-        """Take away the markers that nothing moves any more."""
+    def _delete_markers(self, before: Prepared | None, after: Prepared) -> None:
+        """Delete the markers of frames and of a centre of mass that no longer exist."""
         if before is None:
             return
         head = self.context.root_header(self.context.now())
-        gone = markers.removed_from(head, ('frames',), len(after.frames), len(before.frames))
+        deleted = markers.deletions(head, ('frames',), len(after.frames), len(before.frames))
         if before.center_of_mass is not None and after.center_of_mass is None:
-            gone.append(markers.removed(head, 'center_of_mass'))
-        if gone:
-            self._markers.publish(MarkerArray(markers=gone))
+            deleted.append(markers.deletion(head, 'center_of_mass'))
+        if deleted:
+            self._markers.publish(MarkerArray(markers=deleted))
 
     def groups(self) -> list[Group]:
-        """Poses, twists, tf and markers."""
+        """Return the outputs: poses, twists, transforms and markers."""
         prepared, outputs = self._prepared, self._frame_outputs
         if prepared is None:
             return []
-        self._tell_fixed()
-        rates, placed = self._rate, FRESH
+        self._publish_fixed()
+        rates, needs = self._rate, FRESH
         groups = [
-            Group(output, rates('pose'), placed, 'poses', partial(self._pose, output, kernel))
+            Group(
+                output, rates('pose'), needs, 'poses', partial(self._pose_message, output, kernel)
+            )
             for output, kernel in zip(
                 [outputs[frame, 'pose'] for frame in prepared.frames], prepared.poses, strict=True
             )
@@ -161,16 +163,16 @@ class Kinematics(Component):
                 rates('twist'),
                 FRESH | VELOCITY,
                 'twists',
-                partial(self._twist, outputs[frame, 'twist'], frame, kernel),
+                partial(self._twist_message, outputs[frame, 'twist'], frame, kernel),
             )
             for frame, kernel in zip(prepared.frames, prepared.twists, strict=True)
         ]
         tf, tree = self._tf, prepared.tree
         if tf is not None and tree is not None and tree.transforms is not None:
-            make = partial(self._transforms, tf, tree)
-            groups.append(Group(tf.moving, rates('tf'), placed, 'tf', make))
-        rate, make = self.parameters.values.markers.rate, partial(self._marks, prepared)
-        groups.append(Group(self._markers, rate, placed, 'markers', make))
+            make = partial(self._transforms_message, tf, tree)
+            groups.append(Group(tf.moving, rates('tf'), needs, 'tf', make))
+        rate, make = self.parameters.values.markers.rate, partial(self._markers_message, prepared)
+        groups.append(Group(self._markers, rate, needs, 'markers', make))
         return groups
 
     def _rate(self, name: str) -> float:
@@ -178,7 +180,7 @@ class Kinematics(Component):
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what services and markers need of these frames."""
+        """Return functions that compile the kernels of services and markers."""
         if self._prepared is None:
             return ()
         robot, frames = self._prepared.robot, self._prepared.frames
@@ -192,7 +194,7 @@ class Kinematics(Component):
         return slices
 
     def outputs(self) -> list[Output]:
-        """Poses, twists, markers, tf."""
+        """Return the publishers of poses, twists, markers and transforms."""
         tf = self._tf.all() if self._tf else []
         return [*self._frame_outputs.all(), self._markers, *tf]
 
@@ -212,36 +214,36 @@ class Kinematics(Component):
         if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
             self.context.changes.rebuild(NAME)
 
-    def _tf_outputs(self) -> TreeOutputs | None:
+    def _tf_outputs(self) -> TransformOutputs | None:
         wanted = self.parameters.values.publish_tf
-        return TreeOutputs(self.node) if wanted else None
+        return TransformOutputs(self.node) if wanted else None
 
-    def _tell_fixed(self) -> None:
+    def _publish_fixed(self) -> None:
         prepared, prefix = self._prepared, self.context.names.prefix
         if self._tf is not None and prepared is not None and prepared.tree is not None:
-            self._tf.tell_fixed(prepared.tree, prefix)
+            self._tf.publish_fixed(prepared.tree, prefix)
 
     # --- topics ---------------------------------------------------------------------------------
 
-    def _pose(self, output: Output, kernel: Kernel) -> Filled:
+    def _pose_message(self, output: Output, kernel: Kernel) -> KernelMessage:
         template = output.template(self.context.names.root, _empty_pose, ('pose',))
-        return Filled(template, (Step(kernel, (self._arrays().q,), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (self._arrays().q,), template.numbers),))
 
-    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Filled:
+    def _twist_message(self, output: Output, frame: str, kernel: Kernel) -> KernelMessage:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
         template, arrays = output.template(frame_id, _empty_twist, ('twist',)), self._arrays()
-        return Filled(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
 
-    def _transforms(self, tf: TreeOutputs, tree: LinkTree) -> Filled:
-        return tf.answer(tree, self.context.names, self._arrays().q)
+    def _transforms_message(self, tf: TransformOutputs, tree: LinkTree) -> KernelMessage:
+        return tf.moving_message(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
-        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        assert self.context.buffer is not None, 'outputs are computed only for a state'
         return self.context.buffer
 
-    def _marks(self, prepared: Prepared) -> Filled:
-        """Axes of frames and the centre of mass."""
+    def _markers_message(self, prepared: Prepared) -> KernelMessage:
+        """Return the markers of the axes of frames and of the centre of mass."""
         settings, center = self.parameters.values.markers, prepared.center_of_mass
         diameter = settings.center_of_mass_diameter if center is not None else 0.0
         key = (self.context.names.root, prepared.frames, settings.axis_length, diameter)
@@ -255,11 +257,11 @@ class Kinematics(Component):
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, template.numbers, strict=True)
         ]
-        return Filled(template, tuple(steps))
+        return KernelMessage(template, tuple(steps))
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'
-        return self.context.names.outside(frame) if local else self.context.root_frame_id()
+        return self.context.names.frame_id_of(frame) if local else self.context.root_frame_id()
 
     # --- services -------------------------------------------------------------------------------
 
@@ -277,12 +279,12 @@ class Kinematics(Component):
         if v is not None:
             kernels += [kernel('frame_velocity', frame, reference) for frame in frames]
 
-        def fill(home: Robot) -> None:
+        def fill(owner: Robot) -> None:
             for frame in frames:
-                pose = home.forward_kinematics(q, frame)
+                pose = owner.forward_kinematics(q, frame)
                 response.poses.append(pose_stamped(state.stamp, root, pose))
                 if v is not None:
-                    twist = home.frame_velocity(q, v, frame, reference)
+                    twist = owner.frame_velocity(q, v, frame, reference)
                     twist_frame = self._twist_frame(frame, reference)
                     response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
 
@@ -300,7 +302,7 @@ class Kinematics(Component):
         jacobian = await self.context.compute(
             state.robot,
             [kernel('jacobian', frame, reference)],
-            lambda home: home.jacobian(state.q, frame, reference),
+            lambda owner: owner.jacobian(state.q, frame, reference),
         )
         response.velocity_names = velocity_names(state.robot)
         response.rows, response.columns = jacobian.shape
@@ -308,11 +310,11 @@ class Kinematics(Component):
         response.manipulability = manipulability(jacobian)
 
 
-def _reference(asked: str) -> Reference:
+def _reference(requested: str) -> Reference:
     for reference in REFERENCES:
-        if reference == (asked or REFERENCES[0]):
+        if reference == (requested or REFERENCES[0]):
             return reference
-    raise InvalidArgumentError('reference', repr(asked), f'one of {REFERENCES}')
+    raise InvalidArgumentError('reference', repr(requested), f'one of {REFERENCES}')
 
 
 def _empty_pose(frame_id: str) -> PoseStamped:
@@ -326,7 +328,7 @@ def _empty_twist(frame_id: str) -> TwistStamped:
 def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArray:
     root, frames, length, diameter = key
     head = header(Time(), root)
-    shown = [markers.frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
+    result = [markers.frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
     if diameter:
-        shown.append(markers.center_of_mass(head, np.zeros(3), diameter))
-    return MarkerArray(markers=shown)
+        result.append(markers.center_of_mass(head, np.zeros(3), diameter))
+    return MarkerArray(markers=result)

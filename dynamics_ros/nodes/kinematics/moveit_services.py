@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""compute_fk and compute_ik as MoveIt offers them, for who asks for them by a parameter.
+"""Services compute_fk and compute_ik with the interface of MoveIt, enabled by a parameter.
 
-Requests and responses are read and filled by the names of their fields, so that nothing here needs
-the message package but the offer of the services.
+Requests and responses are accessed by field names, so that only ``offer`` needs the package
+moveit_msgs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .inverse_kinematics_service import InverseKinematicsService, solution
 
 
 class Code(IntEnum):
-    """Those of moveit_msgs/MoveItErrorCodes that are answered."""
+    """Codes of moveit_msgs/MoveItErrorCodes that the services return."""
 
     SUCCESS = 1
     FAILURE = 99999
@@ -57,10 +57,10 @@ class Code(IntEnum):
 
 
 class MoveItError(DynamicsRosError):
-    """A request that MoveIt has a code for.
+    """Invalid request, with the error code of MoveIt.
 
     Attributes:
-        code: that code.
+        code: the error code.
     """
 
     def __init__(self, code: Code, message: str) -> None:
@@ -69,7 +69,7 @@ class MoveItError(DynamicsRosError):
 
 
 class MoveItServices:
-    """Answers compute_fk and compute_ik for one group: the chain to the configured frame."""
+    """Services compute_fk and compute_ik for one group: the chain to the configured frame."""
 
     def __init__(
         self,
@@ -79,41 +79,43 @@ class MoveItServices:
         searches: InverseKinematicsService,
         tip: Callable[[], str],
     ) -> None:
-        """Begin.
+        """Prepare the services; ``offer`` creates them.
 
         Args:
-            node: logs.
+            node: node of the services.
             context: the robot and its state.
-            parameters: of the node.
-            searches: finds joint positions.
-            tip: the frame at the end of the group, when it is known.
+            parameters: parameters of the node.
+            searches: service of inverse kinematics, which runs the searches.
+            tip: returns the frame at the end of the group; raises while it is unknown.
         """
         self._node, self._context, self._parameters = node, context, parameters
         self._searches, self._tip = searches, tip
         self._faults = FaultLog.of(node)
 
     def offer(self) -> None:
-        """Have the services.
+        """Create the services.
 
         Raises:
             InvalidArgumentError: moveit_msgs is not installed.
         """
-        for own, name, handler in (
+        for type_name, name, handler in (
             ('GetPositionFK', 'compute_fk', self.forward_kinematics),
             ('GetPositionIK', 'compute_ik', self.inverse_kinematics),
         ):
-            kind = message_type(f'moveit_msgs/srv/{own}', 'moveit_services', 'false without it')
+            kind = message_type(
+                f'moveit_msgs/srv/{type_name}', 'moveit_services', 'false without it'
+            )
             self._node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
-        """Poses of links (GetPositionFK)."""
-        return await self._answered(self._forward_kinematics, request, response)
+        """Answer GetPositionFK: poses of links."""
+        return await self._answer(self._forward_kinematics, request, response)
 
     async def inverse_kinematics(self, request: Any, response: Any) -> Any:
-        """Joint positions for poses of links (GetPositionIK)."""
-        return await self._answered(self._inverse_kinematics, request.ik_request, response)
+        """Answer GetPositionIK: joint positions for poses of links."""
+        return await self._answer(self._inverse_kinematics, request.ik_request, response)
 
-    async def _answered(
+    async def _answer(
         self, handler: Callable[[Any, Any], Awaitable[None]], request: Any, response: Any
     ) -> Any:
         try:
@@ -138,38 +140,38 @@ class MoveItServices:
         if not links:
             raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
         frame_id = request.header.frame_id
-        carried, carrier = await self._searches.place(robot, frame_id, 'header.frame_id')
+        located, carrier = await self._searches.locate(robot, frame_id, 'header.frame_id')
         names = [*links, *([carrier] if carrier else [])]
         poses = await self._context.compute(
             robot,
             [kernel('forward_kinematics', name) for name in names],
-            lambda home: [home.forward_kinematics(state.q, name) for name in names],
+            lambda owner: [owner.forward_kinematics(state.q, name) for name in names],
         )
         if carrier:
-            carried = poses.pop()
+            located = poses.pop()
         header_frame = frame_id or self._context.root_frame_id()
-        to_frame = Transform.from_array(carried).inverse().array()
+        to_frame = Transform.from_array(located).inverse().array()
         for link, pose in zip(request.fk_link_names, poses, strict=True):
             response.pose_stamped.append(pose_stamped(state.stamp, header_frame, to_frame @ pose))
             response.fk_link_names.append(link)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
         values = self._parameters.values
-        self._check_wishes(request)
+        self._check_supported(request)
         seed = self._state(request.robot_state)
         robot = seed.robot
         check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
         targets = [
             await self._searches.target(robot, pose, self._link(robot, link), name=name)
-            for link, pose, name in self._asked(request)
+            for link, pose, name in self._requested_targets(request)
         ]
-        asked = seconds(request.timeout)
+        requested = seconds(request.timeout)
         search = Search(
             targets=tuple(targets),
             seed=seed.q,
             count=1,
             approximate=False,
-            timeout=self._searches.timeout(min(asked, values.inverse_kinematics.max_timeout)),
+            timeout=self._searches.timeout(min(requested, values.inverse_kinematics.max_timeout)),
             options={
                 'position_tolerance': values.inverse_kinematics.position_tolerance,
                 'rotation_tolerance': values.inverse_kinematics.rotation_tolerance,
@@ -182,8 +184,12 @@ class MoveItServices:
         response.solution.joint_state = solution(robot, seed.stamp, best.q)
         response.solution.joint_state.header.frame_id = self._context.root_frame_id()
 
-    def _check_wishes(self, request: Any) -> None:
-        """Refuse what cannot be done."""
+    def _check_supported(self, request: Any) -> None:
+        """Check that a request asks for nothing unsupported.
+
+        Raises:
+            MoveItError: unknown group, constraints, or avoidance of collisions.
+        """
         group = self._parameters.values.group_name
         if group and request.group_name != group:
             text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
@@ -217,8 +223,8 @@ class MoveItServices:
         except (NoStateError, InvalidArgumentError) as error:
             raise MoveItError(Code.INVALID_ROBOT_STATE, str(error)) from None
 
-    def _asked(self, request: Any) -> list[tuple[str, Any, str]]:
-        """Link, pose and name of the field of each target."""
+    def _requested_targets(self, request: Any) -> list[tuple[str, Any, str]]:
+        """Return link, pose and field name of each target."""
         poses, links = request.pose_stamped_vector, request.ik_link_names
         if not poses:
             return [(request.ik_link_name or self._tip(), request.pose_stamped, 'pose_stamped')]
@@ -232,7 +238,7 @@ class MoveItServices:
         ]
 
     def _link(self, robot: Robot, name: str) -> str:
-        frame = self._context.names.inside(name)
+        frame = self._context.names.frame_of(name)
         if frame not in robot.frame_names:
             error = UnknownFrameError('link', name, robot.frame_names)
             raise MoveItError(Code.INVALID_LINK_NAME, str(error))
@@ -240,7 +246,7 @@ class MoveItServices:
 
 
 def code_of(error: Exception) -> Code:
-    """What MoveIt calls an error."""
+    """Return the MoveIt code of an error."""
     if isinstance(error, MoveItError):
         return error.code
     if isinstance(error, SearchError):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a node publishes: only when somebody listens, and not faster than asked."""
+"""Publishers that know whether they have subscribers and limit their rate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
-from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.wire.bytes_template import BytesTemplate
 from dynamics_ros.wire.message_template import MessageTemplate
@@ -41,39 +41,40 @@ OVERRIDABLE = QoSOverridingOptions(
         QoSPolicyKind.DURABILITY,
     )
 )
-"""What of an output `qos_overrides./TOPIC.publisher.*` overrides."""
+"""QoS policies of an output that `qos_overrides./TOPIC.publisher.*` may override."""
 
-LOOK_PERIOD = 0.045
-"""Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
+CHECK_PERIOD = 0.045
+"""Period between two queries for subscribers [s]; a query costs as much as a small kernel."""
 
-DELIVERY = 0.2
-"""Seconds that the last command of a motion has to arrive."""
+DELIVERY_TIMEOUT = 0.2
+"""Maximum time to wait until subscribers have received the last command of a motion [s]."""
 
 MAX_TEMPLATES = 8
-"""Templates that an output keeps, of those that it made last."""
+"""Maximum number of templates that an output caches."""
 
 
-def cap(own: float, general: float = 0.0) -> float:
-    """Most messages a second; 0: no limit.
+def cap(rate: float, default: float = 0.0) -> float:
+    """Return the maximum rate of an output [Hz]; 0: no limit.
 
     Args:
-        own: that of an output; negative: as all of the node.
-        general: that of the node.
+        rate: rate of the output [Hz]; negative: use that of the node.
+        default: rate of the node [Hz].
     """
-    return general if own < 0.0 else own
+    return default if rate < 0.0 else rate
 
 
 class Output:
-    """A publisher that knows whether it is worth its computation.
+    """Publisher with detection of subscribers, a rate limit and cached message templates.
 
-    Where the middleware refuses to make it, as DDS security does, it is as one that nobody listens
-    to: what else a node publishes does not depend on it.
+    If the middleware refuses to create the publisher, for example because of DDS security, the
+    output behaves as if it had no subscribers, and other outputs are not affected.
 
     Attributes:
-        topic: fully qualified name of the topic; of one that is missing, before remapping as well.
-        missing: why the middleware did not make it; '' when it did.
-        published: how many messages have been.
-        skipped: states that were not published because the rate of this output was reached.
+        topic: fully qualified name of the topic; if the publisher is missing, with its name before
+            remapping.
+        missing: why the middleware refused to create the publisher; '' if it did not.
+        published: number of published messages.
+        skipped: number of states that were not published because of the rate limit.
     """
 
     def __init__(
@@ -83,16 +84,19 @@ class Output:
         name: str,
         qos: QoSProfile = RELIABLE,
     ) -> None:
-        """Make a publisher.
+        """Create a publisher.
 
         Args:
             node: the node.
             kind: type of the messages.
-            name: of the topic.
-            qos: of the publisher.
+            name: name of the topic.
+            qos: quality of service.
+
+        Raises:
+            InvalidArgumentError: a parameter ``qos_overrides`` is invalid.
         """
         # No QoS event callbacks: destroying a publisher that has some can crash the events
-        # executor, and a frame that is no longer configured takes its publishers with it.
+        # executor, and publishers are destroyed when a frame is no longer configured.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._node = node
         self.topic = name
@@ -100,8 +104,8 @@ class Output:
         self.published = 0
         self.skipped = 0
         self._limit = RateLimit()
-        self._listened_to = False
-        self._look_at = 0.0
+        self._subscribed = False
+        self._next_check = 0.0
         self._templates: dict[Hashable, MessageTemplate] = {}
         self._publisher: Publisher[Any] | None = None
         try:
@@ -109,12 +113,12 @@ class Output:
             self._publisher = node.create_publisher(
                 kind,
                 name,
-                copy(qos),  # which overrides are written into
+                copy(qos),  # rclpy writes the overrides into it
                 event_callbacks=silent,
                 qos_overriding_options=OVERRIDABLE,
             )
         except MIDDLEWARE_ERRORS as error:
-            self.topic, self.missing = _described(node, name), in_words(error)
+            self.topic, self.missing = _describe_topic(node, name), describe_error(error)
             node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
             return
         except (RuntimeError, InvalidParameterTypeException) as error:
@@ -123,26 +127,32 @@ class Output:
         self._publish = self._publisher.publish
         self._publish_bytes = bytes_publisher(self._publisher)
 
-    def listened_to(self, now: float) -> bool:
-        """Whether anybody listens, as of ``LOOK_PERIOD`` ago at the earliest."""
-        if now >= self._look_at and self._publisher is not None:
-            self._look_at = now + LOOK_PERIOD
-            self._listened_to = self._publisher.get_subscription_count() > 0
-        return self._listened_to
+    def has_subscribers(self, now: float) -> bool:
+        """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.
+
+        Args:
+            now: time of the steady clock [s].
+        """
+        if now >= self._next_check and self._publisher is not None:
+            self._next_check = now + CHECK_PERIOD
+            self._subscribed = self._publisher.get_subscription_count() > 0
+        return self._subscribed
 
     def passes(self, now: float, rate: float) -> bool:
-        """Whether so many messages a second allow one at the time ``now`` of the steady clock [s].
+        """Return whether the rate limit allows a message now; otherwise count it in ``skipped``.
 
-        A state that is not published is counted in ``skipped``.
+        Args:
+            now: time of the steady clock [s].
+            rate: maximum rate [Hz]; 0: no limit.
         """
-        # Mostly it is not yet time.
+        # Fast path: usually the next message is not due yet.
         if now < self._limit.next or not self._limit.passes(now, rate):
             self.skipped += 1
             return False
         return True
 
     def publish(self, message: Any) -> None:
-        """Publish and count."""
+        """Publish a message and count it."""
         if self._publisher is None:
             return
         self._publish(message)
@@ -151,12 +161,12 @@ class Output:
     def template(
         self, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
     ) -> MessageTemplate:
-        """The message of a key, of which only the stamp and some numbers change.
+        """Return the cached template of a key, or create it.
 
         Args:
-            key: of everything else that is in it.
-            prototype: makes the message of a key.
-            paths: fields with the numbers that change.
+            key: content of the message other than stamp and changing numbers.
+            prototype: creates the message of a key.
+            paths: fields with the changing numbers.
         """
         template = self._templates.get(key)
         if template is None:
@@ -165,28 +175,28 @@ class Output:
             template = self._templates[key] = message_template(prototype(key), paths)
         return template
 
-    def publishes(self, template: MessageTemplate) -> Callable[[Any], None]:
-        """What publishes the messages of a template, without counting them."""
+    def publish_function(self, template: MessageTemplate) -> Callable[[Any], None]:
+        """Return the function that publishes messages of a template, without counting them."""
         return self._publish_bytes if type(template) is BytesTemplate else self._publish
 
     def send(self, template: MessageTemplate, stamp: bytes) -> None:
-        """Publish a template as it is filled in, with a stamp packed as ``cdr.STAMP``."""
+        """Publish a filled template with a stamp packed as ``cdr.STAMP``."""
         self.published += 1
-        self.publishes(template)(template.message(stamp))
+        self.publish_function(template)(template.message(stamp))
 
     def wait_until_received(self) -> None:
-        """Wait until reliable listeners have received everything, for ``DELIVERY`` at most."""
+        """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most."""
         if self._publisher is not None:
-            self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
+            self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
 
     def close(self) -> None:
-        """Take the topic away."""
+        """Destroy the publisher."""
         if self._publisher is not None:
             self._node.destroy_publisher(self._publisher)
 
 
-def _described(node: Node, name: str) -> str:
-    """What a topic would be called, whether or not a topic may be."""
+def _describe_topic(node: Node, name: str) -> str:
+    """Return the full name of a topic, and its remapped name if that differs."""
     try:
         own, topic = (node.resolve_topic_name(name, only_expand=only) for only in (True, False))
     except MIDDLEWARE_ERRORS:
@@ -195,21 +205,21 @@ def _described(node: Node, name: str) -> str:
 
 
 class FrameOutputs:
-    """The publishers of several topics for each of several frames."""
+    """Publishers of the same topics for each of several frames."""
 
     def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
-        """Begin without frames.
+        """Start without frames.
 
         Args:
             node: the node.
-            kinds: last part of the topic name to its type.
+            kinds: message type of each topic, by the last part of its name.
         """
         self._node = node
         self._kinds = kinds
         self._outputs: dict[str, dict[str, Output]] = {}
 
     def set_frames(self, frames: Sequence[str]) -> None:
-        """Have topics for these frames and no others."""
+        """Create and destroy publishers so that exactly these frames have topics."""
         names = topic_names(frames)
         for frame in set(self._outputs) - set(frames):
             for output in self._outputs.pop(frame).values():
@@ -229,5 +239,5 @@ class FrameOutputs:
         return self._outputs[frame][part]
 
     def all(self) -> list[Output]:
-        """Every publisher."""
+        """Return all publishers."""
         return [output for parts in self._outputs.values() for output in parts.values()]

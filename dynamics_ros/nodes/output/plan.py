@@ -1,15 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from a joint state: the kernels that run, and the messages that they fill.
+"""Plan of the outputs: for each robot state, the kernels to run and the messages to publish.
 
-Each component declares groups: an output, how its message is filled, what that needs of a state,
-and how often it is due. A plan holds the groups of all components of a process. Of each state it
-finds the groups that are due, runs their kernels in one call, on arrays that stay, which are mostly
-those within the messages, and then publishes all messages together.
+Each component declares groups. A group names an output, how its message is filled, which data of
+the state it needs, and its maximum rate. A plan contains the groups of all components of a process.
+For each state it selects the groups that are due, runs their kernels in one call and publishes
+their messages together. The kernels work on fixed arrays, most of which are memory of the messages.
 
-A plan is of one epoch: once a parameter, the robot, a name of a frame, or what is offered changes,
-``RobotContext.begin_epoch`` gives it up, and the next state makes another. Who listens is looked at
-every ``LOOK_PERIOD``.
+A plan is valid for one epoch. When a parameter, the robot, a frame name or the set of outputs
+changes, ``RobotContext.begin_epoch`` discards the plan, and the next state builds a new one. The
+plan checks for subscribers every ``CHECK_PERIOD``.
 """
 
 from __future__ import annotations
@@ -21,108 +21,115 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Copy, Program, Step
 from dynamics_ros.wire.message_template import MessageTemplate
 
-from .outputs import LOOK_PERIOD, Output
+from .outputs import CHECK_PERIOD, Output
 
 MAX_BATCHES = 64
-"""Combinations of groups that are kept ready."""
+"""Maximum number of batches that a plan caches, one for each combination of groups."""
 
 
 Need = int
-"""What a group needs of a state: ``NOTHING``, or some of the others, added."""
+"""Bit mask of the requirements of a group on the robot state: ``FRESH`` and ``VELOCITY``."""
 
 NOTHING = 0
 
 FRESH = 1
-"""No joint, and no base, that was last heard of too long ago."""
+"""Requires that no joint and no base has been without new data for too long."""
 
 VELOCITY = 2
-"""The velocity of every joint."""
+"""Requires the velocity of every joint."""
 
 
-class Filled(NamedTuple):
-    """A message and the kernels that fill it.
+class KernelMessage(NamedTuple):
+    """Message template with the kernels and copies that write its numbers.
 
     Attributes:
         template: the message.
-        steps: write its numbers. One that several messages share runs once.
+        steps: kernels and copies; a step that several messages share runs once for each state.
     """
 
     template: MessageTemplate
     steps: tuple[Step | Copy, ...]
 
 
+Fill = Callable[[], MessageTemplate | None]
+"""Fills a message for the current state; returns None if there is nothing to publish."""
+
+
 class Group(NamedTuple):
-    """One output of a component.
+    """One output of a component, and how its message is computed.
 
     Attributes:
         output: the publisher.
-        rate: most messages a second; 0: one for every state.
-        needs: of a state.
-        what: is published, in words.
-        kernels: makes the message and the kernels that fill it, once for each epoch and each value
-            of ``contents``; None: there is nothing to publish yet, and it is asked again.
-        fill: fills the message in for each state, where that is no matter of kernels alone; None:
-            there is nothing to publish.
-        before: write what the kernels read of each state; groups may share them.
-        contents: what the message says of a state beside numbers, known once the kernels have run;
-            groups may share it.
+        rate: maximum rate [Hz]; 0: one message for every state.
+        needs: requirements on the state.
+        what: name of the published quantity, for diagnostics.
+        build: builds the message and its kernels, once for each epoch and each value of
+            ``variant``. It returns None while there is nothing to publish, and is then called
+            again for the next state.
+        fill: alternative to ``build`` for messages that kernels alone cannot fill: called for
+            each state, returns the filled message, or None if there is nothing to publish.
+        before: functions that write the inputs of the kernels for each state; groups may share
+            them, and a shared function is called once.
+        variant: returns the part of the message that is not numbers, such as flags and names,
+            after the kernels have run; when it changes, the message is built again. Groups may
+            share it.
     """
 
     output: Output
     rate: float
     needs: Need
     what: str
-    kernels: Callable[[], Filled | None] | None = None
-    fill: Callable[[], MessageTemplate | None] | None = None
+    build: Callable[[], KernelMessage | None] | None = None
+    fill: Fill | None = None
     before: tuple[Callable[[], None], ...] = ()
-    contents: Callable[[], Hashable] | None = None
+    variant: Callable[[], Hashable] | None = None
 
 
-class Publishing(Protocol):
-    """A component, as far as a plan knows it.
+class PublishingComponent(Protocol):
+    """Interface of a component to a plan.
 
     Attributes:
-        silence: why it publishes nothing of the state; '' when it may.
+        silence: why the component publishes nothing for the current state; '' if it may publish.
     """
 
     silence: str
 
     def groups(self) -> Sequence[Group]:
-        """What it publishes, in the epoch that has begun."""
+        """Return the outputs of the component for the current epoch."""
 
     def failed(self, error: Exception) -> None:
-        """Be silent because of an error."""
+        """Set ``silence`` because of an error."""
 
 
 class Batch:
-    """Groups that are computed together, and leave together.
+    """Groups whose kernels run in one program and whose messages are published together.
 
     Attributes:
-        final: whether it would be no other if it was made anew, as it might once a kernel that is
-            still being compiled is ready.
+        final: whether building the batch again would give the same batch; False while a kernel is
+            still being compiled or a group has nothing to publish yet.
     """
 
-    def __init__(self, members: Sequence[tuple[Publishing, Group]]) -> None:
+    def __init__(self, members: Sequence[tuple[PublishingComponent, Group]]) -> None:
         groups = [group for _, group in members]
         self._before = tuple({write: None for group in groups for write in group.before})
-        self._contents = tuple({g.contents: None for g in groups if g.contents is not None})
-        self._made_of = [contents() for contents in self._contents]
-        # By what they are: arrays cannot be compared.
+        self._variants = tuple({g.variant: None for g in groups if g.variant is not None})
+        self._built_for = [variant() for variant in self._variants]
+        # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
         steps: dict[int, Step | Copy] = {}
         self._messages: list[tuple[Output, Callable[[], Any], Callable[[Any], None]]] = []
         self._stamps: list[memoryview] = []
-        self._fills: list[tuple[Publishing, Output, Callable[[], MessageTemplate | None]]] = []
+        self._fills: list[tuple[PublishingComponent, Output, Fill]] = []
         self.final = True
         for component, group in members:
             output, fill = group.output, group.fill
-            filled = None if group.kernels is None else group.kernels()
+            filled = None if group.build is None else group.build()
             if filled is not None:
                 steps |= {id(step): step for step in filled.steps}
                 template = filled.template
-                self._messages.append((output, template.packed, output.publishes(template)))
+                self._messages.append((output, template.packed, output.publish_function(template)))
                 self._stamps += template.stamps
-            elif group.kernels is not None:
-                self._fills.append((component, output, _asked_again(group.kernels)))
+            elif group.build is not None:
+                self._fills.append((component, output, _retry_each_state(group.build)))
                 self.final = False
             elif fill is not None:
                 self._fills.append((component, output, fill))
@@ -130,34 +137,38 @@ class Batch:
         self.final = self.final and self._program.final
 
     def compute(self) -> bool:
-        """Compute all but what is filled in; whether every kernel accepted its numbers.
+        """Run the kernels; return whether every kernel accepted its numbers.
 
         Raises:
-            Exception: of what is done before kernels run.
+            Exception: the error of a function in ``Group.before``.
         """
         for write in self._before:
             write()
         return self._program.run()
 
     def explain(self) -> None:
-        """Compute, and say what is wrong with the numbers.
+        """Run the kernels one by one, so that the first refusal raises its error.
 
         Raises:
-            Exception: what a kernel does not accept, or of what is done before kernels run.
+            Exception: the error of a kernel that refuses its numbers, or of a function in
+                ``Group.before``.
         """
         for write in self._before:
             write()
         self._program.explain()
 
-    def fits(self) -> bool:
-        """Whether the messages are still those for what is to be said beside numbers."""
-        return [contents() for contents in self._contents] == self._made_of
+    def is_current(self) -> bool:
+        """Whether flags and names in the messages still match the current state."""
+        return [variant() for variant in self._variants] == self._built_for
 
     def publish(self, stamp: bytes) -> None:
-        """Fill in what kernels do not, and publish all.
+        """Fill the messages that have a ``fill`` function, and publish all messages.
+
+        Args:
+            stamp: stamp of the messages, packed as ``cdr.STAMP``.
 
         Raises:
-            Exception: of the first publisher that failed, after all have been tried.
+            Exception: the error of the first publisher that failed, after all have been tried.
         """
         messages = self._messages
         if self._fills:
@@ -169,7 +180,7 @@ class Batch:
                     component.failed(error)
                     continue
                 if template is not None:
-                    messages.append((output, template.packed, output.publishes(template)))
+                    messages.append((output, template.packed, output.publish_function(template)))
                     for place in template.stamps:
                         place[:] = stamp
         for place in self._stamps:
@@ -185,98 +196,102 @@ class Batch:
             raise failure
 
 
-def _asked_again(kernels: Callable[[], Filled | None]) -> Callable[[], None]:
-    """Has a group say why there is nothing to publish yet."""
+def _retry_each_state(build: Callable[[], KernelMessage | None]) -> Callable[[], None]:
+    """Return a ``fill`` function that calls ``build`` for each state and publishes nothing.
+
+    ``build`` thereby updates the reason why the group has no message yet.
+    """
 
     def nothing() -> None:
-        kernels()
+        build()
 
     return nothing
 
 
 Members = tuple[int, ...]
-"""Places of groups in a plan."""
+"""Indices of groups in a plan."""
 
 
 class Plan:
-    """The groups of all components of a process, in one epoch."""
+    """Groups of all components of a process, for one epoch, with a cache of their batches."""
 
-    def __init__(self, components: Iterable[Publishing]) -> None:
-        """Ask the components what they publish."""
+    def __init__(self, components: Iterable[PublishingComponent]) -> None:
+        """Collect the groups of the components."""
         self._components = list(components)
         self._groups = [(one, group) for one in self._components for group in one.groups()]
-        self._look_at = 0.0
-        self._always: Members = ()
+        self._next_update = 0.0
+        self._unlimited: Members = ()
         self._limited: list[tuple[int, Output, float]] = []
         self._batches: dict[Members, Batch] = {}
 
-    def answer(self, state: RobotState, now: float) -> list[Batch]:
-        """Compute what is due of a state.
+    def compute(self, state: RobotState, now: float) -> list[Batch]:
+        """Run the kernels of all groups that are due for a state.
 
         Args:
-            state: whose numbers are in the arrays that the kernels read.
-            now: of the steady clock [s].
+            state: the robot state; its numbers are already in the arrays that the kernels read.
+            now: time of the steady clock [s].
 
         Returns:
-            What is to be published.
+            The batches to publish: one for all components, or one for each component after a
+            kernel has refused its numbers.
         """
-        if now >= self._look_at:
-            self._look(now)
+        if now >= self._next_update:
+            self._update_subscribers(now)
         lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
-        due, limited = self._always, self._limited
+        due, limited = self._unlimited, self._limited
         silent = False
         for component in self._components:
             if component.silence:
                 silent = True
         if lacking or silent:
-            due = self._met(due, lacking)
-            met = self._met([one[0] for one in limited], lacking)
+            due = self._satisfied(due, lacking)
+            met = self._satisfied([one[0] for one in limited], lacking)
             limited = [one for one in limited if one[0] in met]
-            self._tell(lacking, state)
+            self._report_lacking(lacking, state)
         for i, output, rate in limited:
             if output.passes(now, rate):
                 due = (*due, i)
-        return self._computed(due)
+        return self._compute(due)
 
-    def _look(self, now: float) -> None:
-        """Look who listens, and for kernels that have become machine code."""
-        self._look_at = now + LOOK_PERIOD
+    def _update_subscribers(self, now: float) -> None:
+        """Update which groups have subscribers; drop batches that can be built better now."""
+        self._next_update = now + CHECK_PERIOD
         groups = [group for _, group in self._groups]
-        wanted = [i for i, group in enumerate(groups) if group.output.listened_to(now)]
-        self._always = tuple(i for i in wanted if groups[i].rate <= 0.0)
+        wanted = [i for i, group in enumerate(groups) if group.output.has_subscribers(now)]
+        self._unlimited = tuple(i for i in wanted if groups[i].rate <= 0.0)
         limited = [i for i in wanted if groups[i].rate > 0.0]
         self._limited = [(i, groups[i].output, groups[i].rate) for i in limited]
         self._batches = {key: one for key, one in self._batches.items() if one.final}
 
-    def _met(self, members: Iterable[int], lacking: Need) -> Members:
-        """Those of them whose needs are met, of components that are not silent."""
+    def _satisfied(self, members: Iterable[int], lacking: Need) -> Members:
+        """Return the groups whose requirements are met and whose components are not silent."""
         groups = self._groups
         return tuple(
             i for i in members if not (groups[i][0].silence or groups[i][1].needs & lacking)
         )
 
-    def _tell(self, lacking: Need, state: RobotState) -> None:
-        """Have components say what their groups lack."""
+    def _report_lacking(self, lacking: Need, state: RobotState) -> None:
+        """Set ``silence`` of each component that has a group with an unmet requirement."""
         for component, group in self._groups:
             if not component.silence and group.needs & lacking:
-                component.silence = _in_words(group.needs & lacking, group.what, state)
+                component.silence = _describe_lacking(group.needs & lacking, group.what, state)
 
-    def _computed(self, due: Members) -> list[Batch]:
-        batch = self._batches.get(due) or self._made(due)
+    def _compute(self, due: Members) -> list[Batch]:
+        batch = self._batches.get(due) or self._new_batch(due)
         try:
             accepted = batch.compute()
-            if accepted and not batch.fits():
-                batch = self._made(due)
+            if accepted and not batch.is_current():
+                batch = self._new_batch(due)
                 accepted = batch.compute()
         except Exception:
             accepted = False
         if accepted:
             return [batch]
-        # A kernel refuses the state, which is no reason for other components to be silent.
+        # A kernel refused the state. Compute each component separately, so that the others publish.
         components = list(dict.fromkeys(self._groups[i][0] for i in due))
         if len(components) > 1:
             each = [tuple(i for i in due if self._groups[i][0] is one) for one in components]
-            return [batch for own in each for batch in self._computed(own)]
+            return [batch for own in each for batch in self._compute(own)]
         try:
             batch.explain()
         except Exception as error:
@@ -284,21 +299,21 @@ class Plan:
             return []
         return [batch]
 
-    def _made(self, due: Members) -> Batch:
+    def _new_batch(self, due: Members) -> Batch:
         if len(self._batches) >= MAX_BATCHES:
             self._batches.clear()
         batch = self._batches[due] = Batch([self._groups[i] for i in due])
         return batch
 
 
-def stale_in_words(state: RobotState) -> str:
-    """Which joints have been silent for too long; '' when none has."""
+def describe_stale(state: RobotState) -> str:
+    """Return a message that lists the stale joints; '' if there are none."""
     if not state.stale:
         return ''
     return f'no news for longer than joint_timeout of: {", ".join(state.stale)}'
 
 
-def _in_words(lacking: Need, what: str, state: RobotState) -> str:
+def _describe_lacking(lacking: Need, what: str, state: RobotState) -> str:
     if lacking & FRESH:
-        return stale_in_words(state)
+        return describe_stale(state)
     return f'no {what}: no velocity of {", ".join(state.velocity_missing)}'

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""~/status of a node that commands a robot: what it is doing, told at every change."""
+"""Topic ~/status of a node that commands a robot."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from dynamics_ros.wire.conversions import diagnostic_status
 from .outputs import Output
 
 PERIOD = 0.1
-"""Seconds between two messages; a change is told at once."""
+"""Period of the messages [s]; a change is published at once."""
 
 
 class Status:
-    """The topic ~/status.
+    """Topic ~/status, which is published periodically and at every change.
 
     Attributes:
-        output: the topic.
-        said: its last text.
-        subject: what it is about.
+        output: publisher of the topic.
+        text: text of the last message.
+        subject: name of the described function, such as 'servo'.
     """
 
     def __init__(self, node: Node, subject: str) -> None:
-        """Have the topic.
+        """Create the topic.
 
         Args:
             node: the node.
-            subject: what it is about, after the node's name.
+            subject: name of the described function.
         """
         self.output = Output(node, DiagnosticStatus, '~/status')
-        self.said, self.subject = '', subject
+        self.text, self.subject = '', subject
         self._name = f'{node.get_name()}: {subject}'
-        self._time = 0.0
+        self._last_time = 0.0
 
     def is_due(self, text: str) -> bool:
-        """Whether a text is new, or has not been said for ``PERIOD``."""
-        return text != self.said or time.monotonic() - self._time >= PERIOD
+        """Return whether a text is new, or was last published ``PERIOD`` ago."""
+        return text != self.text or time.monotonic() - self._last_time >= PERIOD
 
-    def tell(self, text: str, fine: bool, robot: str, values: Mapping[str, str]) -> None:
-        """Say what the node is doing.
+    def publish(self, text: str, ok: bool, robot: str, values: Mapping[str, str]) -> None:
+        """Publish the status.
 
         Args:
-            text: in words.
-            fine: whether all is as it should be.
-            robot: its name; '' without one.
-            values: what else there is to know.
+            text: description of the current action.
+            ok: whether there is no problem; otherwise the level is WARN.
+            robot: name of the robot; '' without one.
+            values: further values by name.
         """
-        self.said, self._time = text, time.monotonic()
-        level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
+        self.text, self._last_time = text, time.monotonic()
+        level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
         self.output.publish(diagnostic_status(level, self._name, text, robot, values))

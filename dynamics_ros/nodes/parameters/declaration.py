@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters from frozen dataclasses: declared, checked, and replaced as a whole when one changes.
+"""Declaration of parameters from frozen dataclasses, with checks and notification of changes.
 
 A dataclass field made with ``parameter()`` is a ROS parameter; a field that is a dataclass itself
 is a group, and its name a prefix: ``observer.gain``.
@@ -26,7 +26,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced
 
 MAX_INTEGER = 2**63 - 1
-"""Of a parameter of ROS."""
+"""Largest value of an integer parameter in ROS."""
 
 ROS_TYPES: dict[Any, Parameter.Type] = {
     bool: Parameter.Type.BOOL,
@@ -39,7 +39,7 @@ ROS_TYPES: dict[Any, Parameter.Type] = {
 
 
 def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
-    """What `ros2 param describe` shows."""
+    """Return the descriptor of a parameter, which `ros2 param describe` shows."""
     rule = item.constraint
     notes = []
     if rule.choices:
@@ -47,11 +47,11 @@ def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     if rule.sizes:
         notes.append('length ' + ' or '.join(map(str, rule.sizes)))
     bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
-    # ROS has ranges of numbers only: neither of lists, nor beside infinity.
+    # Ranges of ROS apply only to single numbers, and cannot include infinity as well.
     if bounded and (item.type == NUMBERS or rule.may_be_infinite):
         each = 'each ' if item.type == NUMBERS else ''
         notes.append(each + item.range() + (' or inf' if rule.may_be_infinite else ''))
-    found = ParameterDescriptor(
+    result = ParameterDescriptor(
         name=item.name,
         type=ROS_TYPES[item.type].value,
         description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
@@ -60,24 +60,29 @@ def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     )
     if item.type is float and bounded and not rule.may_be_infinite:
         limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
-        found.floating_point_range = [limits]
+        result.floating_point_range = [limits]
     if item.type is int and bounded:
         low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
-        found.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
-    return found
+        result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    return result
 
 
 class ParameterSet(Generic[Settings]):
-    """The parameters of one dataclass on one node.
+    """Parameters of a node that are declared from a dataclass.
 
-    ``values`` is replaced as a whole, by the thread that spins the node, between two callbacks.
+    Attributes:
+        values: current values; replaced as a whole by the executor's thread, between callbacks.
     """
 
     def __init__(self, node: Node, kind: type[Settings]) -> None:
-        """Declare all and take over what the command line and files say.
+        """Declare all parameters, with values of the command line and of parameter files.
+
+        Args:
+            node: the node.
+            kind: the dataclass.
 
         Raises:
-            InvalidArgumentError: a value that the parameter cannot take.
+            InvalidArgumentError: a value is invalid.
         """
         self._node = node
         self._declared = {item.name: item for item in declared(kind)}
@@ -95,55 +100,55 @@ class ParameterSet(Generic[Settings]):
         return frozenset(self._declared)
 
     def add_check(self, check: Callable[[Settings], None]) -> None:
-        """Have new values looked at; raising a DynamicsRosError refuses them with its text."""
+        """Add a function that checks new values; it raises a DynamicsRosError to refuse them."""
         self._checks.append(check)
 
     def add_listener(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Be told the names that changed, after ``values`` has been replaced."""
+        """Add a function that is called with the changed names after ``values`` was replaced."""
         self._listeners.append(listener)
 
     def store(self, values: Mapping[str, Any]) -> None:
-        """Have other values without telling the listeners, by whoever puts them in force.
+        """Set values by name without calling the listeners, for a caller that applies them itself.
 
         Raises:
-            DynamicsRosError: a check refuses them.
+            DynamicsRosError: a check refuses the values.
         """
-        given = [self._parameter(self._declared[name], value) for name, value in values.items()]
+        changed = [self._parameter(self._declared[name], value) for name, value in values.items()]
         self._storing = True
         try:
-            result = self._node.set_parameters_atomically(given)
+            result = self._node.set_parameters_atomically(changed)
         finally:
             self._storing = False
         if not result.successful:
             raise DynamicsRosError(result.reason)
 
     def value(self, name: str) -> Any:
-        """That of one parameter."""
+        """Return the current value of a parameter."""
         return _value(self.values, self._declared[name])
 
-    def understood(self, given: Parameter[Any]) -> Parameter[Any]:
-        """A parameter in the type that it is declared with; as it is where it does not fit that."""
-        item = self._declared.get(given.name)
-        if item is None or given.type_ is Parameter.Type.NOT_SET:
-            return given
+    def converted(self, parameter: Parameter[Any]) -> Parameter[Any]:
+        """Convert a parameter to its declared type; return it unchanged if that fails."""
+        item = self._declared.get(parameter.name)
+        if item is None or parameter.type_ is Parameter.Type.NOT_SET:
+            return parameter
         try:
-            return self._parameter(item, item.typed(given.value))
+            return self._parameter(item, item.typed(parameter.value))
         except InvalidArgumentError:
-            return given  # which is refused with the reason
+            return parameter  # ``_check`` refuses it with the reason
 
     def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
         stored = list(value) if isinstance(value, tuple) else value
         return Parameter(item.name, ROS_TYPES[item.type], stored)
 
     def _declare(self, values: Settings) -> Settings:
-        """Declare all; the defaults with what is given in their place."""
+        """Declare all parameters; return ``values`` with the given values in place of defaults."""
         node, items = self._node, list(self._declared.values())
-        # Declared without a type first: rclpy would refuse whole numbers where it expects floats,
-        # and takes an empty list for bytes.
+        # Declared without a type first: rclpy refuses integers for floating-point parameters, and
+        # treats an empty list as bytes.
         free = [(item.name, None, ParameterDescriptor(dynamic_typing=True)) for item in items]
-        for item, given in zip(items, node.declare_parameters('', free), strict=True):
-            values = replaced(values, item.path, item.checked(given.value))
-        # All in one go: each change by itself would be told on /parameter_events.
+        for item, parameter in zip(items, node.declare_parameters('', free), strict=True):
+            values = replaced(values, item.path, item.checked(parameter.value))
+        # All at once: separate changes would each be published on /parameter_events.
         node.set_parameters_atomically(
             [self._parameter(item, _value(values, item)) for item in items]
         )
@@ -153,15 +158,15 @@ class ParameterSet(Generic[Settings]):
 
     def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
         settings = self.values
-        for given in parameters:
-            item = self._declared.get(given.name)
+        for parameter in parameters:
+            item = self._declared.get(parameter.name)
             if item is not None:
-                settings = replaced(settings, item.path, item.checked(given.value))
+                settings = replaced(settings, item.path, item.checked(parameter.value))
         return settings
 
     def _check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        if not any(given.name in self._declared for given in parameters):
-            # Those in force may not fit the robot any more; what else is set is not about them.
+        if not any(parameter.name in self._declared for parameter in parameters):
+            # The current values may no longer fit the robot; that must not block other parameters.
             return SetParametersResult(successful=True)
         try:
             candidate = self._candidate(parameters)
@@ -175,9 +180,9 @@ class ParameterSet(Generic[Settings]):
         before = self.values
         self.values = self._candidate(parameters)
         changed = frozenset(
-            given.name
-            for given in parameters
-            if given.name in self._declared and self._differs(before, given.name)
+            parameter.name
+            for parameter in parameters
+            if parameter.name in self._declared and self._differs(before, parameter.name)
         )
         if changed and not self._storing:
             for listener in self._listeners:
@@ -194,15 +199,15 @@ def _value(settings: Any, item: Declared) -> Any:
 
 
 _sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()
-"""Those of each node."""
+"""Parameter sets of each node."""
 
 
-def understood(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
-    """What a node is asked to set, in the types that its parameters are declared with.
+def converted(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
+    """Convert the parameters of a request to the types with which a node has declared them.
 
     `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
     """
-    found = list(asked)
+    result = list(asked)
     for parameters in _sets.get(node, ()):
-        found = [parameters.understood(given) for given in found]
-    return found
+        result = [parameters.converted(parameter) for parameter in result]
+    return result

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a file or the command line for parameters that do not exist."""
+"""Detection of unknown parameters in parameter files, on the command line and in requests."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.rclpy_private import given_parameters
 from dynamics_ros.settings import meant, undeclared
 
-from .declaration import understood
+from .declaration import converted
 
 TYPE_DESCRIPTIONS = 'start_type_description_service'
 
-OF_RCLPY = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
-"""How the names begin that rclpy declares; some only in newer versions, or for some topics."""
+RCLPY_PREFIXES = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
+"""Prefixes of parameters of rclpy, some only in newer versions or for some topics."""
 
 
-def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
-    """Have no value go unseen that sets no parameter, now and while the nodes run.
+def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
+    """Report unknown parameters, now and in later requests to set parameters.
 
-    What a node is given under its name is refused: it may be misspelt. What is given to all nodes
-    may be for those of other processes: that is warned of.
+    An unknown parameter that is given for one node by name is an error, since it may be misspelt.
+    One that is given for all nodes may be for another process, and causes a warning.
 
     Args:
-        nodes: all of this process, after all of their parameters have been declared.
-        host: the one that has the parameters of the robot, when there are several. A value given
-            to another one is fine if it is the same.
+        nodes: all nodes of this process, after the declaration of their parameters.
+        host: node with the parameters of the robot, if there are several nodes. A parameter of the
+            host that is given for another node causes a warning if the values differ.
 
     Raises:
-        DynamicsRosError: a node has no such parameter.
+        DynamicsRosError: an unknown parameter is given for a node by name.
     """
     refused: list[str] = []
     warned: set[str] = set()
@@ -46,19 +46,19 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
             for name, given in given_parameters(node).items()
             if not node.has_parameter(name)
         }
-        for_all = _given_to_all(node) if unknown else frozenset()
+        for_all = _names_for_all_nodes(node) if unknown else frozenset()
         for name, value in unknown.items():
             if host is not None and host.has_parameter(name):
-                if _plain(value) != _plain(host.get_parameter(name).value):
+                if _comparable(value) != _comparable(host.get_parameter(name).value):
                     node.get_logger().warning(
                         f'{name!r} is a parameter of {host.get_name()} in this process: '
                         'not used here'
                     )
-            elif name not in for_all and not name.startswith(OF_RCLPY):
+            elif name not in for_all and not name.startswith(RCLPY_PREFIXES):
                 known = [*_names(node), *(_names(host) if host else ())]
                 refused.append(f'{node.get_name()} has no parameter {name!r}{meant(name, known)}')
             elif name.startswith(f'qos_overrides.{node.get_fully_qualified_name()}/'):
-                continue  # an output of a frame, which comes with the robot
+                continue  # an output of a frame, which is created with the robot
             elif name not in warned and not any(other.has_parameter(name) for other in nodes):
                 warned.add(name)
                 known = [known for other in nodes for known in _names(other)]
@@ -66,48 +66,53 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     if refused:
         raise DynamicsRosError('; '.join(refused))
     for node in nodes:
-        node.add_pre_set_parameters_callback(partial(_declared_ones, node))
+        node.add_pre_set_parameters_callback(partial(_checked_parameters, node))
 
 
-def _declared_ones(node: Node, asked: list[Parameter[Any]]) -> list[Parameter[Any]]:
-    """All that are asked for; rclpy refuses those that do not exist without naming them.
+def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
+    """Check that the parameters of a request exist, and convert them to their declared types.
 
-    The one callback of its kind on a node: rclpy would join the lists of several.
+    rclpy refuses unknown parameters without naming them. A node may have only one callback of this
+    kind, because rclpy concatenates the lists of several.
+
+    Raises:
+        ParameterNotDeclaredException: the node has no such parameter.
     """
-    for given in asked:
+    for given in requested:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{meant(given.name, _names(node))}'
             raise ParameterNotDeclaredException(problem)
-    return understood(node, asked)
+    return converted(node, requested)
 
 
 def _names(node: Node) -> list[str]:
     return list(node.get_parameters_by_prefix(''))
 
 
-def _given_to_all(node: Node) -> frozenset[str]:
-    """Names that any node of its namespace is given: of /**, and of -p without a node's name."""
-    # Which section is for which node, ROS alone knows. So it is asked what it would give to a node
-    # that nobody can have meant; one without services, which DDS security may not allow to it.
-    stranger = f'beside_{node.get_name()}'
+def _names_for_all_nodes(node: Node) -> frozenset[str]:
+    """Return the names given for all nodes in a namespace: in /**, or by -p without a node name."""
+    # Only ROS can tell which section applies to which node. Therefore this creates a node with a
+    # name that nobody uses, and reads what it is given. It has no services, which DDS security may
+    # not allow.
+    probe_name = f'beside_{node.get_name()}'
     quiet = Parameter(TYPE_DESCRIPTIONS, Parameter.Type.BOOL, False)
-    other = Node(
-        stranger,
+    probe = Node(
+        probe_name,
         context=node.context,
         namespace=node.get_namespace(),
-        cli_args=['--ros-args', '-r', f'__node:={stranger}'],
+        cli_args=['--ros-args', '-r', f'__node:={probe_name}'],
         enable_rosout=False,
         start_parameter_services=False,
         parameter_overrides=[quiet],
     )
     try:
-        return frozenset(given_parameters(other))
+        return frozenset(given_parameters(probe))
     finally:
-        other.destroy_node()
+        probe.destroy_node()
 
 
-def _plain(value: Any) -> Any:
-    """A value as it compares: an empty list of a file has no type, and so is no value."""
+def _comparable(value: Any) -> Any:
+    """Convert a value for comparison; an empty list in a file has no type and is read as None."""
     if value is None:
         return []
     return value if isinstance(value, bool | int | float | str) else list(value)

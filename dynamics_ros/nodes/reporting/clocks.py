@@ -1,10 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Ages by the node's clock, which may be simulated, and may be reset.
+"""Ages by the node's clock, which may be simulated and may be reset.
 
-What has to come in time, such as commands and joint states while a robot moves, is measured by the
-steady clock, which nobody can stop. What is as old as its stamp says, or as the simulation says, is
-measured here.
+Timeouts of commands and of joint states while a robot moves use the steady clock, which cannot be
+stopped. This module measures ages by stamps or by simulated time.
 """
 
 from __future__ import annotations
@@ -20,34 +19,34 @@ from rclpy.timer import Timer
 
 
 def age(now: int, then: int, ahead: float = 0.0) -> float:
-    """Seconds since a time; infinite where that lies ahead: the clock has been reset since.
+    """Return the age of a time [s]; infinite for a future time, since the clock was reset then.
 
     Args:
-        now, then: by one clock [ns].
-        ahead: s that is taken for a difference between the clocks of two machines.
+        now, then: times of the same clock [ns].
+        ahead: offset into the future that is tolerated as a difference between two machines [s].
     """
     seconds = (now - then) * 1e-9
     return seconds if seconds >= -ahead else math.inf
 
 
 def steady_timer(node: Node, period: float, callback: Callable[[], object]) -> Timer:
-    """A timer of a period [s] that goes on where a simulated clock stands still."""
+    """Create a timer with a period [s] that continues while a simulated clock is stopped."""
     return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 class NodeTime:
-    """The clock of a node.
+    """Clock of a node, with detection of resets.
 
     Attributes:
-        simulated: whether it is that of the topic /clock.
+        simulated: whether the time comes from the topic /clock.
     """
 
     def __init__(self, node: Node, on_reset: Callable[[], object] = lambda: None) -> None:
-        """Watch the clock.
+        """Observe the clock.
 
         Args:
-            node: whose clock it is.
-            on_reset: called when it has gone back, or has become another.
+            node: node of the clock.
+            on_reset: called when the time goes back, or when its source changes.
         """
         self._clock: Any = node.get_clock()
         self._on_reset = on_reset
@@ -58,7 +57,7 @@ class NodeTime:
         self._handle = self._clock.create_jump_callback(threshold, post_callback=self._jumped)
 
     def now(self) -> int:
-        """Its time [ns]."""
+        """Return the time [ns]."""
         return int(self._clock.now().nanoseconds)
 
     def _jumped(self, _jump: object) -> None:

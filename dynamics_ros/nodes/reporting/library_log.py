@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of the library below the nodes, and of Python, in the log of the first node."""
+"""Forwards log messages of the library and Python warnings to the log of the first node."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LIBRARY = 'dynamics_ros'
 
 
 class LibraryLog(logging.Handler):
-    """Hands what the library logs with Python's logging on to a logger of rclpy.
+    """Handler that forwards records of Python's logging to a logger of rclpy.
 
     Attributes:
-        logger: of rclpy.
+        logger: the logger of rclpy.
     """
 
     def __init__(self, logger: Any) -> None:
-        """Begin to hand on; there is one for as long as the process lives."""
+        """Install the handler, once per process."""
         super().__init__()
         self.logger = logger
         logging.captureWarnings(True)
@@ -28,7 +28,7 @@ class LibraryLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record with its severity."""
         text = record.getMessage()
-        # One call for each severity: rclpy wants one for each place in the code.
+        # One call for each severity, because rclpy allows only one for each line of code.
         if record.levelno >= logging.ERROR:
             self.logger.error(text)
         elif record.levelno >= logging.WARNING:

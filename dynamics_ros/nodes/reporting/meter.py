@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rates and ages of what comes in or goes out."""
+"""Rate and age of messages."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from .clocks import NodeTime, age
 
 
 class Meter:
-    """Counts events, and tells how many a second there were and how long ago the last one was."""
+    """Counts events, and measures their rate and the age of the last one.
+
+    Attributes:
+        count: number of events.
+    """
 
     def __init__(self, clock: NodeTime) -> None:
-        """Begin to count.
+        """Start to count.
 
         Args:
-            clock: of the node.
+            clock: clock of the node.
         """
         self.count = 0
         self._clock = clock
@@ -34,17 +38,17 @@ class Meter:
             self._stamp = self._clock.now()
 
     def age(self) -> float:
-        """Seconds since the last event; infinite before the first."""
+        """Return the time since the last event [s]; infinite before the first."""
         return time.monotonic() - self._last
 
     def simulated_age(self) -> float:
-        """The same by the node's clock, where that is simulated; infinite once it was reset."""
+        """Return the age in simulated time, if the clock is simulated; infinite after a reset."""
         if not self._clock.simulated:
             return self.age()
         return math.inf if self._stamp is None else age(self._clock.now(), self._stamp)
 
     def take_rate(self) -> float:
-        """Events a second since this was called before."""
+        """Return the rate of events since the previous call [Hz]."""
         now = time.monotonic()
         rate = (self.count - self._counted) / max(now - self._since, 1e-9)
         self._counted, self._since = self.count, now

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the middleware raises, in words for people."""
+"""Errors of the middleware and their texts for users."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rclpy.exceptions import NameValidationException
 from dynamics_ros.nodes.rclpy_private import RCL_ERROR
 
 MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
-"""What making a publisher, subscription or service raises where it may not, or cannot, be."""
+"""Errors raised when a publisher, subscription or service is not allowed or cannot be created."""
 
-_PLACE = re.compile(r'\s*, at \S+:\d+')
-"""Where in the sources of ROS an error was found, which helps nobody here."""
+_SOURCE_LOCATION = re.compile(r'\s*, at \S+:\d+')
+"""Source location in an error text of ROS, which does not help users."""
 
 
 _WITHOUT_LOG = 'logging directory'
-_LOG_CURE = '; set HOME or ROS_LOG_DIR to a folder that may be written'
-"""A service of the system often has no HOME, where ROS keeps its logs."""
+_LOG_REMEDY = '; set HOME or ROS_LOG_DIR to a folder that may be written'
+"""Remedy for system services, which often have no HOME, where ROS writes its logs."""
 
 
-def in_words(error: BaseException) -> str:
-    """One line of what an error says, with the cure where it is known."""
-    words = ' '.join(_PLACE.sub('', str(error)).split())
-    return words + _LOG_CURE if _WITHOUT_LOG in words else words
+def describe_error(error: BaseException) -> str:
+    """Return the text of an error as one line, with the remedy if it is known."""
+    text = ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
+    return text + _LOG_REMEDY if _WITHOUT_LOG in text else text

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a node: whatever came from outside is made printable before it is written."""
+"""Log of a node, which escapes unprintable characters of names and texts from other nodes."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from dynamics_ros.nodes.rclpy_private import log_for_callers_of
 _OWN_FILE = os.path.realpath(__file__)
 
 
-class Block(str):
-    """Text of several lines, each of which has been made printable."""
+class MultilineText(str):
+    """Text of several lines whose unprintable characters are already escaped."""
 
     __slots__ = ()
 
 
-def with_traceback(head: str, error: BaseException) -> Block:
-    """A line, and below it where an error came from; no line below begins like one of a log."""
+def with_traceback(head: str, error: BaseException) -> MultilineText:
+    """Return a line followed by the indented traceback of an error."""
     trace = ''.join(traceback.format_tb(error.__traceback__)).splitlines()
-    told = f'{type(error).__name__}: {error}'
-    lines = [f'  {printable(line)}' for line in (*trace, told)]
-    return Block('\n'.join([printable(head), *lines]))
+    summary = f'{type(error).__name__}: {error}'
+    lines = [f'  {printable(line)}' for line in (*trace, summary)]
+    return MultilineText('\n'.join([printable(head), *lines]))
 
 
 class NodeLog(RcutilsLogger):
-    """Logs like the logger that it is made of, but nothing that a terminal would obey."""
+    """Logger of rclpy that escapes control characters, so that none reaches a terminal."""
 
     def log(
         self,
@@ -41,10 +41,10 @@ class NodeLog(RcutilsLogger):
         name: str | None = None,
         **options: Any,
     ) -> bool:
-        """Log one line, or a ``Block``; arguments as of ``RcutilsLogger.log``."""
+        """Log one line, or a ``MultilineText``; arguments as of ``RcutilsLogger.log``."""
         if not log_for_callers_of(_OWN_FILE):
-            self.contexts.clear()  # all lines look like this one, of whatever severity
-        text = message if isinstance(message, Block) else printable(str(message))
+            self.contexts.clear()  # else rclpy takes all messages to come from this line
+        text = message if isinstance(message, MultilineText) else printable(str(message))
         if name is not None:
-            options['name'] = name  # by its name only, in Jazzy
+            options['name'] = name  # a keyword-only argument in Jazzy
         return super().log(text, severity, **options)

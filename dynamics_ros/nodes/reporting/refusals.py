@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused, and why: one reason for each subject, told once."""
+"""Refused inputs: the current reason for each subject, logged once."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dynamics_ros.nodes.reporting.rate_limits import Burst
 from .results import FaultLog
 
 MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
-"""Refusals that are logged within so many seconds: whoever sends ever new nonsense cannot fill the
+"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
 log."""
 
 
 class SourceLostError(DynamicsRosError):
-    """What a node follows tells it nothing any more; the text says since when."""
+    """The source of gravity is lost; the text says since when."""
 
 
 class Refusals:
-    """The refusals in force."""
+    """Current refusals of a node, by subject."""
 
     def __init__(self, node: Node, faults: FaultLog) -> None:
-        """Begin with none.
+        """Start without refusals.
 
         Args:
-            node: whose log tells them.
-            faults: where unforeseen errors go.
+            node: node whose log reports them.
+            faults: log of unexpected errors.
         """
         self._node, self._faults = node, faults
         self._texts: dict[str, str] = {}
@@ -38,16 +38,16 @@ class Refusals:
 
     @property
     def first(self) -> str:
-        """One of them; empty when there is none."""
+        """Text of the oldest current refusal; '' without one."""
         return next(iter(self._texts.values()), '')
 
-    def note(self, subject: str, error: BaseException | None, consequence: str) -> None:
-        """Keep in mind why something is refused; None: it no longer is.
+    def record(self, subject: str, error: BaseException | None, consequence: str) -> None:
+        """Record and log a refusal, or remove it.
 
         Args:
-            subject: what is.
-            error: why.
-            consequence: what follows from that, to be added.
+            subject: what is refused.
+            error: the reason; None: the subject is no longer refused.
+            consequence: text to append to the reason.
         """
         if error is None:
             self._texts.pop(subject, None)

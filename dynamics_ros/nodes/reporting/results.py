@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How a service call ends: errors become result codes here and nowhere else."""
+"""Result codes of services: the mapping from errors, and a log of unexpected errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NoModelError(DynamicsRosError):
 
 
 class NoStateError(DynamicsRosError):
-    """The latest joint state is asked for and is not complete."""
+    """A request needs the latest joint state, which is not complete yet."""
 
 
 class StaleStateError(DynamicsRosError):
@@ -37,7 +37,7 @@ class StaleStateError(DynamicsRosError):
 
 
 class TransformError(DynamicsRosError):
-    """Neither the model nor tf tells where a frame is."""
+    """The pose of a frame is known neither to the model nor to tf."""
 
 
 CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
@@ -51,40 +51,40 @@ CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
     (NoStateError, Result.NO_STATE),
     (StaleStateError, Result.STALE_STATE),
 )
-"""The first that fits counts: a child stands before its parent."""
+"""Code of each error class; the first match counts, so a subclass stands before its base class."""
 
 SEARCHES = {
     'timed_out': Result.TIMED_OUT,
     'unreachable': Result.UNREACHABLE,
     'stalled': Result.NO_SOLUTION,
 }
-"""By the reason of a SearchError."""
+"""Code of each reason of a SearchError."""
 
 
 def success() -> Result:
-    """It worked."""
+    """Return the result of a successful request."""
     return Result(code=Result.SUCCESS)
 
 
 def failure(error: BaseException) -> Result:
-    """The code and the text of an error."""
+    """Return the result with code and text of an error."""
     if isinstance(error, SearchError):
         return Result(code=SEARCHES[error.reason], message=str(error))
     for kind, code in CODES:
         if isinstance(error, kind):
             return Result(code=code, message=str(error))
-    foreseen = isinstance(error, DynamicsRosError)
-    text = str(error) if foreseen else printable(f'{type(error).__name__}: {error}')
+    expected = isinstance(error, DynamicsRosError)
+    text = str(error) if expected else printable(f'{type(error).__name__}: {error}')
     return Result(code=Result.FAILURE, message=text)
 
 
 class FaultLog:
-    """Logs a fault with its traceback the first time it is seen, and counts it from then on.
+    """Log of unexpected errors: each is logged with its traceback once, and then only counted.
 
-    What an outside party can trigger must not be able to fill the log.
+    Other nodes may be able to trigger an error repeatedly, and must not be able to flood the log.
 
     Attributes:
-        counts: where, and the kind of error, to how often.
+        counts: number of errors, by place and class of the error.
     """
 
     def __init__(self, node: Node) -> None:
@@ -95,22 +95,27 @@ class FaultLog:
 
     @classmethod
     def of(cls, node: Node) -> FaultLog:
-        """That of a node, if it has one, else a new one."""
+        """Return the fault log of a node, or a new one if it has none."""
         return getattr(node, 'faults', None) or cls(node)
 
     def report(self, where: str, error: BaseException) -> None:
-        """Log an error that nobody foresaw."""
+        """Log or count an unexpected error.
+
+        Args:
+            where: the activity that failed.
+            error: the error.
+        """
         if not self._node.context.ok():
-            return  # a signal has shut the context down in the middle: that is no fault
+            return  # a signal has shut the context down meanwhile, which explains the error
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
             last = last.tb_next
-        place = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
+        location = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
         kind = f'{where}: {type(error).__name__}'
         with self._lock:
             self.counts[kind] += 1
-            if (kind, *place) in self._seen:
+            if (kind, *location) in self._seen:
                 return
-            self._seen.add((kind, *place))
+            self._seen.add((kind, *location))
         head = f'{where}: unexpected error (reported once, then counted)'
         self._node.get_logger().error(with_traceback(head, error))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a robot description to a robot that is ready to run, beside the one that is running."""
+"""Builds a new robot in a thread while the current one stays in use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dynamics_ros.robot import Robot
 
 
 class RobotBuilder:
-    """Applies changes to the robot one after another, each in a thread and as a whole.
+    """Applies changes to the robot in order; builds the changed robot in a thread.
 
-    A change that cannot be made leaves the robot before it in force. Of several that wait and
-    concern the same thing, only the newest is made.
+    A failed change leaves the current robot unchanged. Of several waiting changes with the same
+    subject, only the newest is applied.
     """
 
     def __init__(
@@ -30,12 +30,13 @@ class RobotBuilder:
         prepare: Callable[[Robot, str], Any],
         adopt: Callable[[Built], None],
     ) -> None:
-        """Begin without a robot.
+        """Start without a robot.
 
         Args:
-            request: what is known before there is a description.
-            prepare: makes the parts ready for a robot and its default frame; in the thread.
-            adopt: puts a robot in force; in the executor's thread.
+            request: request for a robot without its description.
+            prepare: prepares the components for a robot and its default frame; called in the
+                thread.
+            adopt: makes a robot the current one; called in the executor's thread.
         """
         self._accepted = request
         self._prepare = prepare
@@ -49,7 +50,7 @@ class RobotBuilder:
 
     @property
     def busy(self) -> bool:
-        """Whether a change is being made."""
+        """Whether a change is waiting or being applied."""
         return self._running or bool(self._waiting)
 
     def change(
@@ -60,19 +61,22 @@ class RobotBuilder:
         *,
         always: bool = False,
     ) -> Future[None]:
-        """Change what the robot is made of; the future is done when it is in force or refused.
+        """Change the robot.
 
         Args:
-            executor: in whose thread this is called and the future completes.
-            subject: what the change is about; a newer one about the same replaces it.
-            values: of the request that change, by name.
-            always: make the parts ready even for a request like the one in force.
+            executor: its thread calls this method and completes the future.
+            subject: key of the change; it replaces a waiting change with the same key.
+            values: changed values of the request, by name.
+            always: prepare the components even if the request does not change.
+
+        Returns:
+            Future that completes when the change takes effect, with an error if it is refused.
         """
         future: Future[None] = Future(executor=executor)
-        superseded = self._waiting.pop(subject, None)
+        dropped = self._waiting.pop(subject, None)
         self._waiting[subject] = (values, future, always)
-        if superseded:
-            superseded[1].set_exception(SupersededError(f'a newer request for {subject} came in'))
+        if dropped:
+            dropped[1].set_exception(SupersededError(f'a newer request for {subject} came in'))
         self._next(executor)
         return future
 
@@ -87,12 +91,12 @@ class RobotBuilder:
             return
         self._running = True
 
-        def finish(work: Future[Built | None]) -> None:
+        def finish(done: Future[Built | None]) -> None:
             self._running = False
-            error = work.exception()
+            error = done.exception()
             if error is None:
                 self._accepted = request
-                built = work.result()
+                built = done.result()
                 if built is not None:
                     self._adopt(built)
                 future.set_result(None)
@@ -101,7 +105,7 @@ class RobotBuilder:
             self._next(executor)
 
         def build() -> Built | None:
-            # Until there is a description, changes are only kept in mind.
+            # Without a description, only the request is updated.
             return self._maker.make(request, self._prepare) if request.description else None
 
         self._worker.submit(executor, build).add_done_callback(finish)

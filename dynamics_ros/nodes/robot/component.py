@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the jobs on a robot have in common: their nodes publish and serve what they compute."""
+"""Base class of components, each of which computes, publishes and serves one kind of results."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from dynamics_ros.robot import Robot
 
 
 class Component(ABC):
-    """One job on the robot of a context, with its own node, parameters, outputs and services.
+    """Component of a process, such as kinematics: a node with parameters, outputs and services.
 
     Attributes:
-        node: where its parameters, topics and services live.
-        faults: where unforeseen errors go.
-        problem: why it is not ready for the robot in force; '' when it is.
-        silence: why it published nothing for the last state; '' when it did or nobody listens.
-        caution: what to know about what it published for the last state; '' when all is well.
-        uses_masses: whether what it publishes is wrong for bodies that lack their mass.
+        node: node of its parameters, topics and services.
+        faults: log of unexpected errors.
+        problem: why it is not ready for the current robot; '' if it is.
+        silence: why it published nothing for the last state; '' if it published or has no
+            subscribers.
+        caution: warning about its outputs for the last state; '' without one.
+        uses_masses: whether its outputs are wrong if masses are missing in the description.
     """
 
     uses_masses: ClassVar[bool] = False
@@ -41,58 +42,65 @@ class Component(ABC):
 
     @abstractmethod
     def prepare(self, robot: Robot, default_frame: str) -> Any:
-        """Make ready for a robot: in another thread, touching nothing that is in use.
+        """Prepare for a robot; called in another thread, so it must not change the current state.
+
+        Args:
+            robot: the robot.
+            default_frame: frame to use where the parameters name none.
+
+        Returns:
+            Argument of ``adopt``.
 
         Raises:
-            DynamicsRosError: this robot cannot be worked with as configured.
+            DynamicsRosError: the configuration does not fit the robot.
         """
 
     @abstractmethod
     def adopt(self, prepared: Any) -> None:
-        """Take what was prepared into use, between two messages."""
+        """Switch to the result of ``prepare``; called between two messages."""
 
     def leave(self, prepared: Any) -> None:  # noqa: B027 - most have nothing that moves
-        """Get ready for another robot, while states are still those of the one in force.
+        """Finish with the current robot before the switch to another one.
 
         Args:
-            prepared: what ``prepare`` has made of the other one, or the error that it raised:
-                then there is no ``adopt``.
+            prepared: result of ``prepare`` for the other robot, or its error; after an error,
+                ``adopt`` is not called.
         """
 
     def observe(self, state: RobotState) -> None:
-        """Take in a state, whether or not it is answered."""
+        """Process a state; called for every state, even if no outputs are computed for it."""
         self.silence = ''
 
     def groups(self) -> Sequence[Group]:
-        """What it publishes of a state, in the epoch that has begun."""
+        """Return the outputs of the component for the current epoch of the plan."""
         return ()
 
     @abstractmethod
     def outputs(self) -> list[Output]:
-        """Every publisher but that of diagnostics."""
+        """Return all publishers except that of diagnostics."""
 
     def start(self) -> None:  # noqa: B027 - not every component has something to ask for
-        """Ask for what the parameters say about the robot, once the executor is there."""
+        """Apply parameters to the robot; called when the executor has been created."""
 
     def end(self) -> None:  # noqa: B027 - most leave nothing behind that moves
-        """Send what has to be sent before the process ends."""
+        """Send the last messages before the process ends."""
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """What makes the first requests as quick as all others, in slices for another thread.
+        """Return functions that prepare the first requests, to be called in another thread.
 
-        Asked for at start, and whenever a robot has been adopted.
+        Each function is short. Called at start, and after each ``adopt``.
         """
         return ()
 
     def details(self) -> dict[str, str]:
-        """What diagnostics shows beside what it shows of every component."""
+        """Return additional values for diagnostics."""
         return {}
 
     def failed(self, error: Exception) -> None:
-        """Be silent because of an error, which is no reason for others to be."""
+        """Set ``silence`` because of an error; other components continue to publish."""
         if isinstance(error, DynamicsRosError):
             self.silence = str(error)
             return
-        # Of a context that a signal has shut down nothing is told: see FaultLog.
+        # FaultLog ignores errors after a signal has shut the context down.
         self.silence = f'unexpected error: {type(error).__name__}: {error}'
         self.faults.report('computing the outputs', error)

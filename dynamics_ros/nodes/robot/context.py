@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a process and its latest state, shared by the components that work on it."""
+"""Context of a process: the current robot and its latest state, shared by its components."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ from .robot_changes import RobotChanges
 Answer = TypeVar('Answer')
 
 RESUME_AFTER = 1e-4
-"""Seconds until a request goes on whose kernels or whose robot are there."""
+"""Delay after which a waiting request is resumed [s]."""
 
 
 class RobotContext:
-    """One robot, its changes and its inputs, for any number of components.
+    """Current robot of a process, its changes and its inputs, for all components.
 
     Attributes:
-        node: where the parameters of the robot and the inputs live.
-        parameters: those of the robot.
-        built: the robot in force and what it was built from, or None.
-        changes: of what the robot is made of.
-        inputs: its states.
-        components: what works on the robot, in the order in which it was added.
-        searches: thread of searches that take long.
-        executor: spins the nodes; set before it does.
-        names: what frames are called outside.
-        faults: where unforeseen errors go.
+        node: node of the parameters of the robot and of the inputs.
+        parameters: parameters of the robot.
+        built: the current robot with the request that it was built from, or None.
+        changes: changes of the robot.
+        inputs: joint states and odometry.
+        components: components, in the order in which they process a state.
+        searches: worker thread of long searches.
+        executor: executor of the nodes; set before it spins.
+        names: names of the frames in messages.
+        faults: log of unexpected errors.
     """
 
     def __init__(self, node: Node) -> None:
-        """Declare parameters and subscribe.
+        """Declare the parameters of the robot and subscribe to its inputs.
 
         Args:
-            node: as above.
+            node: node of parameters and subscriptions.
         """
         self.node = node
         self.parameters = ParameterSet(node, RobotParameters)
@@ -69,8 +69,8 @@ class RobotContext:
         self._plan: Plan | None = None
         self.searches = Worker('searches')
         self._warm_up = WarmUp()
-        # Executors resume coroutines only after events of the middleware; guard conditions, which
-        # are made for that, the events executor does not take. So a timer that runs out once.
+        # Executors resume coroutines only after an event of the middleware, and the events executor
+        # does not support guard conditions. Therefore a timer that fires once resumes them.
         self._resume: Timer = steady_timer(node, RESUME_AFTER, lambda: self._resume.cancel())
         self._resume.cancel()
         self._requests = RequestKernels(self._warm_up, self._resume.reset)
@@ -81,39 +81,41 @@ class RobotContext:
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self.parameters.add_listener(self._parameters_changed)
         self.changes = RobotChanges(
-            node, self.parameters, self._prepare, self._adopt, self._busy, self.tell_change
+            node, self.parameters, self._prepare, self._adopt, self._set_busy, self.notify_change
         )
-        self.inputs = RobotInputs(node, self.parameters, self._take, self._name, self.tell_change)
+        self.inputs = RobotInputs(
+            node, self.parameters, self._on_state, self._update_names, self.notify_change
+        )
 
     # --- components -----------------------------------------------------------------------------
 
     def add(self, component: Component) -> None:
-        """Have a component told of robots and states."""
+        """Add a component, which is then informed of robots and states."""
         self.components.append(component)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Be told of a new or refused robot, the first state, and refused messages."""
+        """Call a listener after a new or refused robot, the first state, and refused messages."""
         self._on_change.append(listener)
 
     def start(self, executor: Executor) -> None:
-        """Begin to build the robot that the parameters describe, once the executor is there."""
+        """Start the components and build the first robot; called by the executor."""
         self.executor = executor
         self.changes.start(executor)
         for component in self.components:
             component.start()
         self.changes.build_first()
-        self._warm_up.replace(executor, self._slices())
+        self._warm_up.replace(executor, self._warm_up_slices())
 
     def end(self) -> None:
-        """Have the parts send what has to be sent before the process ends."""
+        """Let the components send their last messages before the process ends."""
         for component in self.components:
             try:
                 component.end()
             except Exception as error:
                 component.faults.report('ending', error)
 
-    def tell_change(self) -> None:
-        """Tell listeners that there may be something else to say."""
+    def notify_change(self) -> None:
+        """Call the listeners, because the diagnostics may have changed."""
         for listener in self._on_change:
             listener()
 
@@ -121,14 +123,14 @@ class RobotContext:
 
     @property
     def robot(self) -> Robot | None:
-        """The robot in force."""
+        """The current robot, or None."""
         return self.built.robot if self.built else None
 
     def required_robot(self) -> Robot:
-        """The robot.
+        """Return the current robot.
 
         Raises:
-            NoModelError: there is none.
+            NoModelError: there is no robot.
         """
         if self.built is None:
             raise NoModelError(self.changes.refusal or 'no robot_description has been received yet')
@@ -141,16 +143,16 @@ class RobotContext:
         function: Callable[[Robot], Answer],
         worker: Worker | None = None,
     ) -> Answer:
-        """What a function makes of a robot, without messages waiting for kernels to be made.
+        """Evaluate a function of a robot without delaying messages while kernels are compiled.
 
-        Args, raises: as ``RequestKernels.compute``.
+        Arguments, result and errors as of ``RequestKernels.compute``.
         """
-        assert self.executor is not None, 'start() comes first'
+        assert self.executor is not None, 'start() must be called first'
         return await self._requests.compute(self.executor, robot, kernels, function, worker)
 
-    def _busy(self, begun: bool) -> None:
-        """Have warming up wait while a change is made, and whoever waits for the change go on."""
-        if begun:
+    def _set_busy(self, busy: bool) -> None:
+        """Pause the warm-up while a change is applied; then resume it and the waiting requests."""
+        if busy:
             self._warm_up.hold()
             return
         assert self.executor is not None
@@ -158,7 +160,7 @@ class RobotContext:
         self._warm_up.release(self.executor)
 
     def _prepare(self, robot: Robot, default_frame: str) -> list[Any]:
-        """What each part makes of a robot; an error of one is no reason for the others."""
+        """Return the result of ``prepare`` of each component, or its error."""
         prepared: list[Any] = []
         for component in self.components:
             try:
@@ -179,7 +181,7 @@ class RobotContext:
         self.inputs.adopt(built)
         self.begin_epoch()
         self._requests.adopt(built.robot)
-        self._name()
+        self._update_names()
         for component, prepared in zip(self.components, built.prepared, strict=True):
             if isinstance(prepared, Exception):
                 component.problem = str(prepared)
@@ -197,9 +199,9 @@ class RobotContext:
             f'{built.seconds:.2f} s'
         )
         assert self.executor is not None
-        self._warm_up.replace(self.executor, self._slices())
+        self._warm_up.replace(self.executor, self._warm_up_slices())
 
-    def _slices(self) -> Iterator[Callable[[], object]]:
+    def _warm_up_slices(self) -> Iterator[Callable[[], object]]:
         for component in self.components:
             yield from component.warm_up()
         yield give_back
@@ -208,14 +210,16 @@ class RobotContext:
 
     @property
     def buffer(self) -> StateBuffer | None:
-        """What is known of the robot's coordinates; None without a robot."""
+        """Latest data of each joint and of the base; None without a robot."""
         return self.inputs.buffer
 
     def latest_state(self) -> RobotState:
-        """The latest state, for a service; a moving base without odometry is at identity.
+        """Return the latest state for a service; a base without odometry is at the identity.
 
         Raises:
-            NoModelError, NoStateError, StaleStateError: there is none to rely on.
+            NoModelError: there is no robot.
+            NoStateError: no complete state has arrived yet.
+            StaleStateError: the latest state is older than ``state_timeout``.
         """
         self.required_robot()
         return self.inputs.latest()
@@ -224,10 +228,10 @@ class RobotContext:
         self.begin_epoch()
         if self.buffer is not None:
             self.buffer.joint_timeout = self.parameters.values.joint_timeout
-        self._name()
+        self._update_names()
 
-    def _take(self, state: RobotState, answer: bool) -> None:
-        """Have the components take in a new state, and publish what follows if it is answered."""
+    def _on_state(self, state: RobotState, answer: bool) -> None:
+        """Process a new state in all components, and publish their outputs if ``answer`` is set."""
         for component in self.components:
             if component.problem:
                 continue
@@ -236,18 +240,20 @@ class RobotContext:
             except Exception as error:
                 component.failed(error)
         if answer:
-            assert self.buffer is not None, 'the state comes out of it'
+            assert self.buffer is not None, 'the state comes from the buffer'
             self.buffer.answer(state)
-            self._answer(state)
+            self._publish_outputs(state)
 
-    def _answer(self, state: RobotState) -> None:
-        """Publish what follows from a state, once all of it has been computed."""
+    def _publish_outputs(self, state: RobotState) -> None:
+        """Compute the outputs of all components for a state, then publish them."""
         stamp = packed_stamp(state.time)
         try:
             plan = self._plan
             if plan is None:
-                plan = self._plan = Plan(one for one in self.components if not one.problem)
-            batches = plan.answer(state, time.monotonic())
+                plan = self._plan = Plan(
+                    component for component in self.components if not component.problem
+                )
+            batches = plan.compute(state, time.monotonic())
         except Exception as error:
             self.faults.report('computing the outputs', error)
             return
@@ -258,13 +264,13 @@ class RobotContext:
                 self.faults.report('publishing', error)
 
     def begin_epoch(self) -> None:
-        """Have what follows from states be planned anew: something is no longer as it was."""
+        """Discard the plan of the outputs, so that the next state builds a new one."""
         self._plan = None
 
     # --- names and time -------------------------------------------------------------------------
 
     def root_frame_id(self) -> str:
-        """What the frame is called that poses are given in.
+        """Return the frame id of the root frame, in which poses are expressed.
 
         Raises:
             NoModelError: there is no robot.
@@ -272,21 +278,21 @@ class RobotContext:
         self.required_robot()
         return self.names.root
 
-    def _name(self) -> None:
-        """Work out what frames are called, which every message asks."""
+    def _update_names(self) -> None:
+        """Update ``names`` from robot, odometry and ``frame_prefix``."""
         prefix = self.parameters.values.frame_prefix
         names = FrameNames('', prefix)
         if self.robot is not None and self.buffer is not None:
             names = FrameNames.of(self.robot, self.buffer, prefix)
-        # Another object only if it says something else: that is how others see it.
+        # A change of names invalidates the messages of the current plan.
         if self.names != names:
             self.names = names
             self.begin_epoch()
 
     def root_header(self, stamp: Time) -> Header:
-        """Header of what is given in the root frame."""
+        """Return a header of the root frame."""
         return header(stamp, self.root_frame_id())
 
     def now(self) -> Time:
-        """The time of the node's clock."""
+        """Return the time of the node's clock."""
         return self.node.get_clock().now().to_msg()

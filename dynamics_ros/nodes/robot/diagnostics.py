@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""/diagnostics per REP 107: in one line why a node is silent, and the numbers behind it."""
+"""Topic /diagnostics as in REP 107: one line on why a node is silent, and detailed values."""
 
 from __future__ import annotations
 
@@ -14,56 +14,57 @@ from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.timeline import Timeline
 from dynamics_ros.nodes.output.outputs import RELIABLE
-from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.wire.conversions import diagnostic_status, header
 
-from .namesakes import Namesakes
+from .duplicate_names import DuplicateNames
 
 PERIOD = 1.0
-"""Seconds between two reports; a change is reported at once."""
+"""Period of the reports [s]; a change is reported at once."""
 
-IN_SIGHT = 30.0
-"""Seconds for which a jump of the clock is what there is to say of a node that publishes."""
+JUMP_REPORT_TIME = 30.0
+"""Time for which a clock that was set back is reported in the message [s]."""
 
 CLOCK = 'clock of joint_states'
+"""Key of the value about clock jumps."""
 
-START = 5.0
-"""Seconds within which processes that are started together have found each other."""
+START_TIME = 5.0
+"""Time within which processes that are started together usually discover each other [s]."""
 
-SILENT_AFTER = 1.0
-"""Seconds without joint states after which that is what there is to say."""
+SILENCE_TIMEOUT = 1.0
+"""Time without joint states after which they count as stopped [s]."""
 
 
 class Diagnostics:
-    """Reports on one part of a context; in between, as soon as there is something else to say."""
+    """Diagnostics of a component, published periodically and at once when the message changes."""
 
-    def __init__(self, context: RobotContext, part: Component) -> None:
+    def __init__(self, context: RobotContext, component: Component) -> None:
         self._context = context
-        self._part = part
-        self._node = part.node
-        self._publisher = part.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
-        self._said: tuple[bytes, str] | None = None
+        self._component = component
+        self._node = component.node
+        self._publisher = component.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self._last_summary: tuple[bytes, str] | None = None
         self._logged: tuple[bytes, str] | None = None
         self._published: dict[str, int] = {}
         self._refused = 0
-        self._jumps, self._jumped = 0, -math.inf
+        self._jumps, self._last_jump = 0, -math.inf
         self._waiting_since = math.inf
-        self._namesakes = Namesakes(part.node)
+        self._duplicate_names = DuplicateNames(component.node)
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
-        """Report now if there is something else to say than the last time."""
+        """Report now if the level or the message has changed."""
         summary = self._summary()
-        if summary != self._said:
+        if summary != self._last_summary:
             self._report(summary)
 
     def report(self) -> None:
-        """Report, and log what has lasted."""
-        if self._context.components[0] is self._part:
-            self._context.inputs.look()
+        """Publish a report, and log its message once."""
+        if self._context.components[0] is self._component:
+            self._context.inputs.update_statistics()
         summary = self._summary()
         self._report(summary)
         self._log(summary)
@@ -75,99 +76,101 @@ class Diagnostics:
         name = f'{namespace}/{self._node.get_name()}' if namespace else self._node.get_name()
         robot = self._context.robot.name if self._context.robot else ''
         status = diagnostic_status(level, f'{name}: outputs', message, robot, self._values())
-        self._said = summary
+        self._last_summary = summary
         stamp = self._context.now()
         self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
 
     def _log(self, summary: tuple[bytes, str]) -> None:
-        """Say once what has lasted: while starting, one reason to be silent follows the other."""
+        """Log a message once, and not yet while inputs are expected to arrive at start."""
         level, message = summary
-        if self._on_its_way():
+        if self._still_starting():
             return
-        # Why something is refused, and what joint states are about, has been logged already.
+        # Refusals and implausible joint states have already been logged elsewhere.
         known = self._context.changes.refusal, self._context.inputs.doubts.positions
         if summary != self._logged and not any(text and text in message for text in known):
-            # Two calls: rclpy wants one severity for each place in the code.
+            # Two calls, because rclpy allows only one severity for each line of code.
             if level == DiagnosticStatus.OK:
                 self._node.get_logger().info(message)
             else:
                 self._node.get_logger().warning(message)
         self._logged = summary
 
-    def _on_its_way(self) -> bool:
-        """Whether what is missing may just not have come yet, as at every start."""
+    def _still_starting(self) -> bool:
+        """Whether a missing input may still arrive, as at every start."""
         inputs, changes = self._context.inputs, self._context.changes
-        waiting = inputs.state is None and not (changes.refusal or self._part.problem)
+        waiting = inputs.state is None and not (changes.refusal or self._component.problem)
         now = time.monotonic()
         if not waiting:
             self._waiting_since = math.inf
             return False
         self._waiting_since = min(self._waiting_since, now)
-        return changes.building or now - self._waiting_since < START
+        return changes.building or now - self._waiting_since < START_TIME
 
     def _refused_total(self) -> int:
         buffer = self._context.buffer
         return sum(buffer.refused.values()) if buffer else 0
 
     def _summary(self) -> tuple[bytes, str]:
-        level, message = self._of_outputs()
-        told = self._namesakes.told()
+        level, message = self._output_summary()
+        duplicates = self._duplicate_names.describe()
         return (
-            (max(level, DiagnosticStatus.WARN), f'{message}; {told}') if told else (level, message)
+            (max(level, DiagnosticStatus.WARN), f'{message}; {duplicates}')
+            if duplicates
+            else (level, message)
         )
 
-    def _of_outputs(self) -> tuple[bytes, str]:
-        context, part = self._context, self._part
+    def _output_summary(self) -> tuple[bytes, str]:
+        context, component = self._context, self._component
         inputs, changes = context.inputs, context.changes
         if context.robot is None:
             if changes.building:
                 return DiagnosticStatus.WARN, 'silent: the robot is being made ready'
             if changes.refusal:
                 return DiagnosticStatus.ERROR, f'silent: {changes.refusal}'
-            source = inputs.publishers.of('robot_description')
+            source = inputs.publishers.describe('robot_description')
             return DiagnosticStatus.WARN, f'silent: waiting for robot_description: {source}'
         if inputs.immobile:
             return DiagnosticStatus.WARN, f'silent: {inputs.waiting_for()}'
-        if part.problem:
-            return DiagnosticStatus.ERROR, f'silent: {part.problem}'
+        if component.problem:
+            return DiagnosticStatus.ERROR, f'silent: {component.problem}'
         if inputs.state is None:
             reason = inputs.waiting_for()
             if inputs.joint_states.count == 0 and self._refused_total():
                 reason = f'{reason}; all joint_states so far were refused'
             return DiagnosticStatus.WARN, f'silent: {reason}'
-        if inputs.joint_states.age() > SILENT_AFTER:
-            return DiagnosticStatus.ERROR, f'silent: {inputs.stopped()}'
+        if inputs.joint_states.age() > SILENCE_TIMEOUT:
+            return DiagnosticStatus.ERROR, f'silent: {inputs.describe_stopped()}'
         if inputs.doubts.positions:
-            # Whatever else seems to be wrong follows from that.
-            doing = 'silent:' if part.silence else 'publishing;'
-            return DiagnosticStatus.WARN, f'{doing} {inputs.doubts.positions}'
-        if part.silence:
-            return DiagnosticStatus.WARN, f'silent: {part.silence}'
-        missing = [output.topic for output in part.outputs() if output.missing]
+            # Other problems are consequences of this one.
+            prefix = 'silent:' if component.silence else 'publishing;'
+            return DiagnosticStatus.WARN, f'{prefix} {inputs.doubts.positions}'
+        if component.silence:
+            return DiagnosticStatus.WARN, f'silent: {component.silence}'
+        missing = [output.topic for output in component.outputs() if output.missing]
         if missing:
             return DiagnosticStatus.ERROR, f'publishing, but not {"; ".join(missing)}'
         if changes.refusal:
             return DiagnosticStatus.ERROR, changes.refusal
         if self._refused_total() > self._refused:
             return DiagnosticStatus.WARN, 'publishing; some messages were refused'
-        if self._jumped_lately():
-            assert context.buffer is not None, 'its clock has jumped'
+        if self._recently_jumped():
+            assert context.buffer is not None, 'a clock jump requires a buffer'
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if inputs.state.stale:
-            return DiagnosticStatus.WARN, f'publishing; {stale_in_words(inputs.state)}'
-        if part.caution:
-            return DiagnosticStatus.WARN, f'publishing; {part.caution}'
-        if part.uses_masses and context.robot.model.doubt:
+            return DiagnosticStatus.WARN, f'publishing; {describe_stale(inputs.state)}'
+        if component.caution:
+            return DiagnosticStatus.WARN, f'publishing; {component.caution}'
+        if component.uses_masses and context.robot.model.doubt:
             return DiagnosticStatus.WARN, f'publishing; {context.robot.model.doubt}'
         return DiagnosticStatus.OK, 'publishing to whoever listens'
 
-    def _jumped_lately(self) -> bool:
-        """Whether the clock of joint states was set back within ``IN_SIGHT``."""
+    def _recently_jumped(self) -> bool:
+        """Whether the clock of joint states was set back within ``JUMP_REPORT_TIME``."""
         buffer, now = self._context.buffer, time.monotonic()
         jumps = buffer.timeline.jumps.count if buffer else 0
         if jumps != self._jumps:
-            self._jumps, self._jumped = jumps, now
-        return now - self._jumped < IN_SIGHT
+            self._jumps, self._last_jump = jumps, now
+        return now - self._last_jump < JUMP_REPORT_TIME
 
     def _values(self) -> dict[str, str]:
         context, inputs = self._context, self._context.inputs
@@ -194,7 +197,7 @@ class Diagnostics:
         buffer = context.buffer
         if buffer is not None:
             values['missing joints'] = ', '.join(buffer.missing())
-            values |= _in_time(buffer.timeline)
+            values |= _timeline_values(buffer.timeline)
             for reason, count in buffer.refused.items():
                 values[f'refused: {reason}'] = str(count)
             for name, count in buffer.unknown_names.items():
@@ -205,10 +208,10 @@ class Diagnostics:
             values['refused change'] = context.changes.refusal
         for reason, count in getattr(self._node, 'ignored', {}).items():
             values[f'refused: {reason}'] = str(count)
-        faults = {**context.faults.counts, **self._part.faults.counts}
+        faults = {**context.faults.counts, **self._component.faults.counts}
         for fault, count in faults.items():
             values[f'unexpected errors: {fault}'] = str(count)
-        for output in self._part.outputs():
+        for output in self._component.outputs():
             if output.missing:
                 values[f'{output.topic} is missing'] = output.missing
                 continue
@@ -219,11 +222,11 @@ class Diagnostics:
             )
             if output.skipped:
                 values[f'{output.topic} not published for its rate'] = str(output.skipped)
-        return values | self._part.details()
+        return values | self._component.details()
 
 
-def _in_time(timeline: Timeline) -> dict[str, str]:
-    """What came late, and how the clock went."""
+def _timeline_values(timeline: Timeline) -> dict[str, str]:
+    """Return values on late joint states, offsets of publishers and clock jumps."""
     jumps = timeline.jumps
     return {
         'joint_states late: dropped': str(timeline.dropped),
@@ -233,15 +236,15 @@ def _in_time(timeline: Timeline) -> dict[str, str]:
     }
 
 
-def report_in_turn(node: Node, reports: Sequence[Diagnostics]) -> None:
-    """Have each report come once in ``PERIOD``, evenly: together they would hold up joint states.
+def start_reports(node: Node, reports: Sequence[Diagnostics]) -> None:
+    """Publish each report once per ``PERIOD``, evenly spaced so as not to delay joint states.
 
     Args:
-        node: has the timer.
-        reports: of the parts of a process.
+        node: node of the timer.
+        reports: diagnostics of the components of a process.
     """
     turn = cycle(reports)
-    # Steady: a simulated clock that stands still must not silence diagnostics.
+    # A steady timer, so that diagnostics continue while a simulated clock is stopped.
     steady_timer(node, PERIOD / len(reports), lambda: next(turn).report())
 
 

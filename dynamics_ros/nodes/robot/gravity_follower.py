@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity of a robot on a base that tilts, followed from an IMU or from tf."""
+"""Gravity of a robot on a tilting base, from an IMU or from tf."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from dynamics_ros.wire.conversions import Array, nanoseconds, rotation_array, ve
 from .context import RobotContext
 from .transforms import Transforms
 
-LOOK = 0.05
-"""s between two looks at tf."""
+CHECK_PERIOD = 0.05
+"""Period of the checks of tf or of the IMU [s]."""
 
-OLDEST = 2.0
-"""s that a transform may be old by its stamp, and that an IMU may tell nothing of use; the gravity
-that was told last stays in force."""
+MAX_AGE = 2.0
+"""Maximum age of a transform by its stamp, and maximum time without usable IMU messages [s]; after
+that the source counts as lost, and the last gravity remains."""
 
-APART = 0.1
-"""s at least between two changes: estimators take some time to go over to another gravity."""
+MIN_INTERVAL = 0.1
+"""Minimum time between two changes [s], because estimators adapt to a new gravity gradually."""
 
 
 class GravityFollower:
-    """Changes the gravity of a context's robot when its base has tilted far enough."""
+    """Changes the gravity of the robot when its base has tilted by ``least_angle``."""
 
     def __init__(self, context: RobotContext) -> None:
-        """Begin, if a source is configured.
+        """Subscribe to the configured source, if any.
 
         Raises:
-            InvalidArgumentError: the base moves in the model; then gravity does not.
+            InvalidArgumentError: the model has a moving base, so its gravity is constant.
         """
         self._context = context
         node, values = context.node, context.parameters.values.gravity_source
@@ -51,71 +51,79 @@ class GravityFollower:
                 f'{values.kind!r} with root_joint {root!r}',
                 "'parameter': gravity stays what it is in the frame that the base moves in",
             )
-        self._changed = -math.inf
-        self._told = ''
+        self._last_change = -math.inf
+        self._reported = ''
         self._refused = False
-        self._since = 0
-        self._arrived = self._good = time.monotonic()
+        self._last_good_stamp = 0
+        self._last_message = self._last_good = time.monotonic()
         self._filter = GravityFilter(
             float(np.linalg.norm(context.parameters.values.gravity)) or 9.81, values.time_constant
         )
-        # Steady: a simulated clock that stands still must not hide that the source does, too.
+        # A steady timer detects a lost source even if a simulated clock has stopped.
         if values.kind == 'imu':
             node.create_subscription(Imu, 'imu', self._on_imu, qos_profile_sensor_data)
-            steady_timer(node, LOOK, self._look_at_imu)
+            steady_timer(node, CHECK_PERIOD, self._check_imu)
         elif values.kind == 'tf':
             self._transforms = Transforms(node)
-            steady_timer(node, LOOK, self._look_at_tf)
+            steady_timer(node, CHECK_PERIOD, self._check_tf)
 
-    # --- what is lost ---------------------------------------------------------------------------
+    # --- state of the source --------------------------------------------------------------------
 
-    def _lose(self, reason: str) -> None:
-        """Have diagnostics tell that nothing is followed, since when, and why."""
-        if reason == self._told:
+    def _report_lost(self, reason: str) -> None:
+        """Report to diagnostics that the source is lost, since when, and why."""
+        if reason == self._reported:
             return
-        self._told = reason
-        since = f'since {self._since * 1e-9:.3f} s' if self._since else 'yet'
+        self._reported = reason
+        since = f'since {self._last_good_stamp * 1e-9:.3f} s' if self._last_good_stamp else 'yet'
         error = SourceLostError(f'gravity follows nothing {since}: {reason}')
         self._context.changes.report('gravity_source', error)
 
-    def _find(self) -> None:
-        """Follow what has just been told."""
-        self._good = time.monotonic()
-        self._since = nanoseconds(self._context.now())
-        if self._told:
-            self._told = ''
+    def _report_found(self) -> None:
+        """Record that the source works, and apply the gravity of the filter."""
+        self._last_good = time.monotonic()
+        self._last_good_stamp = nanoseconds(self._context.now())
+        if self._reported:
+            self._reported = ''
             self._context.changes.report('gravity_source', None)
-        self._follow()
+        self._apply_gravity()
 
     # --- an IMU ---------------------------------------------------------------------------------
 
     def _on_imu(self, message: Imu) -> None:
-        self._arrived = time.monotonic()
+        self._last_message = time.monotonic()
         if self._context.robot is None:
             return
         self._refused = False
         try:
-            used = self._take_imu(message)
+            usable = self._take_imu(message)
         except DynamicsRosError as error:
             self._refused = True
-            self._lose(str(error))
+            self._report_lost(str(error))
         else:
-            if used:
-                self._find()
+            if usable:
+                self._report_found()
 
-    def _look_at_imu(self) -> None:
-        """Notice what does not come."""
+    def _check_imu(self) -> None:
+        """Detect that messages are missing or unusable."""
         now = time.monotonic()
         if self._context.robot is None:
-            self._good = now
-        elif now - self._arrived > OLDEST:
-            self._lose(f'no message for {OLDEST:g} s: {self._context.inputs.publishers.of("imu")}')
-        elif now - self._good > OLDEST and not self._refused:
-            wanted = f'{self._filter.magnitude:g} m/s^2'
-            self._lose(f'the IMU has no orientation, and its acceleration is not about {wanted}')
+            self._last_good = now
+        elif now - self._last_message > MAX_AGE:
+            self._report_lost(
+                f'no message for {MAX_AGE:g} s: {self._context.inputs.publishers.describe("imu")}'
+            )
+        elif now - self._last_good > MAX_AGE and not self._refused:
+            expected = f'{self._filter.magnitude:g} m/s^2'
+            self._report_lost(
+                f'the IMU has no orientation, and its acceleration is not about {expected}'
+            )
 
     def _take_imu(self, message: Imu) -> bool:
-        """Whether a reading tells which way gravity points."""
+        """Update the filter with a message; return whether it determines the direction of gravity.
+
+        Raises:
+            DynamicsRosError: the message is invalid, or its frame is not fixed to the root link.
+        """
         R_root_imu = self._rotation_of(message.header.frame_id)
         stamp = nanoseconds(message.header.stamp)
         # REP 145: -1 says that there is no orientation; otherwise it is that of the sensor in axes
@@ -129,9 +137,16 @@ class GravityFollower:
         return self._filter.add_specific_force(stamp, R_root_imu @ force)
 
     def _rotation_of(self, frame_id: str) -> Array:
-        """R_root_imu (3, 3) of an IMU that is fixed to the root link; no name is the root link."""
+        """Return R_root_imu (3, 3) of an IMU that is fixed to the root link.
+
+        Args:
+            frame_id: frame of the IMU; '' is the root link.
+
+        Raises:
+            DynamicsRosError: the frame is unknown or moved by joints.
+        """
         robot = self._context.required_robot()
-        name = self._context.names.inside(frame_id) or robot.root_frame
+        name = self._context.names.frame_of(frame_id) or robot.root_frame
         if name not in robot.frame_names:
             raise UnknownFrameError('imu.header.frame_id', frame_id, robot.frame_names)
         frame = robot.model.frame(name)
@@ -144,38 +159,38 @@ class GravityFollower:
 
     # --- tf -------------------------------------------------------------------------------------
 
-    def _look_at_tf(self) -> None:
+    def _check_tf(self) -> None:
         now = time.monotonic()
         if self._context.robot is None:
-            self._good = now
+            self._last_good = now
             return
         try:
-            self._transforms.listen()
+            self._transforms.subscribe()
             level = self._values.level_frame
-            pose = self._transforms.pose(level, self._context.root_frame_id(), max_age=OLDEST)
+            pose = self._transforms.pose(level, self._context.root_frame_id(), max_age=MAX_AGE)
         except DynamicsRosError as error:
-            # What nobody has told yet may be on its way; what was told is too old already.
-            if self._since or now - self._good > OLDEST:
-                self._lose(str(error))
+            # The first transform may still arrive; later ones have already exceeded ``max_age``.
+            if self._last_good_stamp or now - self._last_good > MAX_AGE:
+                self._report_lost(str(error))
             return
         self._filter.add(nanoseconds(self._context.now()), -pose[2, :3])
-        self._find()
+        self._report_found()
 
-    # --- what follows ---------------------------------------------------------------------------
+    # --- gravity of the robot -------------------------------------------------------------------
 
-    def _follow(self) -> None:
-        """Put the gravity that was found in force when it differs enough from that in force."""
+    def _apply_gravity(self) -> None:
+        """Change the gravity of the robot if that of the filter differs enough from it."""
         context, gravity = self._context, self._filter.gravity
         now = time.monotonic()
         if gravity is None or context.built is None or context.changes.building:
             return
-        if now - self._changed < APART:
+        if now - self._last_change < MIN_INTERVAL:
             return
-        before = np.array(context.built.request.gravity)
-        least = 2.0 * math.sin(0.5 * self._values.least_angle) * self._filter.magnitude
-        if np.linalg.norm(gravity - before) < least:
+        current = np.array(context.built.request.gravity)
+        min_change = 2.0 * math.sin(0.5 * self._values.least_angle) * self._filter.magnitude
+        if np.linalg.norm(gravity - current) < min_change:
             return
-        self._changed = now
-        found = tuple(gravity.tolist())
-        context.changes.change_reported('gravity', gravity=found)
-        context.parameters.store({'gravity': found})
+        self._last_change = now
+        values = tuple(gravity.tolist())
+        context.changes.change_and_report('gravity', gravity=values)
+        context.parameters.store({'gravity': values})

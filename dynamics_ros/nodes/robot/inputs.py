@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and odometry: the state that they make, and what is missing for one."""
+"""Input of joint states and odometry: merges messages into robot states and reports what lacks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from math import isfinite
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
-from dynamics_ros.estimation.samples.backlog import CATCH_UP, MOMENT
-from dynamics_ros.estimation.samples.doubts import JointStateDoubts, unknown_joints
+from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
+from dynamics_ros.estimation.samples.doubts import JointStateCheck, unknown_joints
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -31,52 +31,53 @@ from dynamics_ros.wire.odometry import OdometryReader
 from .publishers import Publishers
 
 WARNING_RATE = 0.2
-"""Most warnings a second about messages that are refused; diagnostics counts them all."""
+"""Maximum rate of warnings about refused messages [Hz]; diagnostics counts all of them."""
 
 
 class RobotInputs:
-    """One subscription to joint states and one to odometry, merged into states of the robot.
+    """Subscriptions to joint states and odometry, which are merged into robot states.
 
     Attributes:
-        buffer: what is known of the robot in force; None without one.
-        state: the latest complete state, or None.
-        incoming: joint states as they come in.
-        joint_states: rate and age of those of this robot.
-        rate: of these in the last second [Hz].
-        heard: whether any has come, of whatever robot.
-        without_robot: how many came before there was a robot.
-        doubts: what joint states say that is probably not meant.
-        publishers: who publishes what the node subscribes to.
+        buffer: latest data of each joint and of the base; None without a robot.
+        state: latest complete state, or None.
+        incoming: subscription to joint states.
+        joint_states: rate and age of the joint states of this robot.
+        rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
+        received_any: whether any joint state has arrived, for whatever robot.
+        without_robot: number of joint states that arrived before there was a robot.
+        doubts: warnings about implausible joint states, such as degrees instead of radians.
+        publishers: publishers of the topics that the node subscribes to, for diagnostics.
     """
 
     def __init__(
         self,
         node: Node,
         parameters: ParameterSet[RobotParameters],
-        take: Callable[[RobotState, bool], None],
-        base_told: Callable[[], None],
-        tell: Callable[[], None],
+        on_state: Callable[[RobotState, bool], None],
+        on_base: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
-        """Subscribe.
+        """Subscribe to joint states and odometry.
 
         Args:
-            node: has the subscriptions.
-            parameters: of the robot.
-            take: takes a new state, and whether it is to be answered; else newer ones wait.
-            base_told: called when odometry has been taken.
-            tell: called whenever diagnostics may have something else to say.
+            node: node of the subscriptions.
+            parameters: parameters of the robot.
+            on_state: called with each new state, and whether to publish outputs for it; False if
+                newer messages are waiting.
+            on_base: called after an odometry message has been accepted.
+            on_change: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
-        self._take, self._base_told, self._tell = take, base_told, tell
+        self._on_state, self._on_base, self._on_change = on_state, on_base, on_change
         self._root_link = ''
         self.buffer: StateBuffer | None = None
         self.state: RobotState | None = None
-        self._owed = False
+        self._outputs_pending = False
         self.joint_states = Meter(NodeTime(node))
         self.rate = 0.0
-        self.heard = False
+        self.received_any = False
         self.without_robot = 0
-        self.doubts = JointStateDoubts(node.get_logger().warning)
+        self.doubts = JointStateCheck(node.get_logger().warning)
         self.publishers = Publishers(node)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
@@ -93,7 +94,7 @@ class RobotInputs:
         )
 
     def adopt(self, built: Built) -> None:
-        """Go on with another robot, of which is known what was known of joints of the same name."""
+        """Switch to another robot, and keep the data of joints with the same name."""
         before = self.buffer
         timeout = self._parameters.values.joint_timeout
         buffer = StateBuffer(built.robot, built.request.locked_names, timeout)
@@ -102,12 +103,13 @@ class RobotInputs:
         if before is None or built.robot.joint_names != before.robot.joint_names:
             self.doubts.forget()
         self._root_link = built.root_link
-        # The poses of a base wait elsewhere: old joint states would be answered with one of them.
-        self.incoming.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
+        # Poses of the base wait in another queue. With a large backlog, many old joint states would
+        # all be combined with the same pose.
+        self.incoming.backlog.maximum = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
         self.buffer, self.state = buffer, buffer.state()
 
     def _on_joint_state(self, message: JointValues, answer: bool) -> None:
-        self.heard, buffer = True, self.buffer
+        self.received_any, buffer = True, self.buffer
         if buffer is None:
             self.without_robot += 1
             return
@@ -119,28 +121,28 @@ class RobotInputs:
             return
         self.joint_states.tick(time.monotonic())
         state = buffer.due_state()
-        if state is None and answer and self._owed:
-            # The newest of those that waited completes none, one before it did.
+        if state is None and answer and self._outputs_pending:
+            # The newest of the waiting messages does not complete a state, but an earlier one did.
             state = self.state
-        self._new(state, answer)
+        self._pass_on(state, answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
-        self.heard = True
+        self.received_any = True
         refusal = RefusedMessage('malformed bytes', str(error))
         if self.buffer is not None:
             self.buffer.refused[refusal.kind] += 1
         self._warn_refused(self.incoming.topic, refusal)
 
-    def _new(self, state: RobotState | None, answer: bool = True) -> None:
-        """Hand a new state on; None where a message has completed none."""
+    def _pass_on(self, state: RobotState | None, answer: bool = True) -> None:
+        """Pass a new state on; do nothing for None, when a message has not completed a state."""
         if state is None:
             return
         first = self.state is None
-        self.state, self._owed = state, not answer
-        self._take(state, answer)
+        self.state, self._outputs_pending = state, not answer
+        self._on_state(state, answer)
         if first and self.buffer is not None:
             self.doubts.look(self.buffer.robot, self.buffer, state)
-            self._tell()
+            self._on_change()
 
     def _on_odometry(self, data: bytes) -> None:
         values, buffer = self._odometry.read(data), self.buffer
@@ -152,31 +154,32 @@ class RobotInputs:
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
-        self._base_told()
+        self._on_base()
         if not buffer.joint_names:
-            # The pose is all there is to know of a body without joints.
+            # For a body without joints, the pose of the base is the complete state.
             self.joint_states.tick(time.monotonic())
-            self._new(buffer.due_state())
+            self._pass_on(buffer.due_state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
-        # Not rclpy's throttle: it looks up the caller's source for every message it drops.
+        # The throttle of rclpy looks up the caller's source for every message that it drops.
         if self._warnings.passes(time.monotonic(), WARNING_RATE):
             self._node.get_logger().warning(f'message on {topic} refused: {refusal}')
-        self._tell()
+        self._on_change()
 
-    def look(self) -> None:
-        """Look at what has come since the last time; once a second."""
+    def update_statistics(self) -> None:
+        """Update ``rate`` and check the latest joint states; called once a second."""
         self.rate = self.joint_states.take_rate()
         if self.buffer is not None:
             self.doubts.look(self.buffer.robot, self.buffer, self.state)
 
     def latest(self) -> RobotState:
-        """The latest state, for a service; a moving base without odometry is at identity.
+        """Return the latest state for a service; a base without odometry is at the identity.
 
-        There is a robot.
+        Requires a robot.
 
         Raises:
-            NoStateError, StaleStateError: there is none to rely on.
+            NoStateError: no complete state has arrived yet.
+            StaleStateError: the latest state is older than ``state_timeout``.
         """
         assert self.buffer is not None
         state = self.buffer.state(base_required=False)
@@ -191,17 +194,16 @@ class RobotInputs:
 
     @property
     def immobile(self) -> bool:
-        """Whether there is a robot that nothing could be told about."""
+        """Whether the robot has no moving joint and no moving base, so it needs no joint state."""
         buffer = self.buffer
         return buffer is not None and not (buffer.missing() or buffer.robot.nv)
 
     def waiting_for(self) -> str:
-        """What is missing for a first state, and who could tell it, in words."""
+        """Return a message that says what is missing for a first state and who publishes it."""
         buffer, publishers = self.buffer, self.publishers
         if buffer is None:
-            return (
-                f'no robot_description has been received yet: {publishers.of("robot_description")}'
-            )
+            source = publishers.describe('robot_description')
+            return f'no robot_description has been received yet: {source}'
         if buffer.unreachable:
             names = ', '.join(buffer.unreachable)
             return f'joints of several coordinates do not come by joint_states; lock them: {names}'
@@ -212,16 +214,18 @@ class RobotInputs:
             return 'the next joint state'
         reasons = []
         if any(name != ODOMETRY for name in missing):
-            told = 'messages so far lack their positions' if self.heard else 'no message so far'
+            reason = (
+                'messages so far lack their positions' if self.received_any else 'no message so far'
+            )
             if unknown := unknown_joints(buffer.robot, buffer):
-                told = f'{told}; {unknown}'
-            reasons.append(f'{publishers.of(self.incoming.topic)}, {told}')
+                reason = f'{reason}; {unknown}'
+            reasons.append(f'{publishers.describe(self.incoming.topic)}, {reason}')
         if ODOMETRY in missing:
-            reasons.append(publishers.of('odom'))
+            reasons.append(publishers.describe('odom'))
         return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
 
-    def stopped(self) -> str:
-        """What has stopped coming, and who could tell it, in words."""
+    def describe_stopped(self) -> str:
+        """Return a message that names the input that has stopped, with its publishers."""
         joints = self.buffer is None or self.buffer.joint_names
         name = self.incoming.topic if joints else 'odom'
-        return f'{name} have stopped coming: {self.publishers.of(name)}'
+        return f'{name} have stopped coming: {self.publishers.describe(name)}'

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Payload and gravity as latched topics: one node decides them, all others take them from there."""
+"""Latched topics of payload and gravity, from the node that manages them to all others."""
 
 from __future__ import annotations
 
@@ -28,48 +28,48 @@ Gravity = tuple[float, ...]
 
 
 class LoadPublisher:
-    """Tells the payload and the gravity that are in force."""
+    """Publisher of the current payload and gravity."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        """Publish nothing yet.
+        """Create the topics ``payload`` and ``gravity``.
 
         Args:
-            node: has the topics ``payload`` and ``gravity``.
-            context: knows the names of frames.
+            node: node of the topics.
+            context: context of the robot.
         """
         self._context = context
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
-        self._told_payload: PayloadParameters | None = None
-        self._told_gravity: tuple[str, Gravity] | None = None
+        self._published_payload: PayloadParameters | None = None
+        self._published_gravity: tuple[str, Gravity] | None = None
 
     @property
     def outputs(self) -> list[Output]:
-        """Both topics."""
+        """Both publishers."""
         return [self._payload, self._gravity]
 
-    def tell(self, request: RobotRequest) -> None:
-        """Publish what of a robot in force has not been told yet."""
+    def publish(self, request: RobotRequest) -> None:
+        """Publish payload and gravity of the current robot, each only if it has changed."""
         context, payload = self._context, request.payload
-        if payload != self._told_payload:
-            self._told_payload = payload
-            head = header(context.now(), context.names.outside(payload.frame))
+        if payload != self._published_payload:
+            self._published_payload = payload
+            head = header(context.now(), context.names.frame_id_of(payload.frame))
             inertia = inertia_message(
                 payload.mass, payload.center_of_mass, payload.inertia_matrix()
             )
             self._payload.publish(Payload(header=head, inertia=inertia))
         gravity = context.root_frame_id(), request.gravity
-        if gravity != self._told_gravity:
-            self._told_gravity = gravity
+        if gravity != self._published_gravity:
+            self._published_gravity = gravity
             head = header(context.now(), gravity[0])
             self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity[1])))
 
 
 class LoadSubscriber:
-    """Puts in force what another node decides."""
+    """Applies payload and gravity that another node publishes."""
 
     def __init__(self, context: RobotContext) -> None:
-        """Subscribe to ``payload``, and to ``gravity`` unless that follows a source of its own."""
+        """Subscribe to ``payload``, and to ``gravity`` unless ``gravity_source`` is set."""
         self._context = context
         node = context.node
         node.create_subscription(Payload, 'payload', self._on_payload, LATCHED)
@@ -83,9 +83,9 @@ class LoadSubscriber:
         except DynamicsRosError as error:
             context.changes.report('payload', error)
             return
-        frame = context.names.inside(message.header.frame_id)
+        frame = context.names.frame_of(message.header.frame_id)
         payload = PayloadParameters.of(frame, mass, center, inertia)
-        context.changes.change_reported('payload', payload=payload)
+        context.changes.change_and_report('payload', payload=payload)
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         context = self._context
@@ -94,17 +94,23 @@ class LoadSubscriber:
         except DynamicsRosError as error:
             context.changes.report('gravity', error)
             return
-        context.changes.change_reported('gravity', gravity=gravity)
+        context.changes.change_and_report('gravity', gravity=gravity)
         context.parameters.store({'gravity': gravity})
 
 
 def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -> Gravity:
-    """The acceleration of free fall of a message, in the root frame [m/s^2].
+    """Return the acceleration of free fall in a message, in the root frame [m/s^2].
 
-    Before there is a robot, a moving base, or its odometry, nobody knows what that is called.
+    Before the robot is known, any frame is accepted as the root frame. With a moving base, whose
+    odometry names the root frame, so is any frame that is not one of the robot.
+
+    Args:
+        context: context of the robot.
+        message: the message.
+        name: name of the message, for errors.
 
     Raises:
-        InvalidArgumentError: it is not finite, larger than there is, or in another frame.
+        InvalidArgumentError: the vector is not finite or too large, or is in another frame.
     """
     frame_id, robot = message.header.frame_id, context.robot
     vector = vector_array(message.vector, f'{name}.vector')
@@ -115,7 +121,7 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -
     if robot is None or frame_id in ('', context.root_frame_id()):
         return gravity
     moving = context.buffer is not None and context.buffer.has_base
-    if moving and context.names.inside(frame_id) not in robot.frame_names:
+    if moving and context.names.frame_of(frame_id) not in robot.frame_names:
         return gravity
     raise InvalidArgumentError(
         f'{name}.header.frame_id', repr(frame_id), f'{context.root_frame_id()!r} or none'

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where kernels are made that topics do not need: never where a message would wait for them."""
+"""Compilation of kernels for requests, in threads, so that messages do not wait for it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Answer = TypeVar('Answer')
 
 
 class WarmUp:
-    """Does what will be asked for soon, slice by slice, while nobody asks for anything.
+    """Prepares for future requests in a thread, in short slices, while no request is processed.
 
-    Python threads share one interpreter: a request that is computed beside a long compilation
-    would take several times as long. All methods are called in the executor's thread.
+    Python threads share one interpreter, so a request beside a long compilation would take several
+    times as long. All methods are called in the executor's thread.
     """
 
     def __init__(self) -> None:
@@ -36,24 +36,23 @@ class WarmUp:
         self._frozen = False
 
     def replace(self, executor: Executor, slices: Iterable[Callable[[], object]]) -> None:
-        """Do these instead of what is left of the ones before."""
+        """Replace the remaining slices."""
         self._slices = deque(slices)
         self._next(executor)
 
     def hold(self) -> None:
-        """Let a request, or a new robot, go first."""
+        """Start no slice until ``release``, while a request or a new robot is processed."""
         self._requests += 1
 
     def release(self, executor: Executor) -> None:
-        """It is done."""
+        """Undo one ``hold``, and continue if no other is left."""
         self._requests -= 1
         self._next(executor)
 
     def _next(self, executor: Executor) -> None:
         if not self._slices and not self._frozen:
-            # A robot and its kernels are a hundred thousand objects, and looking at all of them
-            # would keep messages waiting. Once only, so that of robots that are replaced at most
-            # one is never collected.
+            # A robot and its kernels are a hundred thousand objects; a collection that scans them
+            # would delay messages. Done once, so that at most one replaced robot is not collected.
             self._frozen = True
             gc.freeze()
         if self._running or self._requests or not self._slices:
@@ -61,7 +60,7 @@ class WarmUp:
         self._running = True
 
         def finish(done: Future[Any]) -> None:
-            done.exception()  # what fails here fails again, and is told, when it is asked for
+            done.exception()  # a failure is reported when a request repeats the computation
             self._running = False
             self._next(executor)
 
@@ -69,19 +68,19 @@ class WarmUp:
 
 
 class RequestKernels:
-    """Computes requests: at once when their kernels are there, else in a thread.
+    """Computes requests immediately if their kernels exist, otherwise in a thread.
 
-    A node makes the kernels of what is configured for its robot. Requests may name every other
-    frame and every set of frames: their kernels belong to a twin of the robot, which is replaced by
-    a fresh one when it has too many.
+    The robot has the kernels of the configured frames. Requests may name any other frame or set of
+    frames. Their kernels belong to a twin of the robot, which is replaced by a new one when it has
+    too many.
     """
 
     def __init__(self, warm_up: WarmUp, resume: Callable[[], object]) -> None:
-        """Begin without kernels.
+        """Start without kernels.
 
         Args:
-            warm_up: waits while requests are computed.
-            resume: has the executor look again at coroutines that wait.
+            warm_up: is paused while a request is computed.
+            resume: makes the executor resume waiting coroutines.
         """
         self._warm_up = warm_up
         self._resume = resume
@@ -96,33 +95,36 @@ class RequestKernels:
         function: Callable[[Robot], Answer],
         worker: Worker | None = None,
     ) -> Answer:
-        """The function of the robot or of its twin.
+        """Evaluate a function of the robot, or of its twin, which has the kernels of requests.
 
         Args:
-            executor: in whose thread this is awaited.
-            robot: the robot in force when the request came.
-            kernels: those that the function uses.
-            function: computes the answer; keeps nothing of the robot.
-            worker: runs what takes long even when the kernels are there.
+            executor: executor in whose thread the caller awaits the result.
+            robot: the current robot when the request arrived.
+            kernels: names of the kernels that the function uses.
+            function: computes the result; must not keep references to the robot.
+            worker: thread for functions that take long even with existing kernels.
+
+        Returns:
+            The result of the function.
 
         Raises:
-            DynamicsRosError: what the function raises, or too many requests wait.
+            DynamicsRosError: the error of the function, or too many requests are waiting.
         """
         needed = frozenset(kernels)
         check_kernels(robot, needed)
-        home = self._twin.home(robot, needed)
-        made = home.has_kernels(needed)
-        if made and worker is None:
-            return function(home)
-        thread = worker if made and worker is not None else self._worker
+        owner = self._twin.owner(robot, needed)
+        ready = owner.has_kernels(needed)
+        if ready and worker is None:
+            return function(owner)
+        thread = worker if ready and worker is not None else self._worker
         self._warm_up.hold()
         try:
-            future = thread.submit(executor, partial(function, home))
+            future = thread.submit(executor, partial(function, owner))
             future.add_done_callback(lambda _: self._resume())
             return await future
         finally:
             self._warm_up.release(executor)
 
     def adopt(self, robot: Robot) -> None:
-        """Take over another robot; of one with another load alone the kernels stay."""
+        """Switch to another robot; kernels are kept if only payload or gravity differ."""
         self._twin.follow(robot)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of what the robot is made of: what asks for them, and why they are refused."""
+"""Changes of the robot: by parameters, topics and services, with the reasons of refusals."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dynamics_ros.robot import Robot
 
 from .builder import RobotBuilder
 
-NO_NEW_ROBOT = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
-"""Parameters that need none, or ask for it in another way."""
+NO_REBUILD = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
+"""Parameters that do not change the robot, or change it in another way."""
 
 
 class RobotChanges:
-    """Has the robot built anew when parameters, the topic robot_description or a request say so."""
+    """Rebuilds the robot when parameters, the topic robot_description or requests change it."""
 
     def __init__(
         self,
@@ -38,104 +38,107 @@ class RobotChanges:
         prepare: Callable[[Robot, str], Any],
         adopt: Callable[[Built], None],
         busy: Callable[[bool], None],
-        tell: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
-        """Listen to the parameters and the topic; nothing is built before ``build_first``.
+        """Subscribe to parameters and topic; ``build_first`` starts building.
+
+        The functions are called in the executor's thread, except ``prepare``.
 
         Args:
-            node: has the topic.
-            parameters: of the robot.
-            prepare: makes the components ready for a robot and its default frame; in a thread.
-            adopt: puts a robot in force; in the executor's thread, as all that follow.
-            busy: told when a change begins (True) and when it is in force or refused (False).
-            tell: called whenever diagnostics may have something else to say.
+            node: node of the topic.
+            parameters: parameters of the robot.
+            prepare: prepares the components for a robot and its default frame; called in a thread.
+            adopt: makes a robot the current one.
+            busy: called with True when a change begins, and with False when it has ended.
+            on_change: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
-        self._adopt, self._busy, self._tell = adopt, busy, tell
+        self._adopt, self._busy, self._on_change = adopt, busy, on_change
         self._refusals = Refusals(node, FaultLog.of(node))
-        first = RobotRequest(gravity=parameters.values.gravity, **self._wanted())
-        self._builder = RobotBuilder(first, prepare, self._put_in_force)
+        first = RobotRequest(gravity=parameters.values.gravity, **self._requested_values())
+        self._builder = RobotBuilder(first, prepare, self._on_built)
         self._executor: Executor | None = None
         self._in_force = False
-        self._told_description = ''
+        self._topic_description = ''
         check_locked_joints(parameters.values.locked_joints)
         parameters.add_listener(self._parameters_changed)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def start(self, executor: Executor) -> None:
-        """Take changes from now on: they count for the first robot too."""
+        """Accept changes from now on, which also apply to the first robot."""
         self._executor = executor
 
     def build_first(self) -> None:
-        """Begin to build the robot that the parameters describe."""
+        """Start to build the robot from the description, if there is one already."""
         if self._description():
             self._use_description(self._description())
 
     @property
     def building(self) -> bool:
-        """Whether a new robot is being made ready."""
+        """Whether a new robot is being built."""
         return self._builder.busy
 
     @property
     def refusal(self) -> str:
-        """Why the newest description, payload or parameters were refused; '' when they were not."""
+        """Reason of a refused description, payload or parameter; '' if none is refused."""
         return self._refusals.first
 
     def change(self, subject: str, *, always: bool = False, **values: Any) -> Future[None]:
-        """Change what the robot is made of; the future is done when it is in force or refused.
-
-        Whoever asks for the change tells about a refusal.
+        """Change the robot; the caller reports a refusal.
 
         Args:
-            subject: what the change is about; a newer one about the same replaces it.
-            always: make the components ready even for a request like the one in force.
-            values: of the request that change, by name.
+            subject: key of the change; it replaces a waiting change with the same key.
+            always: prepare the components even if the request does not change.
+            values: changed values of the request, by name.
+
+        Returns:
+            Future that completes when the change takes effect, with an error if it is refused.
         """
-        assert self._executor is not None, 'start() comes first'
+        assert self._executor is not None, 'start() must be called first'
         self._busy(True)
         future = self._builder.change(self._executor, subject, values, always=always)
-        future.add_done_callback(self._seen)
-        self._tell()
+        future.add_done_callback(self._on_done)
+        self._on_change()
         return future
 
-    def _seen(self, done: Future[None]) -> None:
-        done.exception()  # rclpy prints those of futures that nobody has looked at
+    def _on_done(self, done: Future[None]) -> None:
+        done.exception()  # rclpy prints errors of futures that have not been read
         self._busy(False)
-        self._tell()
+        self._on_change()
 
     def rebuild(self, subject: str) -> None:
-        """Have the components made ready anew for the same robot."""
+        """Prepare the components again for the same robot."""
         if self._executor is not None:
             self.change(subject, always=True)
 
-    def change_reported(self, subject: str, **values: Any) -> None:
-        """Change the robot for a topic or a parameter: diagnostics and the log tell a refusal."""
+    def change_and_report(self, subject: str, **values: Any) -> None:
+        """Change the robot; report a refusal in diagnostics and in the log."""
         future = self.change(subject, **values)
         future.add_done_callback(lambda done: self.report(subject, done.exception()))
 
     def report(self, subject: str, error: BaseException | None) -> None:
-        """Have diagnostics and the log tell why something is refused; None: it no longer is."""
+        """Report the error of a subject in diagnostics and log; None: it is no longer refused."""
         if isinstance(error, SupersededError):
             return
         kept = '; the one before is kept' if self._in_force else ''
-        self._refusals.note(subject, error, kept)
-        self._tell()
+        self._refusals.record(subject, error, kept)
+        self._on_change()
 
-    def _put_in_force(self, built: Built) -> None:
+    def _on_built(self, built: Built) -> None:
         self._in_force = True
         self._adopt(built)
 
-    def _wanted(self, locked: bool = True) -> dict[str, Any]:
-        """What parameters that need another robot say of it, with or without locked joints."""
+    def _requested_values(self, locked: bool = True) -> dict[str, Any]:
+        """Return the values of a request that parameters set, with or without locked joints."""
         values = self._parameters.values
         joints = values.locked_joints
         names = {'locked_names': joints.names, 'locked_positions': joints.positions}
-        wanted = {
+        requested = {
             'root_joint': values.root_joint,
             'backend': values.backend,
             'largest_payload': values.largest_payload,
         }
-        return wanted | names if locked else wanted
+        return requested | names if locked else requested
 
     def _parameters_changed(self, names: frozenset[str]) -> None:
         values = self._parameters.values
@@ -144,13 +147,15 @@ class RobotChanges:
         if 'robot_description' in names and self._description():
             self._use_description(self._description())
         if 'gravity' in names:
-            # By itself, as the service changes it: what else is asked for meanwhile stays.
-            self.change_reported('gravity', gravity=values.gravity)
-        if names - NO_NEW_ROBOT - {'gravity'}:
-            self.change_reported('parameters', **self._wanted(self._locked_joints_fit()))
+            # A separate change, like that of the service, so that it replaces no other change.
+            self.change_and_report('gravity', gravity=values.gravity)
+        if names - NO_REBUILD - {'gravity'}:
+            self.change_and_report(
+                'parameters', **self._requested_values(self._locked_joints_fit())
+            )
 
     def _locked_joints_fit(self) -> bool:
-        """Whether names and positions belong together; while they do not, those before stay."""
+        """Return whether names and positions of locked joints match; otherwise report that."""
         try:
             check_locked_joints(self._parameters.values.locked_joints)
         except InvalidArgumentError as error:
@@ -160,11 +165,11 @@ class RobotChanges:
         return True
 
     def _description(self) -> str:
-        """What the robot is made of: the parameter, else the topic; '' before either tells it."""
-        return self._parameters.values.robot_description or self._told_description
+        """Return the description of the parameter, else that of the topic; '' without either."""
+        return self._parameters.values.robot_description or self._topic_description
 
     def _on_description(self, message: String) -> None:
-        self._told_description = message.data
+        self._topic_description = message.data
         given = self._parameters.values.robot_description
         if not given:
             self._use_description(message.data)
@@ -179,4 +184,4 @@ class RobotChanges:
         if not text.strip():
             self.report('robot_description', ModelError('robot_description', 'is empty'))
             return
-        self.change_reported('robot_description', description=text)
+        self.change_and_report('robot_description', description=text)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where frames that the model does not have are, from tf: where tf2_ros is installed."""
+"""Poses of frames outside of the model, from tf if tf2_ros is installed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rclpy.node import Node
 from rclpy.time import Time
 
 from dynamics_ros.nodes.reporting.clocks import NodeTime, age
-from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
 from dynamics_ros.nodes.reporting.results import TransformError
 from dynamics_ros.wire.conversions import Array, transform_matrix
 
 
 class Transforms:
-    """Listens to tf from the first time that it is asked.
+    """Transforms from tf, subscribed to when the first one is needed.
 
-    Every message on /tf costs the process that listens, and few ever name a foreign frame.
+    Receiving /tf costs CPU time, and most processes never need a frame outside of the model.
     """
 
     def __init__(self, node: Node) -> None:
@@ -29,17 +29,17 @@ class Transforms:
         self._tf2: ModuleType | None = None
         self._buffer: Any = None
         self._listener: Any = None
-        self._time = NodeTime(node, on_reset=self._forget)
-        self._deaf = ''
+        self._time = NodeTime(node, on_reset=self._clear)
+        self._refusal = ''
 
-    def listen(self) -> None:
-        """Begin to listen, if that has not happened yet; called in the executor's thread.
+    def subscribe(self) -> None:
+        """Subscribe to tf unless that is done already; called in the executor's thread.
 
         Raises:
-            TransformError: tf2_ros is not installed, or the middleware does not let it listen.
+            TransformError: tf2_ros is not installed, or the middleware refuses the subscription.
         """
-        if self._deaf:
-            raise TransformError(self._deaf)
+        if self._refusal:
+            raise TransformError(self._refusal)
         if self._buffer is not None:
             return
         try:
@@ -53,31 +53,33 @@ class Transforms:
         try:
             self._listener = tf2_ros.TransformListener(self._buffer, self._node)
         except MIDDLEWARE_ERRORS as error:
-            self._deaf = f'tf cannot be listened to: {in_words(error)}'
-            raise TransformError(self._deaf) from None
+            self._refusal = f'tf cannot be listened to: {describe_error(error)}'
+            raise TransformError(self._refusal) from None
 
-    def _forget(self) -> None:
-        """Forget what is known: it lies ahead now, and would hide what is told from now on."""
+    def _clear(self) -> None:
+        """Clear the buffer after the clock went back: old transforms would hide the new ones."""
         if self._buffer is not None:
             self._buffer.clear()
 
     def pose(
-        self, parent: str, child: str, patience: float = 0.0, max_age: float = math.inf
+        self, parent: str, child: str, timeout: float = 0.0, max_age: float = math.inf
     ) -> Array:
-        """Pose (4, 4) of a frame in another, the latest that tf has.
+        """Return the latest pose (4, 4) of frame ``child`` in frame ``parent``.
 
         Args:
             parent, child: names of the frames.
-            patience: s to wait for it; only in a thread other than the executor's.
-            max_age: s by its stamp, before or after now; what is static has no age.
+            timeout: time to wait for the transform [s]; nonzero only outside of the executor's
+                thread.
+            max_age: maximum difference between its stamp and now, in either direction [s]; static
+                transforms have no age.
 
         Raises:
-            TransformError: tf does not know, or has not heard of it for too long.
+            TransformError: tf has no such transform, or it is too old.
         """
-        assert self._tf2 is not None, 'listen() comes first'
+        assert self._tf2 is not None, 'subscribe() must be called first'
         try:
             message = self._buffer.lookup_transform(
-                parent, child, Time(), Duration(seconds=patience)
+                parent, child, Time(), Duration(seconds=timeout)
             )
         except self._tf2.TransformException as error:
             raise TransformError(
@@ -87,7 +89,7 @@ class Transforms:
         old = age(self._time.now(), stamp, ahead=max_age) if stamp else 0.0
         if old > max_age:
             what = 'older than' if math.isfinite(old) else 'ahead of now by more than'
-            # When, not how old: a text that changes at every look would fill logs.
+            # States the stamp, not the age: a text that always changes would fill the log.
             raise TransformError(
                 f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is {what} {max_age:g} s'
             )

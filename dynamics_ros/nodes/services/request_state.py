@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The state that a service request asks about: its own, the latest, or one filled by the other."""
+"""State of a service request: given, the latest one, or given in part and completed by that."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class RequestedState:
     """State of a request.
 
     Attributes:
-        robot: the robot in force when it was read.
-        stamp: of the latest state where that was used, else of the request.
-        q: configuration.
-        velocity, effort: None where neither the request nor the latest state has them.
-        names: the joints that the request names; empty when it left the state to the node.
+        robot: the current robot when the request was read.
+        stamp: stamp of the latest state if that was used, otherwise of the request.
+        q: configuration (nq).
+        velocity, effort: (nv); None if neither the request nor the latest state has them.
+        names: joints that the request names; empty for the latest state.
     """
 
     robot: Robot
@@ -46,18 +46,18 @@ class RequestedState:
     names: tuple[str, ...]
 
     def required_velocity(self) -> Array:
-        """The velocity.
+        """Return the velocity (nv).
 
         Raises:
-            NoStateError: not known.
+            NoStateError: it is not known.
         """
         return _required(self.velocity, 'velocity')
 
     def required_effort(self) -> Array:
-        """The effort.
+        """Return the effort (nv).
 
         Raises:
-            NoStateError: not known.
+            NoStateError: it is not known.
         """
         return _required(self.effort, 'effort')
 
@@ -69,14 +69,21 @@ def requested_state(
     base_twist: Twist | None = None,
     argument: str = 'state',
 ) -> RequestedState:
-    """The state that a request is about.
+    """Return the state of a request, completed by the latest state.
 
-    An empty ``state`` is the latest one. Joints that a state does not name are those of the latest;
-    velocities and efforts that it does not give are zero. A base pose of zero quaternion, or left
-    at its default beside an empty state, is that of the latest odometry, identity without any.
+    An empty ``state`` means the latest state. Joints that it does not name have their latest
+    values; velocities and efforts that it does not give are zero. A base pose with a zero
+    quaternion, or the default pose together with an empty state, means that of the latest odometry,
+    or the identity without odometry.
+
+    Args:
+        context: context of the robot.
+        state: joint state of the request.
+        base_pose, base_twist: pose and twist of the base in the request.
+        argument: name of the joint state in the request, for errors.
 
     Raises:
-        DynamicsRosError: the request is wrong, or needs a latest state that is not there.
+        DynamicsRosError: the request is invalid, or needs the latest state and there is none.
     """
     robot = context.required_robot()
     assert context.buffer is not None
@@ -113,40 +120,42 @@ def requested_state(
 def external_wrenches(
     context: RobotContext, robot: Robot, messages: Sequence[WrenchStamped]
 ) -> dict[str, Array]:
-    """Frame name to the sum of the wrenches (6) given for it, in that frame."""
+    """Return the sum of the given wrenches (6) for each frame, expressed in and at that frame."""
     wrenches: dict[str, Array] = {}
     for i, message in enumerate(messages):
         frame = required_frame(context, robot, message.header.frame_id, f'external_wrenches[{i}]')
         wrench = wrench_array(message.wrench, f'external_wrenches[{i}].wrench')
         wrenches[frame] = wrenches[frame] + wrench if frame in wrenches else wrench
-    # One order for one set of frames, so that it is compiled once.
+    # Sorted, so that each set of frames needs only one kernel.
     return dict(sorted(wrenches.items()))
 
 
 def required_frame(context: RobotContext, robot: Robot, frame_id: str, argument: str) -> str:
-    """The frame of the model that a request names.
+    """Return the name in the model of a frame in a request.
 
     Raises:
-        UnknownFrameError: it has none of that name.
+        UnknownFrameError: the model has no such frame.
     """
-    frame = context.names.inside(frame_id)
+    frame = context.names.frame_of(frame_id)
     if frame not in robot.frame_names:
         raise UnknownFrameError(argument, frame_id, robot.frame_names)
     return frame
 
 
 def check_count(robot: Robot, count: int, argument: str) -> None:
-    """Refuse requests for more frames than there are: the outputs would wait for the answer.
+    """Check the number of frames in a request, since a long request would delay the outputs.
 
     Raises:
-        InvalidArgumentError: so many cannot all differ.
+        InvalidArgumentError: there are more frames than the robot has.
     """
-    most = len(robot.frame_names)
-    if count > most:
-        raise InvalidArgumentError(argument, f'{count} frames', f'at most the {most} of the robot')
+    max_count = len(robot.frame_names)
+    if count > max_count:
+        raise InvalidArgumentError(
+            argument, f'{count} frames', f'at most the {max_count} of the robot'
+        )
 
 
-def _required(values: Array | None, what: str) -> Array:
+def _required(values: Array | None, quantity: str) -> Array:
     if values is None:
-        raise NoStateError(f'the latest joint state has no {what} of some joints')
+        raise NoStateError(f'the latest joint state has no {quantity} of some joints')
     return values

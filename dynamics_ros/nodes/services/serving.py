@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Services whose responses have a ``dynamics_ros_msgs/Result``."""
+"""Creation of services whose responses have a ``dynamics_ros_msgs/Result``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from dynamics_ros.nodes.reporting.results import success
 from dynamics_ros_msgs.msg import Result
 
-# The usual depth of ten loses requests, and responses to a client that a busy machine holds up,
-# once a few clients call at a time: all of them share one history.
+# All clients share one history. With the default depth of ten, requests are lost once a few clients
+# call at the same time, and so are responses to a client on a busy machine.
 SERVICE_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
 
 Handler = Callable[[Any, Any], Awaitable[None]]
 
 
 def serve(node: Node, kind: Any, name: str, handler: Handler) -> None:
-    """Offer a service whose response has a field ``result``.
+    """Create a service whose response has a field ``result``.
 
     Args:
-        node: the node; a ``GuardedNode`` answers what the handler raises.
+        node: the node; a ``GuardedNode`` turns errors of the handler into responses.
         kind: service type.
         name: service name.
-        handler: coroutine function that fills the response it is given, or raises. What it
-            leaves in ``response.result`` stays, else the result is a success.
+        handler: coroutine function that fills the response, or raises an error. If it does not set
+            ``response.result``, the result is a success.
     """
 
     async def answer(request: Any, response: Any) -> Any:

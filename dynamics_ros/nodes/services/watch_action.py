@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that watch joint states for a while and then say what these tell."""
+"""Base class of actions that record joint states for some time and then identify parameters."""
 
 from __future__ import annotations
 
@@ -20,79 +20,81 @@ from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.robot import Robot
 
-TICK = 0.1
-"""s between looks at the clock and at a request to cancel."""
+CHECK_PERIOD = 0.1
+"""Period of the checks for the end of a recording and for cancellation [s]."""
 
-FEEDBACK = 1.0
-"""s between feedbacks."""
+FEEDBACK_PERIOD = 1.0
+"""Period of the feedback [s]."""
 
-LONGEST = 600.0
-"""s that a goal may ask for."""
+MAX_DURATION = 600.0
+"""Longest duration that a goal may ask for [s]."""
 
-CHANGED = 'the robot, its payload or gravity was changed during the watch'
+ROBOT_CHANGED = 'the robot, its payload or gravity was changed during the watch'
 
 Estimate = TypeVar('Estimate')
-Told = TypeVar('Told', covariant=True)
+Estimated = TypeVar('Estimated', covariant=True)
 
 
-class Watcher(Protocol[Told]):
-    """What takes the states of one goal."""
+class Watcher(Protocol[Estimated]):
+    """Interface of the recorder and estimator of one goal."""
 
     def add(self, state: RobotState) -> None:
-        """Take a state in."""
+        """Record a state."""
 
     def ended(self, elapsed: float) -> bool:
-        """Whether enough has been seen after so many seconds.
+        """Return whether the recording is complete after ``elapsed`` seconds.
 
         Raises:
-            DynamicsRosError: nothing can come of it any more.
+            DynamicsRosError: the recording cannot succeed any more.
         """
 
-    def estimate(self) -> Told:
-        """What the states tell; in a thread.
+    def estimate(self) -> Estimated:
+        """Return the estimate from the recorded states; called in a thread.
 
         Raises:
-            DynamicsRosError: nothing.
+            DynamicsRosError: the states are insufficient.
         """
 
 
 @dataclass
 class _Watch(Generic[Estimate]):
-    """A goal that is being worked on.
+    """Recording of the active goal.
 
     Attributes:
-        handle: of the action server.
-        robot: that was in force when it began.
-        watcher: takes the states.
-        begin: of the watch, on the monotonic clock [s].
-        over: done when the watch is.
-        reported: time of the last feedback.
-        problem: why it cannot go on; None while it can.
+        handle: goal handle of the action server.
+        robot: the current robot when the recording began.
+        watcher: records the states.
+        begin: start of the recording by the monotonic clock [s].
+        finished: completes when the recording ends.
+        reported: time of the last feedback by the monotonic clock [s].
+        problem: why the recording failed; None otherwise.
     """
 
     handle: Any
     robot: Robot
     watcher: Watcher[Estimate]
     begin: float
-    over: Future[None]
+    finished: Future[None]
     reported: float
     problem: DynamicsRosError | None = None
 
     def end(self, problem: DynamicsRosError | None = None) -> None:
-        """End the watch, once."""
-        if not self.over.done():
+        """End the recording, unless it has already ended."""
+        if not self.finished.done():
             self.problem = problem
-            self.over.set_result(None)
+            self.finished.set_result(None)
 
 
 class WatchAction(ABC, Generic[Estimate]):
-    """One goal at a time; ends when enough has been seen, is cancelled, or the robot changes.
+    """Action that records joint states for one goal at a time and computes an estimate.
+
+    A recording ends when it is complete, when the goal is cancelled, or when the robot changes.
 
     Attributes:
-        kind: type of the action; its result has a ``result``.
-        name: below the node's name.
+        kind: type of the action; its result message has a field ``result``.
+        name: name of the action below the name of the node.
         context: the robot and its state.
-        faults: where unforeseen errors go.
+        faults: log of unexpected errors.
     """
 
     kind: ClassVar[Any]
@@ -103,7 +105,7 @@ class WatchAction(ABC, Generic[Estimate]):
         self._node = node
         self._busy = False
         self._watch: _Watch[Estimate] | None = None
-        self._timer = steady_timer(node, TICK, self._tick)
+        self._timer = steady_timer(node, CHECK_PERIOD, self._tick)
         self._timer.cancel()
         self._server = ActionServer(
             node,
@@ -116,62 +118,62 @@ class WatchAction(ABC, Generic[Estimate]):
 
     @abstractmethod
     def begin(self, request: Any) -> Watcher[Estimate]:
-        """What takes the states of a goal.
+        """Return the recorder for a goal.
 
         Raises:
-            DynamicsRosError: the goal cannot be worked on.
+            DynamicsRosError: the goal is invalid.
         """
 
     @abstractmethod
     def feedback(self, watcher: Any, elapsed: float) -> Any:
-        """The message that says how far a watch is after so many seconds; in a thread."""
+        """Return the feedback message after ``elapsed`` seconds; called in a thread."""
 
     @abstractmethod
     async def finish(self, estimate: Estimate, request: Any, result: Any) -> None:
-        """Write into the result what was found, and put it in force where that is asked for.
+        """Fill the result, and apply the estimate if the goal asks for it.
 
         Raises:
-            DynamicsRosError: it cannot be put in force.
+            DynamicsRosError: the estimate cannot be applied.
         """
 
     @property
     def watching(self) -> bool:
-        """Whether states are taken in."""
+        """Whether states are being recorded."""
         return self._watch is not None
 
     def update(self, state: RobotState) -> None:
-        """Take a state in while a goal is worked on."""
+        """Record a state if a goal is active."""
         watch = self._watch
         if watch is not None and not self._changed(watch):
             watch.watcher.add(state)
 
     def _answer_goal(self, _goal: Any) -> GoalResponse:
-        """Accept one goal at a time; why it is rejected the log tells, actions cannot."""
+        """Accept one goal at a time; log a rejection, since actions cannot return the reason."""
         if self._busy:
-            told = f'{self.name}: rejected, another goal is worked on'
-            self._node.get_logger().warning(told)
+            text = f'{self.name}: rejected, another goal is worked on'
+            self._node.get_logger().warning(text)
             return GoalResponse.REJECT
         self._busy = True
         return GoalResponse.ACCEPT
 
     async def _execute(self, handle: Any) -> Any:
         try:
-            return await self._worked_on(handle)
+            return await self._run_goal(handle)
         finally:
             self._busy = False
 
-    async def _worked_on(self, handle: Any) -> Any:
+    async def _run_goal(self, handle: Any) -> Any:
         result = self.kind.Result()
         try:
-            watch = self._begun(handle)
-            estimate = await self._watched(watch)
+            watch = self._start_watch(handle)
+            estimate = await self._wait_for_estimate(watch)
             if handle.is_cancel_requested:
                 result.result.message = 'cancelled'
                 handle.canceled()
                 return result
             assert estimate is not None
             if self._changed(watch):
-                raise DynamicsRosError(CHANGED)
+                raise DynamicsRosError(ROBOT_CHANGED)
             await self.finish(estimate, handle.request, result)
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
@@ -183,19 +185,19 @@ class WatchAction(ABC, Generic[Estimate]):
         handle.succeed()
         return result
 
-    def _begun(self, handle: Any) -> _Watch[Estimate]:
+    def _start_watch(self, handle: Any) -> _Watch[Estimate]:
         robot = self.context.required_robot()
         watcher = self.begin(handle.request)
         now = time.monotonic()
-        over: Future[None] = Future(executor=self.context.executor)
-        self._watch = _Watch(handle, robot, watcher, now, over, now)
+        finished: Future[None] = Future(executor=self.context.executor)
+        self._watch = _Watch(handle, robot, watcher, now, finished, now)
         self._timer.reset()
         return self._watch
 
-    async def _watched(self, watch: _Watch[Estimate]) -> Estimate | None:
-        """What is found; None when the goal has been cancelled."""
+    async def _wait_for_estimate(self, watch: _Watch[Estimate]) -> Estimate | None:
+        """Wait for the recording and return the estimate; None if the goal was cancelled."""
         try:
-            await watch.over
+            await watch.finished
         finally:
             self._timer.cancel()
             self._watch = None
@@ -203,21 +205,21 @@ class WatchAction(ABC, Generic[Estimate]):
             return None
         if watch.problem is not None:
             raise watch.problem
-        # In the thread: kernels may have to be made, and a long watch has many samples.
+        # In a thread, because kernels may be compiled and a long recording has many samples.
         executor = self.context.executor
         assert executor is not None
         return await self.context.searches.submit(executor, watch.watcher.estimate)
 
     def _changed(self, watch: _Watch[Estimate]) -> bool:
-        """Whether the samples so far are of another model, or of other gravity; that is an end."""
+        """Return whether the robot, its payload or gravity has changed; then end the recording."""
         changed = self.context.robot is not watch.robot
         if changed:
-            watch.end(DynamicsRosError(CHANGED))
+            watch.end(DynamicsRosError(ROBOT_CHANGED))
         return changed
 
     def _tick(self) -> None:
         watch = self._watch
-        if watch is None or self._changed(watch) or watch.over.done():
+        if watch is None or self._changed(watch) or watch.finished.done():
             return
         now = time.monotonic()
         try:
@@ -227,17 +229,17 @@ class WatchAction(ABC, Generic[Estimate]):
         except DynamicsRosError as error:
             watch.end(error)
             return
-        if now - watch.reported >= FEEDBACK:
+        if now - watch.reported >= FEEDBACK_PERIOD:
             watch.reported = now
             assert self.context.executor is not None
-            soon = self.context.searches.submit(
+            future = self.context.searches.submit(
                 self.context.executor, lambda: self.feedback(watch.watcher, now - watch.begin)
             )
-            soon.add_done_callback(lambda done: self._report(watch, done))
+            future.add_done_callback(lambda done: self._report(watch, done))
 
     def _report(self, watch: _Watch[Estimate], done: Future[Any]) -> None:
         error = done.exception()
         if error is not None:
             self.faults.report(self.name, error)
-        elif not watch.over.done():
+        elif not watch.finished.done():
             watch.handle.publish_feedback(done.result())

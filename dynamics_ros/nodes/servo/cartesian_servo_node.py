@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate.
+"""cartesian_servo_node: follows twists or poses of a frame by joint commands at a fixed rate.
 
-Whatever ends a motion, ``Commands`` sends the way to rest: by ``tick`` while the node spins, at
-once in ``deactivate`` before the node or the process ends.
+Every motion ends with a velocity ramp to rest, which ``Commands`` sends: step by step in ``tick``,
+and completely in ``deactivate`` before the node or the process ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
-from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
@@ -35,7 +35,7 @@ NAME = 'cartesian_servo_node'
 
 
 class Servo(Commander[ServoParameters, Commands, ServoStatus]):
-    """Leads a frame; stops softly whenever it does not know what to do."""
+    """Component that moves a frame by joint commands, and ramps to rest when it cannot continue."""
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ServoParameters, ServoStatus(node))
@@ -47,17 +47,17 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._ending = False
         self._last: ServoStep | None = None
         self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.standstill)
-        self.listen((TwistTarget, PoseTarget))
+        self.subscribe_targets((TwistTarget, PoseTarget))
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
 
-    # --- the life of the node -------------------------------------------------------------------
+    # --- lifecycle ------------------------------------------------------------------------------
 
     def configure(self) -> None:
-        """Have the topic of the commands.
+        """Create the topic of the commands.
 
         Raises:
-            DynamicsRosError: the parameters do not fit each other or the robot.
+            DynamicsRosError: the parameters contradict each other or do not fit the robot.
         """
         values = self.parameters.values
         self._check_robot(values)
@@ -65,26 +65,26 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self.commands = Commands(self.node, values.command_type)
 
     def activate(self) -> None:
-        """Follow the commands that come from now on."""
+        """Follow targets that arrive from now on."""
         self._targets.drop('')
-        self._begin_anew()
+        self._resume()
 
     def deactivate(self) -> None:
-        """Bring the robot to rest; nothing is sent any more on return."""
+        """Bring the robot to rest; after it returns, nothing more is sent."""
         self._targets.drop('')
         if self.commands is not None:
             self.commands.finish(self.period)
 
     def cleanup(self) -> None:
-        """Take the topic of the commands away."""
+        """Destroy the topic of the commands."""
         super().cleanup()
         self._ending = False
 
-    def tell_lifecycle(self) -> None:
-        """Say that the state of the managed node is another one."""
+    def report_lifecycle(self) -> None:
+        """Report a change of the lifecycle state."""
         self.silence = self._silence()
         if not self.active:
-            self._tell(self._idle())
+            self._publish_status(self._idle())
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -93,13 +93,13 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         return PreparedServo.of(robot, self.parameters.values, default_frame)
 
     def adopt(self, prepared: PreparedServo) -> None:
-        """Begin from rest, once what moves has come there."""
+        """Switch to another robot, which is moved once the current motion has come to rest."""
         self._prepared, self.state = prepared, None
         self._end_motion()
 
     def observe(self, state: RobotState) -> None:
-        """Remember where the robot is."""
-        self.silence = self._silence() or stale_in_words(state)
+        """Store the state, unless a joint is stale."""
+        self.silence = self._silence() or describe_stale(state)
         if not state.stale:
             self.state, self._state_time = state, time.monotonic()
 
@@ -118,12 +118,12 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             self.context.changes.rebuild(NAME)
 
     def _end_motion(self) -> None:
-        """Follow nothing until all that moves is at rest: it may be of another robot or topic."""
+        """Ignore targets until the current motion, of the previous robot or topic, is at rest."""
         self._targets.drop('')
         self._ending = True
 
-    def _begin_anew(self) -> None:
-        """Have the topic of the command type that is in force, now that nothing moves."""
+    def _resume(self) -> None:
+        """Accept targets again at rest, with the topic of the current command type."""
         self._ending = False
         kind = self.parameters.values.command_type
         if self.commands is not None and self.commands.kind != kind:
@@ -132,54 +132,56 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     # --- commands -------------------------------------------------------------------------------
 
-    def take(self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState) -> None:
-        """Follow a target from now on, or nothing if it makes no sense."""
+    def follow_target(
+        self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState
+    ) -> None:
+        """Follow a target from now on, or come to rest if it is invalid."""
         self._targets.take(kind, data, state.q)
         self.silence = self._targets.problem
 
     def pause(self) -> None:
-        """Follow nothing until the next command."""
+        """Come to rest, until the next target."""
         self._targets.drop('')
 
     def tick(self, now: float, elapsed: float) -> None:
-        """Send the next command of the motion, or of the way to rest."""
-        # After a pause of the machine one step goes no farther than two would have.
+        """Send the next command of the motion, or of the ramp to rest."""
+        # After a stall of the machine, one step is not longer than two regular steps.
         dt = min(elapsed, 2.0 * self.period)
         commands = self.commands
         if commands is None or not self.active:
-            self._tell(self._idle())
+            self._publish_status(self._idle())
             return
         try:
-            doing = self._lead(commands, now, dt)
+            status_text = self._follow(commands, now, dt)
         except Exception as error:
-            # Whatever it was, the robot must not go on.
+            # The robot must not continue to move after an unexpected error.
             self._targets.drop(f'unexpected error: {type(error).__name__}: {error}')
             self.faults.report('leading the frame', error)
-            doing = ''
-        if not doing:
-            doing = STOPPING if commands.brake(dt) else self._idle()
-        self._tell(doing)
+            status_text = ''
+        if not status_text:
+            status_text = STOPPING if commands.brake(dt) else self._idle()
+        self._publish_status(status_text)
 
-    def _lead(self, commands: Commands, now: float, dt: float) -> str:
-        """Send the next command towards the target, and say so; '' without one to follow."""
+    def _follow(self, commands: Commands, now: float, dt: float) -> str:
+        """Send the next command towards the target; return the status, '' without a target."""
         prepared, state, values = self._prepared, self.state, self.parameters.values
         if self._ending and commands.last is None:
-            self._begin_anew()
+            self._resume()
         if self._ending or prepared is None or state is None or self.problem:
             return ''
-        stop = self._reason_to_stop(commands, prepared, state, now)
-        if stop:
-            self._targets.drop(stop)
+        reason = self._reason_to_stop(commands, prepared, state, now)
+        if reason:
+            self._targets.drop(reason)
         target = None if self.paused else self._targets.fresh(values.command_timeout)
         if target is None:
             return ''
-        q = self._take_up(commands, prepared, state)
+        q = self._start_of_step(commands, prepared, state)
         try:
             if isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
             else:
                 step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
-        except DynamicsRosError as error:  # tf no longer knows its frame
+        except DynamicsRosError as error:  # tf no longer provides its frame
             self._targets.drop(f'{target.name} ended: {error}')
             return ''
         self._last = step
@@ -203,17 +205,20 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             return f'joint states have not come for {values.joint_state_timeout:g} s'
         if last is None or commands.kind == 'velocity':
             return ''
-        places = [prepared.robot.joint_q_indices[name] for name in last.joints]
-        off = np.abs(unwound(state.q[places], last.q, prepared.turning[places]) - last.q)
-        if off.max() > values.following_tolerance:
-            index = int(off.argmax())
-            return f'{last.joints[index]} is {off[index]:.3g} from where it was sent'
+        indices = [prepared.robot.joint_q_indices[name] for name in last.joints]
+        deviations = np.abs(unwound(state.q[indices], last.q, prepared.turning[indices]) - last.q)
+        if deviations.max() > values.following_tolerance:
+            index = int(deviations.argmax())
+            return f'{last.joints[index]} is {deviations[index]:.3g} from where it was sent'
         return ''
 
-    def _take_up(self, commands: Commands, prepared: PreparedServo, state: RobotState) -> Array:
-        """Go on from the last command, with its velocity; (nq) where the robot is.
+    def _start_of_step(
+        self, commands: Commands, prepared: PreparedServo, state: RobotState
+    ) -> Array:
+        """Start the next step with the velocity of the last command; return its start (nq).
 
-        For positions, where it was sent: what follows them lags behind.
+        For position commands, the step starts at the last commanded position, because the robot
+        lags behind its commands.
         """
         robot, last, q = prepared.robot, commands.last, state.q
         prepared.servo.reset()
@@ -236,8 +241,8 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         problem = self._targets.problem
         return f'halted: {problem}' if problem else READY
 
-    def _tell(self, text: str) -> None:
-        moves = self.commands is not None and self.commands.last is not None
+    def _publish_status(self, text: str) -> None:
+        moving = self.commands is not None and self.commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        text = '; '.join(filter(None, (text, self.rivals)))
-        self.status.tell_step(text, robot, self.lifecycle, self._last if moves else None)
+        text = '; '.join(filter(None, (text, self.other_publishers)))
+        self.status.publish_step(text, robot, self.lifecycle, self._last if moving else None)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where joint commands go: arrays for forward controllers, or trajectories of one point."""
+"""Topic of joint commands: arrays for forward controllers, or trajectories with one point."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.wire.conversions import duration_message, float_sequence
 
 FINISH_PERIOD = 0.02
-"""Largest time between two commands of a stop that is waited for [s]."""
+"""Maximum period of the commands of a stop that ``finish`` sends [s]."""
 
 
 class Commands:
-    """Tells joints what to do next; whatever ends a motion ends it by the ramp that is sent here.
+    """Topic of joint commands, with the velocity ramp that ends a motion.
 
     Attributes:
         kind: 'trajectory', 'position' or 'velocity'.
-        output: the topic.
+        output: publisher of the topic.
     """
 
     def __init__(self, node: Node, kind: str) -> None:
-        """Have the topic of a ``command_type``."""
+        """Create the topic of a ``command_type``."""
         self.kind = kind
         trajectory = kind == 'trajectory'
         message = JointTrajectory if trajectory else Float64MultiArray
@@ -37,7 +37,7 @@ class Commands:
 
     @property
     def last(self) -> JointCommand | None:
-        """What was commanded last; None when there is nothing to bring to rest."""
+        """Last command; None if the joints have been brought to rest."""
         return self._stop.last
 
     def move(self, command: JointCommand, dt: float, acceleration: float) -> None:
@@ -45,18 +45,18 @@ class Commands:
 
         Args:
             command: the command.
-            dt: s until the one after it.
-            acceleration: by which its end is ramped [rad/s^2 or m/s^2].
+            dt: time until the next command [s].
+            acceleration: deceleration of the ramp to rest [rad/s^2 or m/s^2].
         """
-        # First what would have to be ended: the middleware may fail after it has sent.
+        # Before sending, because the middleware may raise an error after it has sent the command.
         self._stop.moved(command, acceleration)
         self._send(command, dt)
 
     def brake(self, dt: float) -> bool:
-        """Send the next command on the way to rest; whether there was one.
+        """Send the next command of the ramp to rest; return whether there was one.
 
         Args:
-            dt: s until the one after it.
+            dt: time until the next command [s].
         """
         command = self._stop.step(dt)
         if command is None:
@@ -65,10 +65,10 @@ class Commands:
         return True
 
     def finish(self, period: float) -> None:
-        """Send the whole way to rest, at most a second long, and wait until it has arrived.
+        """Send the complete ramp to rest, and wait until subscribers have received it.
 
         Args:
-            period: s between two commands.
+            period: time between two commands [s].
         """
         if self.last is None:
             return
@@ -80,7 +80,7 @@ class Commands:
         self.output.wait_until_received()
 
     def close(self) -> None:
-        """Take the topic away."""
+        """Destroy the topic."""
         self.output.close()
 
     def _send(self, command: JointCommand, dt: float) -> None:
@@ -95,5 +95,5 @@ class Commands:
             velocities=float_sequence(command.v),
             time_from_start=duration_message(dt),
         )
-        # A stamp of zero: at once.
+        # A zero stamp means that the trajectory starts at once.
         self.output.publish(JointTrajectory(joint_names=list(command.joints), points=[point]))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a servo says it is doing, and what slows or halts it."""
+"""Status of the servo: its current action, and what slows or halts it."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ STOPPING, PAUSED, READY = 'stopping', 'paused', 'waiting for a command'
 
 AT_LARGEST_SPEED = ' at the largest speed, which is below what it asks for'
 
-FINE = (STOPPING, READY, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
-"""What it may say beside that it follows something, without being in trouble."""
+OK_TEXTS = (STOPPING, READY, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
+"""Texts, other than of following a target, that indicate no problem."""
 
 
 class ServoStatus(Status):
-    """The topic ~/status of a servo."""
+    """Topic ~/status of the servo."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node, 'servo')
 
-    def tell_step(self, text: str, robot: str, lifecycle: str, step: ServoStep | None) -> None:
-        """Say what it is doing, if that is due.
+    def publish_step(self, text: str, robot: str, lifecycle: str, step: ServoStep | None) -> None:
+        """Publish the status if it has changed or is due.
 
         Args:
-            text: in words.
-            robot: its name; '' without one.
-            lifecycle: state of the managed node.
-            step: of the motion that goes on; None where none does.
+            text: description of the current action.
+            robot: name of the robot; '' without one.
+            lifecycle: lifecycle state of the node.
+            step: last step of the current motion; None without motion.
         """
         if not self.is_due(text):
             return
-        # What slows it down comes after a semicolon.
-        fine = text in FINE or (text.startswith('following') and '; ' not in text)
+        # Limits that slow the motion follow a semicolon.
+        ok = text in OK_TEXTS or (text.startswith('following') and '; ' not in text)
         values = {'lifecycle': lifecycle} | ({} if step is None else _values(step))
-        self.tell(text, fine, robot, values)
+        self.publish(text, ok, robot, values)
 
 
 def following(target: str, step: ServoStep) -> str:
-    """That it follows a target, and what slows it down."""
+    """Return the text that a target is followed, with the limits that slow the motion."""
     notes = []
     if step.near_singularity:
         notes.append('near a singularity')
     stuck = sorted(name for name, kind in step.at_limit.items() if kind == 'position')
     if stuck:
         notes.append(f'at the limit of {", ".join(stuck)}')
-    # Of a pose its distance makes the speed, which is often more than is let pass.
+    # For a pose target, the distance often asks for more than the largest speed; that is normal.
     scaled = step.scaled < 1.0 and target == TwistTarget.name
     doing = f'following {target}' + (AT_LARGEST_SPEED if scaled else '')
     return '; '.join([doing, *notes])

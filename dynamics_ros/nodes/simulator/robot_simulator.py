@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""robot_simulator: a simulated robot in place of a real one, with the truth beside it."""
+"""robot_simulator: topics of a simulated robot, with the ground truth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.parameters.undeclared import check_undeclared
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
@@ -40,7 +40,7 @@ from dynamics_ros.simulation import (
     SimulatedRobot,
 )
 from dynamics_ros.simulation.push import wrench_about
-from dynamics_ros.wire.contact_messages import true_feet
+from dynamics_ros.wire.contact_messages import true_foot_contacts
 from dynamics_ros.wire.conversions import (
     float_array,
     joint_state,
@@ -60,35 +60,35 @@ if TYPE_CHECKING:
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
 ODOMETRY_FRAME = 'odom'
-"""What the pose of a base that moves is given in."""
+"""Frame of the pose of a moving base."""
 
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
-_LONGEST_LAG = 0.5  # s of real time that is caught up after a stall; what is beyond is dropped
+_LONGEST_LAG = 0.5  # longest stall that is caught up [s of real time]; the rest is dropped
 _POSITION_TIME = 0.01  # s in which a commanded position is reached
 _MAX_STEPS = 50  # per timer callback, so that services are answered while catching up
 
 
 class RobotSimulator(GuardedNode):
-    """Steps a SimulatedRobot in real time and publishes what its sensors show.
+    """Node that steps a SimulatedRobot in real time and publishes its sensors and ground truth.
 
-    Stamps begin at the clock's time at start and advance by exactly the simulated time. After a
-    short stall the steps are caught up. After a longer one simulated time stays behind for good,
-    and the stamps with it: never is there a jump in them that the robot did not live through.
+    Stamps start at the time of the clock and advance by exactly the simulated time. After a short
+    stall the missing steps are made up. After a longer one, simulated time and stamps stay behind
+    permanently, so that stamps never jump without a corresponding motion of the robot.
     """
 
     def __init__(self) -> None:
         super().__init__('robot_simulator')
         self.parameters = ParameterSet(self, SimulatorParameters)
-        refuse_undeclared([self])
+        check_undeclared([self])
         values = self.parameters.values
         urdf = values.robot_description or default_description()
         prefix = values.frame_prefix
-        inside = FrameNames('', prefix).inside
-        self._feet = tuple(inside(foot) for foot in values.feet)
+        frame_of = FrameNames('', prefix).frame_of
+        self._feet = tuple(frame_of(foot) for foot in values.feet)
         assembly = Assembly(
             values.root_joint,
             values.engine,
-            inside(values.tool_frame),
+            frame_of(values.tool_frame),
             values.posture,
             values.motion,
             self._feet,
@@ -100,15 +100,15 @@ class RobotSimulator(GuardedNode):
         self.robot = self._simulated.robot
         for remark in remarks:
             self.get_logger().warning(remark)
-        self._of_base = self.robot.model.root_joint_nq
-        root = ODOMETRY_FRAME if self._of_base else self.robot.root_frame
+        self._base_nq = self.robot.model.root_joint_nq
+        root = ODOMETRY_FRAME if self._base_nq else self.robot.root_frame
         self._names = FrameNames(prefix + root, prefix)
         self._reference = LagrangianReference(urdf, self.robot.joint_names)
         self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
         ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
         self._truth_every = max(1, round(ratio)) * self._publish_every
         self._was_pushed = False
-        # Compiles the kernels, also those of a push at the tool, before time begins to count.
+        # Compiles the kernels, including those of a push at the tool, before the simulation starts.
         self.robot.jacobian(self.robot.neutral(), self.tool)
         self._simulated.step()
 
@@ -117,7 +117,7 @@ class RobotSimulator(GuardedNode):
         self._description.publish(String(data=urdf))
         self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
         self._odometry = self._foot_contacts = None
-        if self._of_base:
+        if self._base_nq:
             self._odometry = self.create_publisher(Odometry, 'odom', QoSProfile(depth=_QUEUE))
         self._clock_topic = None
         if values.publish_clock:
@@ -137,8 +137,8 @@ class RobotSimulator(GuardedNode):
             (JointTrajectory, 'joint_trajectory', self._on_trajectory),
         ):
             what = 'effort command' if kind is JointState else 'command'
-            taken = partial(self._follow, handler, what)
-            self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
+            callback = partial(self._follow, handler, what)
+            self.create_subscription(kind, f'~/{name}', callback, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
         self._trajectories = _trajectory_server(self, self._simulated)
         self._start_stamp = 0
@@ -148,18 +148,18 @@ class RobotSimulator(GuardedNode):
         )
 
     def start(self, _executor: Executor) -> None:
-        """Begin to simulate."""
+        """Start the simulation."""
         period = self._publish_every / NANOSECONDS / self.parameters.values.speed
         self._timer = steady_timer(self, period, self._catch_up)
 
     def end(self) -> None:
-        """Nothing is left to send."""
+        """Do nothing: the simulator has no last messages."""
 
     def _catch_up(self) -> None:
-        """Step until simulated time is where real time is; the deadline is absolute."""
+        """Step until simulated time has reached real time since the start."""
         if not self._start_stamp:
-            # Only now does time count: until here the process was starting.
-            # Whoever makes the simulated time does not wait for it.
+            # Time starts with the first call, after the start of the process. A publisher of /clock
+            # uses the system clock, since its own clock would wait for itself.
             clock = Clock() if self._clock_topic is not None else self.get_clock()
             self._start_stamp = clock.now().nanoseconds
             self._start_time = time.monotonic()
@@ -182,7 +182,7 @@ class RobotSimulator(GuardedNode):
             if self._trajectories is not None:
                 self._trajectories.tick()
         except Exception:
-            # A signal may shut the context down between two messages: that is no fault.
+            # A signal may have shut the context down between two messages; that is no error.
             if self.context.ok():
                 raise
 
@@ -191,49 +191,49 @@ class RobotSimulator(GuardedNode):
         if self._clock_topic is not None:
             self._clock_topic.publish(ClockMessage(clock=stamp))
         names = self.robot.joint_names
-        q, v = sample.q[self._of_base :], sample.v[self.robot.model.root_joint_nv :]
+        q, v = sample.q[self._base_nq :], sample.v[self.robot.model.root_joint_nv :]
         if self._odometry is not None:
-            base = self._names.outside(self.robot.body_names[0])
-            moved = odometry(stamp, self._names.root, base, sample.q, sample.v)
-            self._odometry.publish(moved)
+            base = self._names.frame_id_of(self.robot.body_names[0])
+            message = odometry(stamp, self._names.root, base, sample.q, sample.v)
+            self._odometry.publish(message)
         self._states.publish(
             joint_state(stamp, names, position=q, velocity=v, effort=sample.effort)
         )
-        # The beginning and the end of a push are told at their very stamps.
+        # The start and the end of a push are published at their exact stamps.
         pushed = bool(sample.pushes)
         if sample.time % self._truth_every and pushed == self._was_pushed:
             return
         self._was_pushed = pushed
         pose = self._reference.pose(q, self.tool)
-        if self._of_base:
+        if self._base_nq:
             pose = self.robot.forward_kinematics(sample.q, self.robot.body_names[0]) @ pose
         self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
         wrench = wrench_about(pose, sample.pushes, self.robot, sample.q)
-        self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
+        self._wrench.publish(wrench_stamped(stamp, self._names.frame_id_of(self.tool), wrench))
         if self._foot_contacts is not None:
-            feet = {self._names.outside(foot): sample.touching.get(foot) for foot in self._feet}
-            self._foot_contacts.publish(true_feet(stamp, self._names.root, feet))
+            feet = {self._names.frame_id_of(foot): sample.touching.get(foot) for foot in self._feet}
+            self._foot_contacts.publish(true_foot_contacts(stamp, self._names.root, feet))
 
     def _stamp(self, simulated: int) -> Time:
         whole, part = divmod(self._start_stamp + simulated, NANOSECONDS)
         return Time(sec=whole, nanosec=part)
 
     def _follow(self, handler: Callable[[Any], None], what: str, message: Any) -> None:
-        """Follow a command, or say why not."""
+        """Apply a command; log the reason if it is refused."""
         try:
             handler(message)
         except InvalidArgumentError as error:
             self.get_logger().warning(f'{what} refused: {error}', throttle_duration_sec=5.0)
 
     def _on_effort_command(self, message: JointState) -> None:
-        """Follow efforts by name, in addition to the motion or in place of it."""
+        """Apply efforts by joint name, in addition to the motion or instead of it."""
         values = self.parameters.values
         efforts = _by_name('effort', message.name, message.effort)
         replaces = values.command_mode == 'replace'
         self._simulated.command(efforts, replaces, values.command_timeout)
 
-    # As ros2_control controllers of these topics do it:
+    # Topics with the behaviour of ros2_control controllers:
 
     def _on_efforts(self, message: Float64MultiArray) -> None:
         self._simulated.follow_efforts(float_array(message.data) if message.data else None)
@@ -258,16 +258,16 @@ class RobotSimulator(GuardedNode):
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response
     ) -> None:
         self._simulated.push(
-            self._names.inside(request.frame),
+            self._names.frame_of(request.frame),
             wrench_array(request.wrench, 'wrench'),
             seconds(request.duration),
-            self._names.inside(request.expressed_in),
+            self._names.frame_of(request.expressed_in),
             vector_array(request.point, 'point'),
         )
 
 
 def _trajectory_server(node: GuardedNode, simulated: SimulatedRobot) -> TrajectoryServer | None:
-    """The action of a controller; None where control_msgs is not installed."""
+    """Return the action server of a trajectory controller; None without control_msgs."""
     try:
         from .trajectory_server import TrajectoryServer
     except ImportError as error:
@@ -277,10 +277,10 @@ def _trajectory_server(node: GuardedNode, simulated: SimulatedRobot) -> Trajecto
 
 
 def _by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
-    """Values by the names beside them.
+    """Return the values by name.
 
     Raises:
-        InvalidArgumentError: not one for each.
+        InvalidArgumentError: a name is repeated, or the numbers of names and values differ.
     """
     if not len(set(names)) == len(names) == len(values):
         problem = f'{len(values)} values for {len(names)} names'
@@ -289,13 +289,13 @@ def _by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> di
 
 
 def default_description() -> str:
-    """The URDF text of the package's own arm."""
+    """Return the URDF text of the arm of this package."""
     folder = Path(get_package_share_directory('dynamics_ros'), 'urdf')
     return (folder / DEFAULT_ROBOT).read_text(encoding='utf-8')
 
 
 def build() -> Application:
-    """The simulator."""
+    """Create the simulator."""
     node = RobotSimulator()
     return Application([node], node)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The action of a joint_trajectory_controller, in front of the simulated robot."""
+"""Action of a joint_trajectory_controller for the simulated robot."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from dynamics_ros.simulation import SimulatedRobot
 from dynamics_ros.wire.trajectories import motion_of
 
 TOLERANCE = 0.02
-"""rad or m that joints may be away from the end of a trajectory."""
+"""Maximum distance of a joint from the end of its trajectory [rad or m]."""
 
 
 @dataclass
-class _Followed:
-    """A trajectory that is followed.
+class _ActiveTrajectory:
+    """Trajectory that is being followed.
 
     Attributes:
-        handle: of its goal.
-        end: simulated time [ns].
-        over: done when it is.
-        wanted: (n) where it ends.
+        handle: handle of its goal.
+        end: simulated time at its end [ns].
+        finished: future that completes at its end.
+        goal_positions: final positions (n) [rad or m].
     """
 
     handle: Any
     end: int
-    over: Future[None]
-    wanted: np.ndarray
+    finished: Future[None]
+    goal_positions: np.ndarray
 
 
 class TrajectoryServer:
-    """Follows one trajectory at a time; a new goal ends the one before, as controllers do it."""
+    """Action server that follows one trajectory; a new goal replaces it, as in a controller."""
 
     def __init__(self, node: Node, simulated: SimulatedRobot) -> None:
         self._node, self._simulated = node, simulated
-        self._followed: _Followed | None = None
+        self._active: _ActiveTrajectory | None = None
         self._server = ActionServer(
             node,
             FollowJointTrajectory,
@@ -55,12 +55,12 @@ class TrajectoryServer:
         )
 
     def tick(self) -> None:
-        """Look whether the trajectory is at its end; called as time goes on."""
-        followed = self._followed
-        if followed is None or followed.over.done():
+        """Check whether the trajectory has ended or was cancelled; called after simulated steps."""
+        active = self._active
+        if active is None or active.finished.done():
             return
-        if followed.handle.is_cancel_requested or self._simulated.time >= followed.end:
-            followed.over.set_result(None)
+        if active.handle.is_cancel_requested or self._simulated.time >= active.end:
+            active.finished.set_result(None)
 
     def _answer_goal(self, goal: Any) -> GoalResponse:
         try:
@@ -71,40 +71,42 @@ class TrajectoryServer:
         return GoalResponse.ACCEPT
 
     async def _execute(self, handle: Any) -> Any:
-        before = self._followed
-        if before is not None and not before.over.done():
-            before.over.set_result(None)
+        before = self._active
+        if before is not None and not before.finished.done():
+            before.finished.set_result(None)
         motion = self._motion(handle.request)
-        wanted = self._simulated.follow_trajectory(motion.names, motion.time, motion.q, motion.v)
+        goal_positions = self._simulated.follow_trajectory(
+            motion.names, motion.time, motion.q, motion.v
+        )
         end = self._simulated.time + round(1e9 * motion.time[-1])
-        over: Future[None] = Future(executor=self._node.executor)
-        own = self._followed = _Followed(handle, end, over, wanted)
-        await over
+        finished: Future[None] = Future(executor=self._node.executor)
+        active = self._active = _ActiveTrajectory(handle, end, finished, goal_positions)
+        await finished
         result = FollowJointTrajectory.Result()
-        if self._followed is not own:
+        if self._active is not active:
             result.error_string = 'another trajectory has come'
             result.error_code = result.INVALID_GOAL
             handle.abort()
             return result
-        self._followed = None
+        self._active = None
         if handle.is_cancel_requested:
             self._simulated.stand()
             handle.canceled()
             return result
-        away = float(np.abs(self._simulated.joints - wanted).max())
-        if away > TOLERANCE:
+        distance = float(np.abs(self._simulated.joints - goal_positions).max())
+        if distance > TOLERANCE:
             result.error_code = result.GOAL_TOLERANCE_VIOLATED
-            result.error_string = f'{away:.3f} rad or m away from the end'
+            result.error_string = f'{distance:.3f} rad or m away from the end'
             handle.abort()
             return result
         handle.succeed()
         return result
 
     def _motion(self, goal: Any) -> JointMotion:
-        """The points of a goal.
+        """Return the motion of a goal.
 
         Raises:
-            InvalidArgumentError: they do not fit the robot, or each other.
+            InvalidArgumentError: its points are inconsistent or do not fit the robot.
         """
         motion = motion_of(goal.trajectory)
         joints = self._simulated.robot.joint_names

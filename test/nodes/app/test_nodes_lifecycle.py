@@ -121,7 +121,7 @@ def test_transitions_that_do_not_exist_change_nothing():
 
 
 BROKEN = """#!/usr/bin/env python3
-from dynamics_ros.nodes.executables.alone import cartesian_servo_node
+from dynamics_ros.nodes.executables.single_node import cartesian_servo_node
 from dynamics_ros.nodes.servo.commands import Commands
 
 def broken(self, period):

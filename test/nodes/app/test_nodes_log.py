@@ -32,7 +32,7 @@ from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.input.joint_state_input import LossCount
 from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
-from dynamics_ros.nodes.reporting.node_log import Block, NodeLog, with_traceback
+from dynamics_ros.nodes.reporting.node_log import MultilineText, NodeLog, with_traceback
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.wire.conversions import odometry_values
 from dynamics_ros_msgs.msg import Payload
@@ -131,7 +131,7 @@ def test_a_traceback_is_a_block_of_printable_lines():
         raise ValueError(FORGED)
     except ValueError as error:
         told = with_traceback('head\n', error)
-    assert isinstance(told, Block)
+    assert isinstance(told, MultilineText)
     assert all(map(str.isprintable, told.split('\n')))
 
 

@@ -50,8 +50,8 @@ def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
     said = Said()
     monkeypatch.setattr('dynamics_ros.nodes.output.status.Output', lambda *_: said)
     status = ImpedanceStatus(said)
-    status.note(['guard', 'torque_rate'], True)
-    status.tell_doing('following pose_command', 'arm', 'active', None)
+    status.record(['guard', 'torque_rate'], True)
+    status.publish_action('following pose_command', 'arm', 'active', None)
     first = said.messages[-1]
     assert first.message == (
         'following pose_command; limited by: a joint kept from the end of its range, '
@@ -59,9 +59,9 @@ def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
     )
     assert first.level != b'\0'
     # Not again before it is due, and by then it is over.
-    status.tell_doing('following pose_command', 'arm', 'active', None)
+    status.publish_action('following pose_command', 'arm', 'active', None)
     assert len(said.messages) == 1
-    status.tell_doing('holding', 'arm', 'active', None)
+    status.publish_action('holding', 'arm', 'active', None)
     assert said.messages[-1].message == 'holding'
     assert said.messages[-1].level == b'\0'
 

@@ -36,7 +36,7 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.app.executor import Application, dispose, make_executor
 from dynamics_ros.nodes.executables import composed
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.wire.bytes_template import leaves
+from dynamics_ros.wire.bytes_template import numbers_of
 from dynamics_ros.wire.conversions import joint_values, nanoseconds, odometry_values, pose_message
 from dynamics_ros_msgs.msg import ContactState
 
@@ -273,7 +273,7 @@ class Library:
             found['dynamics_node/gravity_commands'] = [gravity[chosen]]
         for frame in self.frames:
             pose = pose_message(robot.forward_kinematics(q, frame))
-            found[f'kinematics_node/{frame}/pose'] = [np.array([*leaves(pose, '')])]
+            found[f'kinematics_node/{frame}/pose'] = [np.array([*numbers_of(pose, '')])]
             if not state.velocity_missing:
                 twist = robot.frame_velocity(q, v, frame, self.reference)
                 found[f'kinematics_node/{frame}/twist'] = [twist]
@@ -307,19 +307,19 @@ class Library:
 
 
 NUMBERS: dict[str, Callable[[Any], list[Any]]] = {
-    'pose': lambda m: [[*leaves(m, 'pose')]],
-    'twist': lambda m: [[*leaves(m, 'twist')]],
+    'pose': lambda m: [[*numbers_of(m, 'pose')]],
+    'twist': lambda m: [[*numbers_of(m, 'twist')]],
     'gravity_torques': lambda m: [m.effort],
     'gravity_commands': lambda m: [m.data],
     'external_torques': lambda m: [m.effort],
     'contact_state': lambda m: [
         *([m.state], m.external_torques, m.contact_thresholds, m.collision_thresholds)
     ],
-    'wrench': lambda m: [[*leaves(m, 'wrench')]],
+    'wrench': lambda m: [[*numbers_of(m, 'wrench')]],
     'estimate': lambda m: [
-        *([*leaves(m, 'wrench')], m.covariance, m.singular_values, m.observable, m.tare_offset)
+        *([*numbers_of(m, 'wrench')], m.covariance, m.singular_values, m.observable, m.tare_offset)
     ],
-    'foot_contacts': lambda m: [[*leaves(m, 'forces')], m.in_contact],
+    'foot_contacts': lambda m: [[*numbers_of(m, 'forces')], m.in_contact],
 }
 
 

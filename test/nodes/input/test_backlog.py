@@ -14,9 +14,9 @@ pytest.importorskip('rclpy')
 
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.estimation.samples.backlog import CATCH_UP, MOMENT
+from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
 from dynamics_ros.nodes.input import joint_state_input
-from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, MERGED, JointStateInput
+from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, MAX_MERGED, JointStateInput
 
 pytestmark = pytest.mark.ros
 
@@ -125,7 +125,7 @@ def test_all_that_a_pause_leaves_behind_is_answered(pause, monkeypatch):
     assert node.input.superseded == 0
     # Caught up with soon: the last answers come at once again.
     late = [end for arrival, end in node.answered if end - arrival > 2 * USUAL]
-    assert max(late) < 1.0 + pause + CATCH_UP
+    assert max(late) < 1.0 + pause + MAX_ALLOWANCE
 
 
 def test_a_pause_in_the_middle_of_an_answer_is_not_taken_for_its_usual_time(monkeypatch):
@@ -158,9 +158,9 @@ def test_a_node_that_is_too_slow_soon_answers_only_the_newest(answer, monkeypatc
     assert len(node.answered) + node.input.superseded == len(arrivals)
     # It answers all the time, and is late by the allowance at first, and then by a moment.
     assert len(node.answered) * answer > 0.9 * 10.0
-    assert node.lags.max() < CATCH_UP + 2 * answer
+    assert node.lags.max() < MAX_ALLOWANCE + 2 * answer
     settled = node.lags[len(node.lags) // 4 :]
-    assert settled.max() < 3 * (MOMENT + answer)
+    assert settled.max() < 3 * (MIN_ALLOWANCE + answer)
     order = [arrival for arrival, _ in node.answered]
     assert order == sorted(order)
     assert order[-1] == pytest.approx(arrivals[-1])
@@ -172,7 +172,7 @@ def test_a_node_that_is_too_slow_even_to_merge_all_is_late_by_a_hundred_merges(m
     node.run()
     settled = node.lags[len(node.lags) // 4 :]
     # Once for the older ones of those that wait, once for the newer.
-    assert settled.max() < 2 * MERGED * 0.4e-3
+    assert settled.max() < 2 * MAX_MERGED * 0.4e-3
     assert node.answered[-1][0] == pytest.approx(arrivals[-1])
 
 
@@ -183,7 +183,7 @@ def test_a_slow_node_answers_the_newest_right_after_a_pause(monkeypatch):
     # It would have been late for seconds.
     assert node.input.superseded > 400
     after = [end - arrival for arrival, end in node.answered if arrival > 1.6]
-    assert max(after) < 2 * MOMENT
+    assert max(after) < 2 * MIN_ALLOWANCE
 
 
 def test_a_node_that_is_busy_but_quick_enough_answers_all(monkeypatch):
@@ -213,14 +213,14 @@ def test_an_allowance_that_is_used_up_comes_back(monkeypatch):
     assert sum(arrival >= 4.0 for arrival, _ in node.answered) == np.sum(arrivals >= 4.0)
 
 
-@pytest.mark.parametrize(('answer', 'most'), [(USUAL, 5), (CATCH_UP, 2)])
+@pytest.mark.parametrize(('answer', 'most'), [(USUAL, 5), (MAX_ALLOWANCE, 2)])
 def test_who_cannot_return_to_the_executor_takes_what_waits_as_others_do(answer, most, monkeypatch):
     node = Simulated(steady(0.1), lambda _: answer, monkeypatch)
     node.run()
     count, passed_over = len(node.answered), node.input.superseded
     node._waiting.extend([node._now] * 5)
-    node.input.take_waiting()
+    node.input.process_waiting()
     assert len(node.answered) == count + most
     assert node.input.superseded == passed_over + 5 - most
-    node.input.take_waiting()
+    node.input.process_waiting()
     assert len(node.answered) == count + most

@@ -19,7 +19,7 @@ from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
-from dynamics_ros.estimation.samples.backlog import CATCH_UP
+from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -181,4 +181,4 @@ def test_a_node_that_is_too_slow_answers_the_newest_and_counts_the_others(ros):
         assert newer > 0
         assert unknown == 0
         # The queue would make them late by a thousand answers.
-        assert np.median(source.lags) < CATCH_UP
+        assert np.median(source.lags) < MAX_ALLOWANCE

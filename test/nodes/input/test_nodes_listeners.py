@@ -30,7 +30,7 @@ DOMAIN = 166
 
 def test_residuals_far_above_what_is_stated_are_told(tmp_path, monkeypatch):
     """The arm of this stream has none of the friction that its description states."""
-    monkeypatch.setattr(Output, 'listened_to', lambda self, now: True)
+    monkeypatch.setattr(Output, 'has_subscribers', lambda self, now: True)
     nodes = Nodes(tmp_path, DOMAIN, contact={'tare.max_velocity': 0.02})
     try:
         nodes.listen()
@@ -107,7 +107,9 @@ def test_whoever_has_come_in_a_pause_gets_the_next_state(alone, monkeypatch):
         nodes.take(stream.state())
         clock.now += 1e-3
     monkeypatch.setattr(
-        Output, 'listened_to', lambda self, now: self.topic.endswith('pose') and now >= clock.now
+        Output,
+        'has_subscribers',
+        lambda self, now: self.topic.endswith('pose') and now >= clock.now,
     )
     clock.now += 5.0
     nodes.take(stream.state())
@@ -117,7 +119,7 @@ def test_whoever_has_come_in_a_pause_gets_the_next_state(alone, monkeypatch):
 @pytest.mark.parametrize('rate', [25.0, 33.0, 50.0, 100.0, 1000.0])
 def test_a_limit_of_an_output_is_kept_and_counted(alone, monkeypatch, rate):
     nodes, clock = alone
-    monkeypatch.setattr(Output, 'listened_to', lambda self, now: True)
+    monkeypatch.setattr(Output, 'has_subscribers', lambda self, now: True)
     stream, count = Stream(START), round(8.0 * rate)
     for _ in range(count):
         nodes.take(stream.state())
@@ -134,7 +136,7 @@ def test_a_limit_of_an_output_is_kept_and_counted(alone, monkeypatch, rate):
 
 def test_a_state_that_waited_is_answered_though_a_late_message_came_last(alone, monkeypatch):
     nodes, _ = alone
-    monkeypatch.setattr(Output, 'listened_to', lambda self, now: self.topic.endswith('pose'))
+    monkeypatch.setattr(Output, 'has_subscribers', lambda self, now: self.topic.endswith('pose'))
     stream = Stream(START)
     late, first, second = (serialize_message(stream.state()) for _ in range(3))
     for data, newest in ((first, False), (second, False), (late, True)):

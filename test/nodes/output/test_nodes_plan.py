@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Copy, Kernel, Step, trace
-from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group, Plan
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage, Plan
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 
 STAMP = b'12345678'
@@ -25,7 +25,7 @@ class Sink:
         self.published = 0
         self._limit = RateLimit()
 
-    def listened_to(self, now):
+    def has_subscribers(self, now):
         return self.listened
 
     def passes(self, now, rate):
@@ -33,7 +33,7 @@ class Sink:
         self.skipped += not passes
         return passes
 
-    def publishes(self, form):
+    def publish_function(self, form):
         return self.publish
 
     def publish(self, message):
@@ -73,7 +73,7 @@ def doubled():
 
 def kernels(source):
     form = Vector()
-    return lambda: Filled(form, (Step(doubled(), (source,), form.numbers),))
+    return lambda: KernelMessage(form, (Step(doubled(), (source,), form.numbers),))
 
 
 def state(stale=(), velocity_missing=()):
@@ -84,7 +84,7 @@ def state(stale=(), velocity_missing=()):
 
 
 def answer(plan, of=None, now=0.0):
-    for batch in plan.answer(of or state(), now):
+    for batch in plan.compute(of or state(), now):
         batch.publish(STAMP)
 
 
@@ -96,7 +96,7 @@ def test_messages_of_a_state_leave_together_in_their_order():
         Group(sink, 0.0, FRESH, 'more', fill=lambda: filled),
         Group(sink, 0.0, FRESH, 'nothing', fill=lambda: None),
     )
-    batches = Plan([component]).answer(state(), 0.0)
+    batches = Plan([component]).compute(state(), 0.0)
     assert sink.sent == []
     for batch in batches:
         batch.publish(STAMP)
@@ -194,10 +194,10 @@ def test_what_is_said_beside_numbers_is_of_the_state_whose_numbers_are_sent():
         made.append(numbers[0] > 5.0)
         form = Vector()
         form.numbers[0][:] = -1.0  # what nothing writes to
-        return Filled(form, (step, Copy(numbers, form.numbers[0])))
+        return KernelMessage(form, (step, Copy(numbers, form.numbers[0])))
 
     step = Step(doubled(), (source,), (numbers,))
-    group = Group(sink, 0.0, FRESH, 'it', filled, contents=lambda: numbers[0] > 5.0)
+    group = Group(sink, 0.0, FRESH, 'it', filled, variant=lambda: numbers[0] > 5.0)
     plan = Plan([Component(group)])
     for value in (1.0, 2.0, 3.0, 4.0, 1.0):
         source[:] = value

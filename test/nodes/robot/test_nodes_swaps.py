@@ -34,7 +34,7 @@ from dynamics_ros.nodes.contact.contact_node import Contact
 from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
+from dynamics_ros.nodes.robot.diagnostics import Diagnostics, start_reports
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -85,7 +85,7 @@ class Rig:
         ]
         for part in self.parts:
             self.context.add(part)
-        report_in_turn(self.nodes[1], [Diagnostics(self.context, part) for part in self.parts])
+        start_reports(self.nodes[1], [Diagnostics(self.context, part) for part in self.parts])
         other = self.other = GuardedNode('robot', context=self.ros)
         self.nodes.append(other)
         self.efforts = True

@@ -230,7 +230,7 @@ import sys
 from pathlib import Path
 from dynamics_ros.inverse_kinematics.differential import CartesianServo
 from dynamics_ros.nodes.app import signals
-from dynamics_ros.nodes.executables.alone import cartesian_servo_node
+from dynamics_ros.nodes.executables.single_node import cartesian_servo_node
 
 follow = CartesianServo.follow_twist
 

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Executables of one node each, in a process of its own. Each imports no more than its node.
+"""Executables with one node each; each imports only the modules of its node.
 
-impedance_controller_node has contact_node beside it where it reacts to collisions.
+impedance_controller_node also runs contact_node in its process if it reacts to collisions.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadSubscriber
 
-from .together import application, check_names
+from .assembly import application, check_names
 
 AnyNode = TypeVar('AnyNode', bound=GuardedNode)
 Part = TypeVar('Part', bound=Component)
 
 
-def _none(_part: Component, _context: RobotContext) -> Sequence[Component]:
+def _no_components(_component: Component, _context: RobotContext) -> Sequence[Component]:
     return ()
 
 
@@ -32,17 +32,18 @@ def _run(
     *,
     subscribe_payload: bool,
     node: Callable[[str], AnyNode] = GuardedNode,
-    beside: Callable[[Part, RobotContext], Sequence[Component]] = _none,
+    make_others: Callable[[Part, RobotContext], Sequence[Component]] = _no_components,
 ) -> NoReturn:
-    """Run a node with one part on a robot of its own; ends the process.
+    """Run a node with one component, and end the process.
 
     Args:
-        name: of the node.
-        make: makes the part.
-        beside: makes parts on nodes of their own, which take in each state before that part.
-        subscribe_payload: whether payload and gravity come from the topics of these names: not so
-            in the process that decides them.
-        node: makes the node of a name.
+        name: name of the node.
+        make: creates the component.
+        subscribe_payload: whether to subscribe to the topics of payload and gravity; False in the
+            process that publishes them.
+        node: creates the node from its name.
+        make_others: creates further components, which have their own nodes and process each state
+            before this one.
     """
 
     def build() -> Application:
@@ -50,8 +51,8 @@ def _run(
         context = RobotContext(host)
         if subscribe_payload:
             LoadSubscriber(context)
-        part = make(host, context)
-        return application(context, [*beside(part, context), part])
+        component = make(host, context)
+        return application(context, [*make_others(component, context), component])
 
     run(build, None)
 
@@ -83,20 +84,20 @@ def impedance_controller_node() -> NoReturn:
     from dynamics_ros.nodes.app.managed import ManagedNode
     from dynamics_ros.nodes.impedance.impedance_controller_node import NAME, Impedance
 
-    def beside(part: Impedance, context: RobotContext) -> Sequence[Component]:
-        if part.parameters.values.collision.reaction == 'none':
-            part.watch(None)
+    def make_others(component: Impedance, context: RobotContext) -> Sequence[Component]:
+        if component.parameters.values.collision.reaction == 'none':
+            component.watch(None)
             return ()
         from dynamics_ros.nodes.contact.contact_node import NAME as CONTACT
         from dynamics_ros.nodes.contact.contact_node import Contact
 
         host = GuardedNode(CONTACT)
-        check_names({NAME: part.node, CONTACT: host})
+        check_names({NAME: component.node, CONTACT: host})
         contact = Contact(host, context)
-        part.watch(contact)
+        component.watch(contact)
         return [contact]
 
-    _run(NAME, Impedance, subscribe_payload=True, node=ManagedNode, beside=beside)
+    _run(NAME, Impedance, subscribe_payload=True, node=ManagedNode, make_others=make_others)
 
 
 def cartesian_servo_node() -> NoReturn:
