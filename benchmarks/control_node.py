@@ -33,7 +33,7 @@ KIND = 'std_msgs/Float64MultiArray'
 RATE = 1000.0
 """Rate of the joint states [Hz]."""
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Timeout for a process that does nothing [s]."""
 
 DRAWN = 10
@@ -42,7 +42,7 @@ DRAWN = 10
 COUNTERS = 'counter_cosine', 'counter_sine'
 """Names of the pendulum joints that count states."""
 
-READY = 100
+MIN_COMMANDS = 100
 """Number of commands after which the node counts as ready."""
 
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         return
     minutes = 0.05 if options.quick else options.soak
     with tempfile.TemporaryDirectory() as folder:
-        latencies, lost, late = _measured(USUAL, Path(folder), 60.0 * minutes)
+        latencies, lost, late = _round_trips(USUAL, Path(folder), 60.0 * minutes)
     case = f'joint state to torques at 1 kHz, {minutes:g} min'
     goal = Goal(1000.0, of='value')
     yield _record(f'{case}, p50', np.percentile(latencies, 50.0), 'us')
@@ -111,7 +111,7 @@ def with_counters(urdf: str, root: str) -> str:
     return begin + ''.join(parts) + end + rest
 
 
-def _measured(
+def _round_trips(
     subject: Subject, folder: Path, seconds: float
 ) -> tuple[NDArray[np.float64], int, dict[str, NDArray[np.float64]]]:
     """Round trips [us], number of states without an answer, and lateness of sleeps."""
@@ -144,8 +144,8 @@ def _measured(
     try:
         with _controller(subject, joints, folder):
             # Wait for the first answers, because the node reads a description and compiles first.
-            source = start('ros_source', str(folder), str(RATE), str(PATIENCE), str(stamps))
-            while len(came) < READY and source.poll() is None:
+            source = start('ros_source', str(folder), str(RATE), str(TIMEOUT), str(stamps))
+            while len(came) < MIN_COMMANDS and source.poll() is None:
                 _spin(executor, 0.05)
             assert source.poll() is None, 'the node answers no joint states'
             source.kill()
@@ -161,7 +161,7 @@ def _measured(
                     assert source.poll() is None
                     _spin(executor, 0.2)
                 _spin(executor, 0.5)
-            source.communicate('\n', timeout=PATIENCE)
+            source.communicate('\n', timeout=TIMEOUT)
     finally:
         node.destroy_node()
         executor.shutdown()

@@ -56,13 +56,13 @@ RATE = 1000.0
 TANK = 2.0
 """Capacity of the energy tank [J]."""
 
-LEADING = 0.5
+POSTURE_CHANGE_TIME = 0.5
 """Duration of a smooth posture change [s]."""
 
 IDENTIFIED = 0.95
 """Share of the joint friction that is compensated, as after calibrate_robot."""
 
-SETS_OFF = 5e-3
+MIN_MOTION = 5e-3
 """Displacement from which the tool counts as moving [m]."""
 
 GUIDED, HAND = 0.1, 500.0
@@ -245,7 +245,7 @@ def freedom_measures(plant: Plant) -> Iterator[Measure]:
     plant.place(plant.home)
     gains, farthest = _gains(plant), 0.0
     for k in range(round(3.0 / PERIOD)):
-        share = min(1.0, k * PERIOD / LEADING)
+        share = min(1.0, k * PERIOD / POSTURE_CHANGE_TIME)
         led = ImpedanceTarget(target.pose, plant.home + share * 0.5 * free)
         plant.settle(led, gains, PERIOD)
         farthest = max(farthest, float(np.linalg.norm(plant.pose[:3, 3] - target.pose[:3, 3])))
@@ -351,7 +351,7 @@ def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
     begin, on = [], []
     for direction in np.vstack([np.eye(3), -np.eye(3)]):
         for _, force in led(8.0, lambda t, d=direction: 2.0 * t * d):
-            if np.linalg.norm(plant.pose[:3, 3] - start) > SETS_OFF:
+            if np.linalg.norm(plant.pose[:3, 3] - start) > MIN_MOTION:
                 begin.append(float(np.linalg.norm(force)))
                 break
         else:
@@ -367,7 +367,7 @@ def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
         on.append(float(np.mean(pulls)))
     plant.rub(np.zeros(n), np.zeros(n))
     goal = Goal(2.0, of='value')
-    yield f'guiding: force that moves the tool by {1e3 * SETS_OFF:g} mm', max(begin), 'N', goal
+    yield f'guiding: force that moves the tool by {1e3 * MIN_MOTION:g} mm', max(begin), 'N', goal
     yield f'guiding: force at {GUIDED:g} m/s', max(on), 'N', goal
 
 

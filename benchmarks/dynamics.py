@@ -158,7 +158,7 @@ class Bench:
             seconds = interleaved(statements, self.names, effort)
             ours = 1e6 * seconds.pop('ours')
             record = Record(SUITE, case.name, self.subject.name, ours, 'us')
-            yield from self._beside(record, case, {k: 1e6 * x for k, x in seconds.items()})
+            yield from self._with_peers(record, case, {k: 1e6 * x for k, x in seconds.items()})
 
     def _statements(self, case: Case) -> dict[str, str]:
         statements = {'ours': case.ours}
@@ -173,7 +173,7 @@ class Bench:
             statements['mujoco'] = case.mujoco
         return statements
 
-    def _beside(self, ours: Record, case: Case, micros: dict[str, float]) -> Iterator[Record]:
+    def _with_peers(self, ours: Record, case: Case, micros: dict[str, float]) -> Iterator[Record]:
         ways = [micros.pop(f'pin {i}') for i in range(len(case.pin)) if f'pin {i}' in micros]
         if ways:
             micros = {'pin': min(ways), **micros}

@@ -35,11 +35,11 @@ Array = NDArray[np.float64]
 
 PUSH, FRICTION = 10.0, 0.3
 
-LEAST_JOINTS = 3
-KNOWN = 0.03
+MIN_JOINTS = 3
+MAX_DEVIATION = 0.03
 """Deviation below which a point counts as known [m]."""
 
-CLEAR = 0.15
+CLEARANCE = 0.15
 """Free distance in front of a point from which it can be pushed [m]."""
 
 BEGIN, HOLD = 0.1, 0.35
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
                 yield from _robot(name, noise, words, 2 if options.quick else 25)
 
 
-class _Pushed(PushedArm):
+class _PushedArm(PushedArm):
     """A simulated arm that is pushed at any point of any link."""
 
     body_name = ''
@@ -103,7 +103,7 @@ class _Outcome:
 
 def _robot(name: str, noise: Noise, words: str, pushes: int) -> Iterator[Record]:
     setting = Setting(name)
-    setting.arm = arm = _Pushed(setting.subject, Faults())
+    setting.arm = arm = _PushedArm(setting.subject, Faults())
     geometry = read_collision_geometry(urdf_path(name))
     if geometry.problems:
         raise RuntimeError(geometry.problems[0])
@@ -148,7 +148,7 @@ def _push(
 ) -> _Outcome:
     """One push at a random point in a random posture."""
     arm = setting.arm
-    assert isinstance(arm, _Pushed)
+    assert isinstance(arm, _PushedArm)
     robot = arm.robot
     while True:
         low, high = np.maximum(robot.lower_limits, -3.0), np.minimum(robot.upper_limits, 3.0)
@@ -157,7 +157,7 @@ def _push(
         tangent = np.cross(normal, rng.normal(size=3))
         tangent *= rng.uniform(0.0, FRICTION) / np.linalg.norm(tangent)
         force = PUSH * (tangent - normal) / np.linalg.norm(tangent - normal)
-        if _free(robot, q, link, point, -force / PUSH, triangles):
+        if _is_reachable(robot, q, link, point, -force / PUSH, triangles):
             break
     arm.body_name, arm.point = link, point
     still = Motion(q, np.zeros(robot.nv), np.ones(robot.nv))
@@ -175,13 +175,13 @@ def _push(
     body = robot.model.frame(link).body
     own = robot.model.joints[body].v_indices[0]
     truth = robot.jacobian(q, link, 'local').T @ np.concatenate([force, np.cross(point, force)])
-    enough = len(robot.model.ancestors(body)) >= LEAST_JOINTS
+    enough = len(robot.model.ancestors(body)) >= MIN_JOINTS
     return _Outcome(
         link=link,
         observable=enough and bool(abs(truth[own]) >= thresholds[own]),
         right=found.link == link,
         error=_error(found, link, point),
-        known=found.deviation < KNOWN,
+        known=found.deviation < MAX_DEVIATION,
     )
 
 
@@ -201,7 +201,7 @@ def _random_point(triangles: Array, rng: np.random.Generator) -> tuple[Array, Ar
     return corner + a * (first - corner) + b * (second - corner), doubled[index] / areas[index]
 
 
-def _free(
+def _is_reachable(
     robot: Robot, q: Array, link: str, point: Array, away: Array, triangles: dict[str, Array]
 ) -> bool:
     """Whether a straight line to the point from outside does not intersect the robot."""
@@ -209,13 +209,13 @@ def _free(
     origin, direction = X[:3, :3] @ point + X[:3, 3], X[:3, :3] @ away
     for name, shape in triangles.items():
         X = robot.forward_kinematics(q, name)
-        if _hit(origin, direction, shape @ X[:3, :3].T + X[:3, 3]):
+        if _intersects(origin, direction, shape @ X[:3, :3].T + X[:3, 3]):
             return False
     return True
 
 
-def _hit(origin: Array, direction: Array, triangles: Array) -> bool:
-    """Whether a ray intersects a triangle within `CLEAR`, by barycentric coordinates."""
+def _intersects(origin: Array, direction: Array, triangles: Array) -> bool:
+    """Whether a ray intersects a triangle within `CLEARANCE`, by barycentric coordinates."""
     edges = np.stack(
         [
             triangles[:, 1] - triangles[:, 0],
@@ -229,4 +229,4 @@ def _hit(origin: Array, direction: Array, triangles: Array) -> bool:
     u, v, distance = solved[..., 0].T
     inside = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0)
     # From a millimetre on, which excludes the triangle of the point itself.
-    return bool(np.any(inside & (distance > 1e-3) & (distance < CLEAR)))
+    return bool(np.any(inside & (distance > 1e-3) & (distance < CLEARANCE)))

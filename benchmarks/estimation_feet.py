@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
     for noise, words in ((NONE, 'without noise'), (NOISE, 'with noise')):
         for trot in (False, True):
             duration = 6.0 if trot and not options.quick else 1.5
-            truth, felt, held, right = _felt(quadruped, noise, trot, duration)
+            truth, felt, held, right = _estimated_forces(quadruped, noise, trot, duration)
             case = f'{"trot" if trot else "standing"}, {words}'
             if not trot:
                 for source, forces in (('observer', felt), ('constraints', held)):
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             yield _record(f'feet {case}: contact state right', share, '%', goal)
 
 
-def _felt(
+def _estimated_forces(
     quadruped: Quadruped, noise: Noise, trot: bool, duration: float
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """True vertical forces, those of observer and constraints (n, 4 each), and right states."""

@@ -63,7 +63,7 @@ def run(subjects: list[Subject], effort: Effort) -> Iterator[Record]:
     headers = [f'-isystem{x}' for x in (packages, eigen / 'cmeel.prefix' / 'include' / 'eigen3')]
     with tempfile.TemporaryDirectory() as name:
         program = Path(name) / 'native_pinocchio'
-        _done('c++', '-std=c++17', *FLAGS, *LISTS, *headers, SOURCE, '-o', program, '-ldl')
+        _run('c++', '-std=c++17', *FLAGS, *LISTS, *headers, SOURCE, '-o', program, '-ldl')
         for subject in subjects:
             yield from _timed(subject, effort, program, Path(name))
 
@@ -82,8 +82,8 @@ def _timed(subject: Subject, effort: Effort, program: Path, folder: Path) -> Ite
     name = f'{PREFIX}_{jacobian.replace(":", "_")}'
     assert f'{name}(' in header.read_text()
     renamed = f'-D{name}={PREFIX}_jacobian'
-    _done('cc', '-std=gnu99', *FLAGS, '-shared', '-fPIC', renamed, code, '-o', library, '-lm')
-    lines = _done(program, model, library, effort.repeats, effort.slice_seconds).splitlines()
+    _run('cc', '-std=gnu99', *FLAGS, '-shared', '-fPIC', renamed, code, '-o', library, '-lm')
+    lines = _run(program, model, library, effort.repeats, effort.slice_seconds).splitlines()
     for told, ours, theirs in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
         case, *seconds = told.split()
         _check(case, peer, np.array(ours.split(), float), np.array(theirs.split(), float))
@@ -113,30 +113,32 @@ def _check(case: str, peer: PinocchioPeer, ours: Array, theirs: Array) -> None:
 def _model(peer: PinocchioPeer, frame: str) -> str:
     """Pinocchio's model and the frame as text for ``native_pinocchio.cpp``."""
     model = peer.model
-    lines = [_words(model.gravity.linear), str(model.njoints - 1)]
+    lines = [_number_text(model.gravity.linear), str(model.njoints - 1)]
     for i in range(1, model.njoints):
         joint, inertia = model.joints[i], model.inertias[i]
         own = joint.extract()
-        axis = _words(own.axis if 'Unaligned' in joint.shortname() else np.zeros(3))
+        axis = _number_text(own.axis if 'Unaligned' in joint.shortname() else np.zeros(3))
         lines.append(f'{model.parents[i]} {joint.shortname()} {axis}')
-        lines.append(_words(model.jointPlacements[i].homogeneous))
-        lines.append(f'{inertia.mass!r} {_words(inertia.lever)} {_words(inertia.inertia)}')
+        lines.append(_number_text(model.jointPlacements[i].homogeneous))
+        lines.append(
+            f'{inertia.mass!r} {_number_text(inertia.lever)} {_number_text(inertia.inertia)}'
+        )
     tool = model.frames[peer.frame_id(frame)]
-    lines.append(f'{tool.parentJoint} {_words(tool.placement.homogeneous)}')
+    lines.append(f'{tool.parentJoint} {_number_text(tool.placement.homogeneous)}')
     return '\n'.join(lines) + '\n'
 
 
 def _state(peer: PinocchioPeer, q: Array, v: Array, a: Array) -> str:
     """The state in our coordinates, then in Pinocchio's, as text."""
     theirs = peer.configuration(q), peer.velocity(v), peer.velocity(a)
-    return '\n'.join([f'{len(q)} {len(v)}', *map(_words, (q, v, a, *theirs))]) + '\n'
+    return '\n'.join([f'{len(q)} {len(v)}', *map(_number_text, (q, v, a, *theirs))]) + '\n'
 
 
-def _words(values: Array) -> str:
+def _number_text(values: Array) -> str:
     return ' '.join(repr(float(x)) for x in np.ravel(values))
 
 
-def _done(*command: Any) -> str:
+def _run(*command: Any) -> str:
     done = subprocess.run([str(x) for x in command], capture_output=True, text=True, timeout=3600)
     if done.returncode != 0:
         raise RuntimeError(f'{command[0]} failed: {done.stderr[-2000:]}')

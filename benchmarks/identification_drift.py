@@ -37,7 +37,7 @@ def drift(options: argparse.Namespace) -> Iterator[Record]:
     """Records of drifts and forces."""
     for name in named(options.robot):
         yield from _drifting(name, LENGTH_QUICKLY if options.quick else LENGTH)
-        yield from _leaning(name)
+        yield from _pushing(name)
 
 
 def _drifting(name: str, length: float) -> Iterator[Record]:
@@ -49,7 +49,7 @@ def _drifting(name: str, length: float) -> Iterator[Record]:
     warm = replace(arm, **{part: getattr(arm, part) * factor for part in parts})
     samples = warm.samples(motion, rng)
     free = np.zeros((len(motion.t), 3))
-    for words, pipeline in _both(arm, usual):
+    for words, pipeline in _with_and_without_adaptation(arm, usual):
         found = felt(pipeline, samples, free)
         late = found.error[2 * len(found.error) // 3 :]
         rms = float(np.sqrt((late**2).sum(axis=1).mean()))
@@ -60,7 +60,7 @@ def _drifting(name: str, length: float) -> Iterator[Record]:
         yield Record(SUITE, f'{words}: normalised error', name, float(after.mean()), '')
 
 
-def _leaning(name: str) -> Iterator[Record]:
+def _pushing(name: str) -> Iterator[Record]:
     arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(14)
     usual = calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))
     motion = arm.swinging(BEFORE + LEAN, rng)
@@ -72,7 +72,7 @@ def _leaning(name: str) -> Iterator[Record]:
             external = np.einsum('tij,ti->tj', J, forces)
             samples = arm.samples(motion, rng, external)
             kept = []
-            for _, pipeline in _both(arm, usual):
+            for _, pipeline in _with_and_without_adaptation(arm, usual):
                 errors = felt(pipeline, samples, forces)
                 # Component along the force, in the last third of it.
                 rows = np.flatnonzero(motion.t[::10] >= BEFORE + LEAN * 2.0 / 3.0)
@@ -88,7 +88,9 @@ def _leaning(name: str) -> Iterator[Record]:
             yield Record(SUITE, f'{case}: largest change of a joint', name, change, 'Nm')
 
 
-def _both(arm: UnmodelledArm, usual: ContactPipeline) -> Iterator[tuple[str, ContactPipeline]]:
+def _with_and_without_adaptation(
+    arm: UnmodelledArm, usual: ContactPipeline
+) -> Iterator[tuple[str, ContactPipeline]]:
     """The calibrated estimators, without and with adaptation."""
     for enabled in (False, True):
         given = replace(usual.values.adaptation, enabled=enabled)

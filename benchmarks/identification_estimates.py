@@ -110,7 +110,7 @@ def _case(name: str, words: str, faults: Faults, quick: bool) -> Iterator[Record
     ):
         found = felt(pipeline, recorded, np.zeros((len(free.t), 3)))
         caught = felt(pipeline, of_pushes, forces)
-        yield from _records(name, f'{words}, {state}', found, _caught(pushed, caught))
+        yield from _records(name, f'{words}, {state}', found, _detected_pushes(pushed, caught))
 
 
 def stands(options: argparse.Namespace) -> Iterator[Record]:
@@ -140,7 +140,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
     count = int((motion.t[-1] - SETTLED) / PERIOD)
     external, links = np.zeros(motion.q.shape), []
     for number in range(count):
-        begin, end = _span(number)
+        begin, end = _push_interval(number)
         rows = np.flatnonzero((motion.t >= begin) & (motion.t < end))
         link = list(moved)[int(rng.integers(len(moved)))]
         pieces = surfaces[link].fine
@@ -162,7 +162,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
             *(pipeline.robot, {link: surfaces[link] for link in surfaces}),
             noise=pipeline.torque_deviations,
         )
-        places = _places(pipeline, locator, samples)
+        places = _estimated_locations(pipeline, locator, samples)
         sure = [
             _body(robot, place.link) == _body(robot, link)
             for link, place in zip(links, places, strict=True)
@@ -184,14 +184,14 @@ def _body(robot: Robot, link: str) -> int:
     return robot.model.frame(link).body
 
 
-def _places(
+def _estimated_locations(
     pipeline: ContactPipeline, locator: ContactLocator, samples: JointSamples
 ) -> list[ContactLocation | None]:
     """Estimated location 0.3 s after the start of each push; None without a contact."""
     places: list[ContactLocation | None] = []
     for state, external in told(pipeline, samples):
         time = (state.time - EPOCH) * 1e-9
-        if time < _span(len(places))[0] + 0.3:
+        if time < _push_interval(len(places))[0] + 0.3:
             continue
         touched = external is not None and external.report.state is not ContactState.NONE
         place = None
@@ -203,7 +203,7 @@ def _places(
     return places
 
 
-def _span(number: int) -> tuple[float, float]:
+def _push_interval(number: int) -> tuple[float, float]:
     """Start and end of a push [s]."""
     begin = SETTLED + number * PERIOD + 0.5
     return begin, begin + LASTS
@@ -270,17 +270,17 @@ def _forces(t: Array, rng: np.random.Generator) -> Array:
     forces = np.zeros((len(t), 3))
     for number in range(PUSHES):
         direction = rng.normal(size=3)
-        begin, end = _span(number)
+        begin, end = _push_interval(number)
         inside = (t >= begin) & (t < end)
         forces[inside] = PUSH * direction / np.linalg.norm(direction)
     return forces
 
 
-def _caught(motion: Motion, found: Felt) -> int:
+def _detected_pushes(motion: Motion, found: Felt) -> int:
     """Number of pushes during which a new contact begins."""
     caught = 0
     for number in range(PUSHES):
-        begin, end = _span(number)
+        begin, end = _push_interval(number)
         before = found.contact[(motion.t >= begin - 0.2) & (motion.t < begin)]
         during = found.contact[(motion.t >= begin) & (motion.t < end)]
         caught += bool(during.any() and not before.any())

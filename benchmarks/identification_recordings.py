@@ -91,10 +91,10 @@ def _measured(split: Split, options: argparse.Namespace) -> Iterator[Record]:
     ours = identified.evaluate(test)
     assert np.allclose(ours.measured, measured)
     case = 'id1, tested on id2' if len(files) > 1 else '70 %, tested on 30 %'
-    rms = {PLAIN: _plain(identified, train, test)}
+    rms = {PLAIN: _least_squares_rms(identified, train, test)}
     theirs = _figaroh(subject, identified, train, fine) if FIGAROH in options.peers else None
     if theirs is not None:
-        rms[FIGAROH] = _rms(measured - _narrowed(identified, fine, theirs[0]))
+        rms[FIGAROH] = _rms(measured - _narrow_filtered(identified, fine, theirs[0]))
     size = float(np.sqrt((measured**2).sum(axis=1).mean()))
     own = 100.0 * float(np.linalg.norm(ours.rms)) / size
     yield figure(f'{case}: left over', split.robot, own, '%', split.goal)
@@ -136,15 +136,15 @@ def _measured_efforts(identified: Identified, test: JointSamples) -> tuple[Array
         smooth[0].period,
     )
     efforts = np.concatenate([one.effort for one in smooth])
-    return _narrowed(identified, fine, efforts), fine
+    return _narrow_filtered(identified, fine, efforts), fine
 
 
-def _narrowed(identified: Identified, fine: _Fine, efforts: Array) -> Array:
+def _narrow_filtered(identified: Identified, fine: _Fine, efforts: Array) -> Array:
     narrow = identified.maker.narrow_filter(fine.period)
     return np.concatenate([narrow(efforts[first:last]) for first, last in fine.parts])
 
 
-def _plain(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
+def _least_squares_rms(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
     """(nv) RMS residuals of least squares weighted by joint, with the simplest friction."""
     maker, T = replace(identified.maker, load=None), SIMPLEST.unknowns()
     b, nv = len(maker.base), identified.robot.nv

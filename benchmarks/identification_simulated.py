@@ -83,9 +83,9 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
                 ('all joints', arm, every),
                 ('all, rest as guessed', known, every),
             ):
-                ratio = _over_truth(found, arm, true, t, motion, rng)
+                ratio = _relative_residual(found, arm, true, t, motion, rng)
                 ratios.setdefault(what, []).append(ratio)
-            stated.append(_over_stated(found, learned, arm.recorded(t, every, rng)))
+            stated.append(_relative_rms(found, learned, arm.recorded(t, every, rng)))
         for what, values in ratios.items():
             usual = float(np.median(values))
             yield figure(f'2 joints: {what}, over truth', name, usual, 'times', 1.5)
@@ -95,7 +95,7 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
         yield figure('2 joints: bodies that cannot be', name, impossible, 'arms', 0.0)
 
 
-def _over_truth(
+def _relative_residual(
     found: Identified, arm: Arm, true: Arm, t: Array, motion: Array, rng: np.random.Generator
 ) -> float:
     """Residual of the identified model over that of a true model, on another motion."""
@@ -106,7 +106,7 @@ def _over_truth(
     return float(np.sqrt((own**2).sum() / (rest**2).sum()))
 
 
-def _over_stated(found: Identified, learned: Learned, samples: JointSamples) -> float:
+def _relative_rms(found: Identified, learned: Learned, samples: JointSamples) -> float:
     """RMS of external torques, which should be zero, over the learned deviations."""
     noise = SampleNoise(found.effort_noise, found.velocity_noise, found.velocity_differenced)
     robot, model = calibrated_robot(found), found.effort_model
@@ -124,14 +124,14 @@ def stops(options: argparse.Namespace) -> Iterator[Record]:
         duration = STOPS_QUICKLY if options.quick else STOPS
         other = arm.swinging(duration, rng)
         with_stops, without = (
-            _torques_off(arm, identify(arm.described, [arm.samples(motion, rng)]), other)
+            _torque_error(arm, identify(arm.described, [arm.samples(motion, rng)]), other)
             for motion in (arm.going(duration, rng), arm.swinging(duration, rng))
         )
         case = 'stops: torques of other motion off'
         yield Record(SUITE, case, name, with_stops, '%', 'no stops', without)
 
 
-def _torques_off(arm: UnmodelledArm, found: Identified, motion: Motion) -> float:
+def _torque_error(arm: UnmodelledArm, found: Identified, motion: Motion) -> float:
     """RMS error of the torques of moving joints, relative to the true torques [%]."""
     loads = arm.real.inverse_dynamics(motion.q, motion.v, motion.a)
     true, model = loads + arm.friction(motion, loads), found.effort_model
@@ -177,7 +177,7 @@ def coverage(options: argparse.Namespace) -> Iterator[Record]:
             arm, rng = simulated(name, seed), np.random.default_rng([3, seed])
             t, joints = np.arange(0.0, DURATION, 1.0 / RATE), np.arange(arm.described.nv)
             found = identify(arm.described, [arm.recorded(t, arm.motion(t, rng, joints, 1.0), rng)])
-            for parameter, true in zip(found.parameters, _true(arm, found), strict=True):
+            for parameter, true in zip(found.parameters, _true_parameters(arm, found), strict=True):
                 ok = abs(parameter.value - true) < 1.96 * parameter.deviation
                 kind = parameter.kind if parameter.identifiable else f'{parameter.kind}, not told'
                 within.setdefault(kind, []).append(ok)
@@ -195,7 +195,7 @@ def coverage(options: argparse.Namespace) -> Iterator[Record]:
         yield figure('the same, not more than', 'all', share, '%', 98.0)
 
 
-def _true(arm: Arm, found: Identified) -> list[float]:
+def _true_parameters(arm: Arm, found: Identified) -> list[float]:
     """True values in the order of the parameters."""
     inertial = np.concatenate([arm.bodies.ravel(), arm.rotor])
     known = {

@@ -32,13 +32,13 @@ Array = NDArray[np.float64]
 LOCKED = {'ur5': None, 'ur10': None, 'kinova': None, 'panda': 6}
 """Arms that EAIK can solve, and the index of the locked joint."""
 
-MOST = 16
+MAX_SOLUTIONS = 16
 """Largest number of returned solutions, more than any of these arms has."""
 
-REACHES = 1e-5
+POSE_TOLERANCE = 1e-5
 """Largest error of a peer's solution [m and rad]."""
 
-SAME = 1e-3
+SAME_TOLERANCE = 1e-3
 """Joint distance up to which solutions are equal [rad]; both have errors within the tolerance."""
 
 SEARCHED = 50
@@ -87,28 +87,32 @@ def _measured(
             targets=targets,
             seed=seed,
             timeout=1.0,
-            tolerance=REACHES,
+            tolerance=POSE_TOLERANCE,
             home=robot.forward_kinematics(rest, arm.tip),
             locked=-1 if locked is None else locked,
-            most=MOST,
+            most=MAX_SOLUTIONS,
         )
         rows = in_turns(folder, pythons, count, arm.name)
     if OURS_ALL not in rows:
         return
     ours = _solutions(rows[OURS_ALL], robot.nq)
-    lost = sum(_nearest(found, x) > SAME for found, x in zip(ours, q, strict=True))
+    lost = sum(_nearest(found, x) > SAME_TOLERANCE for found, x in zip(ours, q, strict=True))
     yield _record('targets whose own q is lost', arm, lost, '')
     yield Record('ik', 'branches a target', arm.name, float(np.mean(list(map(len, ours)))), '')
     micros = 1e6 * rows[OURS_ALL][:, 0]
     if 'eaik' in rows:
         checker = PinocchioPeer(text, robot)
         theirs = [
-            _valid(found, target, checker, arm.tip, robot)
+            _valid_solutions(found, target, checker, arm.tip, robot)
             for found, target in zip(_solutions(rows['eaik'], robot.nq), targets, strict=True)
         ]
-        lost = sum(_nearest(a, x) > SAME for a, b in zip(ours, theirs, strict=True) for x in b)
+        lost = sum(
+            _nearest(a, x) > SAME_TOLERANCE for a, b in zip(ours, theirs, strict=True) for x in b
+        )
         yield _record('branches of eaik that are lost', arm, lost, '')
-        missed = sum(_nearest(b, x) > SAME for a, b in zip(ours, theirs, strict=True) for x in a)
+        missed = sum(
+            _nearest(b, x) > SAME_TOLERANCE for a, b in zip(ours, theirs, strict=True) for x in a
+        )
         yield Record('ik', 'branches that eaik has lost', arm.name, float(missed), '')
         peers = 1e6 * rows['eaik'][:, 0]
         for case, figure in (('mean', np.mean), ('median', np.median)):
@@ -131,9 +135,9 @@ def _measured(
             rotation_tolerance=FINE,
             timeout=10.0,
             max_restarts=RESTARTS,
-            max_solutions=MOST,
+            max_solutions=MAX_SOLUTIONS,
         )
-        lost += sum(_nearest(found, x) > SAME for x in others.q)
+        lost += sum(_nearest(found, x) > SAME_TOLERANCE for x in others.q)
     yield _record('branches of a search that are lost', arm, lost, '')
 
 
@@ -153,7 +157,9 @@ def _nearest(found: Array, q: Array) -> float:
     return float(turned.max(axis=1).min(initial=np.inf))
 
 
-def _valid(found: Array, target: Array, checker: PinocchioPeer, tip: str, robot: Robot) -> Array:
+def _valid_solutions(
+    found: Array, target: Array, checker: PinocchioPeer, tip: str, robot: Robot
+) -> Array:
     """Solutions that reach the target and that full turns move within the limits."""
     kept = []
     for q in found:
@@ -164,6 +170,6 @@ def _valid(found: Array, target: Array, checker: PinocchioPeer, tip: str, robot:
         )
         turns = np.ceil((robot.lower_limits - q) / (2.0 * np.pi))
         turned = np.where(np.isfinite(turns), q + 2.0 * np.pi * turns, q)
-        if off <= REACHES and np.all(turned <= robot.upper_limits):
+        if off <= POSE_TOLERANCE and np.all(turned <= robot.upper_limits):
             kept.append(q)
     return np.array(kept).reshape(len(kept), robot.nq)

@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         if options.robot not in arm.name:
             continue
         robot = Robot.from_urdf(serial_chain(urdf_path(arm.file), arm.base, arm.tip))
-        radius, beginnings = _beginnings(robot, arm.tip, 1 if options.quick else CIRCLES)
+        radius, beginnings = _start_configurations(robot, arm.tip, 1 if options.quick else CIRCLES)
         yield Record('ik', 'circle: radius', arm.name, radius, 'm')
         lost = jumps = 0
         worst = 0.0
         for q in beginnings:
-            one_lost, speed = _followed(robot, arm.tip, q, radius)
+            one_lost, speed = _follow_circle(robot, arm.tip, q, radius)
             lost += one_lost
             share = speed / robot.velocity_limits
             jumps += int(np.sum(share > 1.0))
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         yield Record('ik', 'circle: speed over its limit', arm.name, worst, '')
 
 
-def _beginnings(robot: Robot, tip: str, count: int) -> tuple[float, list[Array]]:
+def _start_configurations(robot: Robot, tip: str, count: int) -> tuple[float, list[Array]]:
     """Radius of the circles, and start configurations with the best manipulability."""
     rng = np.random.default_rng(0)
     candidates = [robot.random_configuration(rng) for _ in range(SAMPLES)]
@@ -90,7 +90,7 @@ def _can_follow(robot: Robot, tip: str, q: Array, radius: float) -> bool:
     return True
 
 
-def _followed(robot: Robot, tip: str, q: Array, radius: float) -> tuple[int, Array]:
+def _follow_circle(robot: Robot, tip: str, q: Array, radius: float) -> tuple[int, Array]:
     """Number of lost poses of a circle, and the highest speed of each joint [rad/s]."""
     start = robot.forward_kinematics(q, tip)
     speeds = np.zeros(robot.nv)

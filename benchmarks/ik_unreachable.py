@@ -112,12 +112,12 @@ def unreachable_targets(
 
 def least_distance(robot: Robot, tip: str, point: Array, starts: Array) -> float:
     """Least distance of the tip from a point, by damped steps from many starts in parallel [m]."""
-    q, squares = _descended(robot, tip, point, starts, STEPS)
+    q, squares = _descend(robot, tip, point, starts, STEPS)
     best = np.argsort(squares)[:BEST]
-    return float(np.sqrt(_descended(robot, tip, point, q[best], FINAL_STEPS)[1].min()))
+    return float(np.sqrt(_descend(robot, tip, point, q[best], FINAL_STEPS)[1].min()))
 
 
-def _descended(robot: Robot, tip: str, point: Array, q: Array, steps: int) -> tuple[Array, Array]:
+def _descend(robot: Robot, tip: str, point: Array, q: Array, steps: int) -> tuple[Array, Array]:
     """Configurations after projected Levenberg-Marquardt steps, and their squared distances."""
     damping = np.full(len(q), 1e-2)
     missing = point - robot.forward_kinematics(q, tip)[:, :3, 3]

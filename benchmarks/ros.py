@@ -85,7 +85,7 @@ def _figures(bench: Bench, options: argparse.Namespace) -> Iterator[Record]:
             yield from of[part]()
 
 
-def _taken(bench: Bench, processes: list[Running], **options: Any) -> dict[str, list[Any]]:
+def _measurements(bench: Bench, processes: list[Running], **options: Any) -> dict[str, list[Any]]:
     """Measurements of processes in turn, at the nominal rate."""
     found: dict[str, list[Any]] = {one.name: [] for one in processes}
     for _ in range(1 if bench.quick else ROUNDS):
@@ -99,7 +99,7 @@ def _medians(found: dict[str, list[Any]], figure: Callable[[Any], float]) -> dic
 
 
 def _cost(bench: Bench, ours: Running, others: list[Running]) -> Iterator[Record]:
-    found = _taken(bench, [ours, *others])
+    found = _measurements(bench, [ours, *others])
     cost = _medians(found, lambda one: one.cost)
     p50 = _medians(found, lambda one: one.percentile(50.0))
     p99 = _medians(found, lambda one: one.percentile(99.0))
@@ -119,7 +119,7 @@ def _cost(bench: Bench, ours: Running, others: list[Running]) -> Iterator[Record
 
 
 def _pushed(bench: Bench, ours: Running, echo: Running) -> Iterator[Record]:
-    cost = _medians(_taken(bench, [ours, echo], pushed=True), lambda one: one.cost)
+    cost = _medians(_measurements(bench, [ours, echo], pushed=True), lambda one: one.cost)
     case, peer = 'CPU a message at 1 kHz, in contact', (echo.name, cost[echo.name])
     yield bench.record(case, cost['ours'], 'us', *peer, goal=Goal(bench.subject.limit))
 

@@ -84,11 +84,11 @@ class Bench:
         """Context with our nodes, whose messages are stored for the echo."""
         from benchmarks.ros_meter import start
 
-        topics = {_full('ours', topic): kind for topic, kind in self._topics.items()}
+        topics = {_full_name('ours', topic): kind for topic, kind in self._topics.items()}
         with ended(start('ros_ours', *self._arguments('ours'))) as process:
-            one = Running('ours', process.pid, topics, _full('ours', self.subject.timed))
+            one = Running('ours', process.pid, topics, _full_name('ours', self.subject.timed))
             with self.meter.publishing('ours', self._turn) as publish:
-                self._keep(self.meter.captured(topics, publish))
+                self._store_for_echo(self.meter.captured(topics, publish))
             _settle(process.pid)
             yield one
 
@@ -146,7 +146,7 @@ class Bench:
 
     def counted(self, ours: Running, seconds: float, *, stamps: Path | None = None) -> Any:
         """Measure our process at the nominal rate, by counting its gravity torques."""
-        one = replace(ours, timed=_full(ours.name, COUNTED))
+        one = replace(ours, timed=_full_name(ours.name, COUNTED))
         with self.meter.apart():
             return self.measured(one, NOMINAL, seconds, stamps=stamps)
 
@@ -235,19 +235,19 @@ class Bench:
         path.write_text(yaml.safe_dump(nodes))
         return path
 
-    def _keep(self, messages: Mapping[str, bytes]) -> None:
+    def _store_for_echo(self, messages: Mapping[str, bytes]) -> None:
         from benchmarks.ros_echo import CAPTURED
 
         entries = []
         for i, (topic, kind) in enumerate(self._topics.items()):
-            (self._folder / f'message{i}').write_bytes(messages[_full('ours', topic)])
+            (self._folder / f'message{i}').write_bytes(messages[_full_name('ours', topic)])
             entry = {'topic': f'out{i}', 'type': kind, 'file': f'message{i}'}
             timed = topic == self.subject.timed
             entries.append({**entry, 'timed': timed, 'every': topic not in SLOW})
         (self._folder / CAPTURED).write_text(json.dumps(entries))
 
 
-def _full(namespace: str, topic: str) -> str:
+def _full_name(namespace: str, topic: str) -> str:
     return topic if topic.startswith('/') else f'/{namespace}/{topic}'
 
 

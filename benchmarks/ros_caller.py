@@ -26,7 +26,7 @@ from dynamics_ros.nodes.app.executor import make_executor
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 def main(file: str, count: int) -> None:
@@ -46,12 +46,12 @@ def main(file: str, count: int) -> None:
     clients = {name: node.create_client(*kind) for name, kind in asked.items()}
     taken: dict[str, list[float]] = {name: [] for name in asked}
     for client in clients.values():
-        assert client.wait_for_service(PATIENCE), 'the service is not there'
+        assert client.wait_for_service(TIMEOUT), 'the service is not there'
     for _ in range(count):
         for name, client in clients.items():
             started = time.perf_counter()
             future = client.call_async(requests[name])
-            executor.spin_until_future_complete(future, timeout_sec=PATIENCE)
+            executor.spin_until_future_complete(future, timeout_sec=TIMEOUT)
             taken[name].append(1e6 * (time.perf_counter() - started))
             if name != 'empty':
                 assert future.result().result.code == Result.SUCCESS, future.result().result.message

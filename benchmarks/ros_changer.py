@@ -25,7 +25,7 @@ from dynamics_ros.nodes.app.executor import make_executor
 from dynamics_ros_msgs.msg import Payload, Result
 from dynamics_ros_msgs.srv import SetGravity, SetPayload
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 PAUSE = 0.3
 """Time between two changes, in which outputs settle [s]."""
@@ -48,7 +48,7 @@ class Changer:
             SetPayload: node.create_client(SetPayload, 'dynamics_node/set_payload'),
         }
         for client in self._clients.values():
-            assert client.wait_for_service(PATIENCE), 'the service is not there'
+            assert client.wait_for_service(TIMEOUT), 'the service is not there'
 
     def close(self) -> None:
         """Shut down the executor."""
@@ -76,11 +76,11 @@ class Changer:
         future = self._clients[kind].call_async(request)
         while not any(np.abs(one - before).max() > CHANGED for one in self._efforts):
             self._efforts.clear()
-            if time.monotonic() > asked + PATIENCE:
+            if time.monotonic() > asked + TIMEOUT:
                 raise TimeoutError('a change does not take force')
             self._executor.spin_once(timeout_sec=0.1)
         taken = 1e3 * (time.monotonic() - asked)
-        self._executor.spin_until_future_complete(future, timeout_sec=PATIENCE)
+        self._executor.spin_until_future_complete(future, timeout_sec=TIMEOUT)
         result = future.result().result
         assert result.code == Result.SUCCESS, result.message
         return taken

@@ -26,7 +26,7 @@ from rclpy.task import Future
 from benchmarks.ros_source import STAMP, STAMP_OFFSET
 from dynamics_ros.nodes.app.executor import make_executor
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Timeout for a process that does nothing [s]."""
 
 QUIET = 1.0
@@ -106,9 +106,9 @@ class Meter:
         """Spin until a condition holds, with repeated calls of ``meanwhile``.
 
         Raises:
-            TimeoutError: the condition does not hold within ``PATIENCE``.
+            TimeoutError: the condition does not hold within ``TIMEOUT``.
         """
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not until():
             if time.monotonic() > deadline:
                 raise TimeoutError('a process of the benchmark does not answer')
@@ -283,7 +283,7 @@ class Meter:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        self.executor.spin_until_future_complete(done, timeout_sec=seconds + PATIENCE)
+        self.executor.spin_until_future_complete(done, timeout_sec=seconds + TIMEOUT)
         watcher.join()
         _, sent, first, last = found['end']
         count, since = -1, time.monotonic()
@@ -293,7 +293,7 @@ class Meter:
             if self._arrivals and nanoseconds(self._arrivals[-1][1]) >= int(last):
                 break
             self.executor.spin_until_future_complete(Future(), timeout_sec=0.05)
-        source.communicate('\n', timeout=PATIENCE)
+        source.communicate('\n', timeout=TIMEOUT)
         pairs = np.array([(at, nanoseconds(raw)) for at, raw, _ in self._arrivals], dtype=np.int64)
         pairs = pairs.reshape(-1, 2)
         kept = (pairs[:, 1] >= int(first)) & (pairs[:, 1] <= int(last))

@@ -26,7 +26,7 @@ from dynamics_ros.nodes.app.executor import make_executor
 LOAD = 0.01
 """Mass [kg]."""
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def described(urdf: str, frame: str, number: int) -> str:
@@ -60,7 +60,7 @@ def main(file: str, frame: str, every: float, count: int) -> None:
 
     node.create_subscription(DiagnosticArray, '/diagnostics', hear, 100)
     client = node.create_client(SetParameters, 'dynamics_node/set_parameters')
-    assert client.wait_for_service(PATIENCE), 'the service is not there'
+    assert client.wait_for_service(TIMEOUT), 'the service is not there'
     begun = time.monotonic()
     for number in range(1, count + 1):
         wait = begun + every * number - time.monotonic()
@@ -68,9 +68,9 @@ def main(file: str, frame: str, every: float, count: int) -> None:
         parameter = Parameter('robot_description', value=described(urdf, frame, number))
         asked = time.monotonic_ns()
         future = client.call_async(SetParameters.Request(parameters=[parameter.to_parameter_msg()]))
-        executor.spin_until_future_complete(future, timeout_sec=PATIENCE)
+        executor.spin_until_future_complete(future, timeout_sec=TIMEOUT)
         assert future.result().results[0].successful, future.result().results[0].reason
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while named(number) not in in_force:
             assert time.monotonic() < deadline, f'robot {number} is not in force'
             executor.spin_until_future_complete(Future(), timeout_sec=0.01)

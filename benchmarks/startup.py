@@ -73,14 +73,14 @@ def _measured(subject: Subject, extent: str) -> dict[str, float]:
         environment.pop('PYTHONDONTWRITEBYTECODE', None)
         command = [sys.executable, '-m', 'benchmarks.startup', extent, str(file)]
         command += [subject.root, subject.frame]
-        figures = _printed(command, environment)
+        figures = _output_of(command, environment)
         again = {'first': 'first_answer', 'nodes': 'nodes_kernels'}.get(extent)
         if again is not None:
-            figures[f'{again}_again'] = _printed(command, environment)[again]
+            figures[f'{again}_again'] = _output_of(command, environment)[again]
     return figures
 
 
-def _printed(command: list[str], environment: dict[str, str]) -> dict[str, float]:
+def _output_of(command: list[str], environment: dict[str, str]) -> dict[str, float]:
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures

@@ -60,7 +60,7 @@ def run(subjects: Sequence[Subject], effort: Effort) -> Iterator[Record]:
         for case, (framed, function) in SWEEPS.items():
             ours = robot.kernel(case, *((subject.frame, REFERENCE) if framed else ()))
             inputs = {x.name: x.shape for x in ours.trace.inputs}
-            swept = _fewest(partial(function, robot.model, subject.frame), inputs, case)
+            swept = _smallest_trace(partial(function, robot.model, subject.frame), inputs, case)
             counts = float(ours.operation_count), float(swept.operation_count)
             record = Record('dynamics', f'{case}, ops', subject.name, counts[0], 'ops')
             yield replace(record, peer='sweep', peer_value=counts[1])
@@ -75,7 +75,7 @@ def run(subjects: Sequence[Subject], effort: Effort) -> Iterator[Record]:
             yield replace(record, peer='sweep', peer_value=1e6 * seconds['sweep'])
 
 
-def _fewest(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> Trace:
+def _smallest_trace(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> Trace:
     """The trace in the mode with the fewest operations."""
     made = [trace(partial(function, mode), inputs, name) for mode in MODES]
     return min(made, key=lambda x: x.operation_count)
@@ -107,7 +107,7 @@ class LinearInertia:
         return motion.cross(self @ motion)
 
 
-def _symbols(q: Values, count: int) -> list[Scalar]:
+def _new_symbols(q: Values, count: int) -> list[Scalar]:
     """New symbols of the trace, of which the results must be independent."""
     return [q[0].graph.symbol() for _ in range(count)]
 
@@ -133,7 +133,7 @@ def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
 
 
 def _mass_matrix(model: Model, frame: str, mode: str, q: Values) -> Any:
-    v = _symbols(q, model.nv)
+    v = _new_symbols(q, model.nv)
     return jacobian(gradient(kinetic_energy(model, q, v), v), v, mode)
 
 
@@ -152,7 +152,7 @@ def _dynamics(
 
 
 def _regressor(model: Model, frame: str, mode: str, q: Values, v: Values, a: Values) -> Any:
-    pi = _symbols(q, 10 * len(model.joints))
+    pi = _new_symbols(q, 10 * len(model.joints))
     bodies = tuple(LinearInertia(pi[i : i + 10]) for i in range(0, len(pi), 10))
     return jacobian(inverse_dynamics(replace(model, inertias=bodies), q, v, a), pi, mode)
 

@@ -37,7 +37,7 @@ QUICK = Effort(repeats=5, slice_seconds=0.001)
 COMPILING = 'dynamics_ros_compile'
 """Name of the thread that compiles kernels in the background."""
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Timeout of the compilation [s]."""
 
 
@@ -45,9 +45,9 @@ def wait_until_compiled() -> None:
     """Wait until no kernel is compiled in the background.
 
     Raises:
-        TimeoutError: it takes longer than ``PATIENCE``.
+        TimeoutError: it takes longer than ``TIMEOUT``.
     """
-    deadline = time.perf_counter() + PATIENCE
+    deadline = time.perf_counter() + TIMEOUT
     while any(thread.name == COMPILING for thread in threading.enumerate()):
         if time.perf_counter() > deadline:
             raise TimeoutError('kernels are still being compiled')

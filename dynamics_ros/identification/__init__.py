@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of masses, friction, rotors and drive gains from recorded joint states.
 
-``identify`` creates linear equations from recordings, finds the physically possible parameters
-that fit them best, and estimates the accuracy of each. It uses no files; ``calibration`` does.
+``identify`` creates linear equations from recordings, finds the physically possible parameters that
+fit them best, and estimates the accuracy of each. It uses no files; ``calibration`` does.
 """
 
 from .drive_gains import DriveGains, KnownLoad, identify_drive_gains

@@ -3,8 +3,7 @@
 """Selection of the friction shape and the weight of the prior by cross-validation.
 
 Folds are parts of the recording. A more complex friction shape or a smaller prior weight is
-selected
-only if it reduces the error on omitted folds to ``WORTH`` or less.
+selected only if it reduces the error on omitted folds to ``MIN_IMPROVEMENT`` or less.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Choice = TypeVar('Choice')
 WEIGHTS = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 """Candidate weights of the prior, in descending order."""
 
-WORTH = 0.99
+MIN_IMPROVEMENT = 0.99
 """Ratio of errors that a more complex friction or a smaller prior weight has to reach."""
 
 FOLDS = 5
@@ -74,7 +73,7 @@ def validated(
     # The load term may replace the Stribeck term, but must not change its speed.
     faded = {before[0].stribeck_velocity} - {None} if before else STRIBECK_VELOCITIES
     shapes = [replace(shape, stribeck_velocity=v) for v in (None, *faded)]
-    shape = _simplest(shapes, [error(one) for one in shapes])
+    shape = _first_sufficient(shapes, [error(one) for one in shapes])
     if shape.stribeck_velocity is not None and not before:
         shape = steepest(shape.stribeck_velocity)
     return shape, before[1] if before else heaviest(errors(shape, WEIGHTS))
@@ -89,11 +88,11 @@ def fold_products(equations: Equations, sigma: Array, weights: Array) -> list[Ar
     return [grams(equations, scaled, number == fold) for fold in range(folds)]
 
 
-def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
-    """The first choice whose error is within ``WORTH`` of the smallest one."""
+def _first_sufficient(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
+    """The first choice whose error is within ``MIN_IMPROVEMENT`` of the smallest one."""
     best = int(np.argmin(errors))
     for choice, error in zip(choices, errors, strict=True):
-        if WORTH * error <= errors[best]:
+        if MIN_IMPROVEMENT * error <= errors[best]:
             return choice
     return choices[best]
 
@@ -101,9 +100,8 @@ def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
 def heaviest(errors: Array) -> float:
     """The largest weight of the prior that is not significantly worse than the best one.
 
-    The error of a smaller weight has to be smaller by the factor ``WORTH``, and by one standard
-    error of
-    the difference over the folds [Breiman1984].
+    The error of a smaller weight has to be smaller by the factor ``MIN_IMPROVEMENT``, and by one
+    standard error of the difference over the folds [Breiman1984].
 
     Args:
         errors: (weights, folds) errors on omitted folds.
@@ -112,6 +110,6 @@ def heaviest(errors: Array) -> float:
     for weight, own in zip(WEIGHTS, errors, strict=True):
         worse = own - best
         sure = np.sqrt(len(worse)) * float(np.std(worse, ddof=1))
-        if WORTH * own.sum() <= best.sum() or worse.sum() <= sure:
+        if MIN_IMPROVEMENT * own.sum() <= best.sum() or worse.sum() <= sure:
             return weight
     return WEIGHTS[-1]

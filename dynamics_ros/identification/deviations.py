@@ -27,21 +27,21 @@ from .prior import unmeasured_friction
 
 Array = NDArray[np.float64]
 
-TOLD = 0.3
+IDENTIFIED_RATIO = 0.3
 """Ratio of posterior to prior deviation below which a parameter counts as identified."""
 
-LOOSE = 0.01
+OFFSET_PRIOR_SHARE = 0.01
 """Share of the prior information of offsets that is used to decide what the motion identifies."""
 
-MATTERS = 0.5
+RELEVANT_TORQUE = 0.5
 """Least torque of the uncertainty of a parameter, over the residual, for which it matters."""
 
-SLIGHT = 'no motion, for they give less torque than what is left over'
+NO_MOTION = 'no motion, for they give less torque than what is left over'
 
-LIVELY, HARD = 2.0, 2.0
+TEST_SPEED, TEST_RATE = 2.0, 2.0
 """Speed of a test motion [rad/s or m/s]; ratio of its acceleration to its speed [1/s]."""
 
-LONGEST_MEMORY = 1.0
+MAX_CORRELATION_TIME = 1.0
 """Largest correlation time of residuals [s]."""
 
 MOSTLY = 0.9
@@ -74,7 +74,7 @@ def correlation_factors(evaluation: Evaluation) -> Array:
     """(nv) ratio of the low-frequency variance of correlated residuals to that of white noise."""
     left, count = evaluation.residual, len(evaluation.time)
     period = float(np.median(np.diff(evaluation.time)))
-    memory = min(max(1, round(LONGEST_MEMORY / period)), count // 4)
+    memory = min(max(1, round(MAX_CORRELATION_TIME / period)), count // 4)
     # Residuals of static friction at rest are not noise; these rows have separate weights.
     moves = ~evaluation.standing | (evaluation.standing.mean(axis=0) > MOSTLY)
     kept = np.maximum(moves.sum(axis=0), 1)
@@ -101,8 +101,7 @@ def parameters(
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
     If bodies are fixed to the description: only rotors and friction. The prior of masses has the
-    weight
-    1, independently of its weight in the fit.
+    weight 1, independently of its weight in the fit.
 
     Args:
         maker, fit, equations, evaluation: fit of the recordings.
@@ -117,33 +116,37 @@ def parameters(
     posterior = whole + fit.prior.precision + fit.prior.divergence
     if fit.held:
         free = slice(layout.bodies, None)
-        spread = _deviations(posterior[free, free], _of_shape(fit, layout, gram)[free])
-        found = _of_bodies(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
-        return found[layout.bodies :] + _of_friction(
+        spread = _standard_deviations(
+            posterior[free, free], _speed_information(fit, layout, gram)[free]
+        )
+        found = _body_parameters(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
+        return found[layout.bodies :] + _friction_parameters(
             maker, fit, evaluation, spread[layout.joints :], moved
         )
-    speeds = _of_shape(fit, layout, gram)
+    speeds = _speed_information(fit, layout, gram)
     combined = np.zeros((len(base), layout.count))
     combined[:, : layout.inertial] = base.combination
-    reach, values = _reach(fit, base), combined @ fit.x
+    reach, values = _prior_deviations(fit, base), combined @ fit.x
     # A parameter that only the prior of the offsets determines, such as the mass on a vertical
     # slide, is not identified by the motion.
-    loose = posterior + (LOOSE - 1.0) * _of_offsets(fit)
+    loose = posterior + (OFFSET_PRIOR_SHARE - 1.0) * _offset_precision(fit)
     found = [
-        Parameter(name, 'base', base.units[i], value, deviation, bool(open_ < TOLD * width))
+        Parameter(
+            name, 'base', base.units[i], value, deviation, bool(open_ < IDENTIFIED_RATIO * width)
+        )
         for name, i, value, deviation, open_, width in zip(
             *(base.expressions, base.chosen, values),
-            *(_deviations(one, speeds, combined) for one in (posterior, loose)),
+            *(_standard_deviations(one, speeds, combined) for one in (posterior, loose)),
             reach,
             strict=False,
         )
     ]
-    spread = _deviations(posterior, speeds)
-    found += _of_bodies(maker, fit, spread, _deviations(loose, speeds))
-    return found + _of_friction(maker, fit, evaluation, spread[layout.inertial :], moved)
+    spread = _standard_deviations(posterior, speeds)
+    found += _body_parameters(maker, fit, spread, _standard_deviations(loose, speeds))
+    return found + _friction_parameters(maker, fit, evaluation, spread[layout.inertial :], moved)
 
 
-def _of_offsets(fit: Fit) -> Array:
+def _offset_precision(fit: Fit) -> Array:
     """(n, n) prior precision of the offsets alone."""
     found, layout = np.zeros_like(fit.prior.precision), fit.layout
     own = layout.inertial + FRICTION.index('offset') + len(FRICTION) * np.arange(layout.joints)
@@ -151,7 +154,7 @@ def _of_offsets(fit: Fit) -> Array:
     return found
 
 
-def _of_bodies(
+def _body_parameters(
     maker: EquationMaker, fit: Fit, spread: Array, open_: Array | None = None
 ) -> list[Parameter]:
     """Parameters of bodies and rotors.
@@ -166,12 +169,12 @@ def _of_bodies(
     before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
-        told = bool(open_[i] < TOLD * before[i])
+        told = bool(open_[i] < IDENTIFIED_RATIO * before[i])
         found.append(Parameter(name, kind, base.units[i], fit.x[i], spread[i], told))
     return found
 
 
-def _of_friction(
+def _friction_parameters(
     maker: EquationMaker,
     fit: Fit,
     evaluation: Evaluation,
@@ -181,8 +184,8 @@ def _of_friction(
     """Friction parameters of all joints.
 
     For a joint that did not move, the value is that of the fit, which is the described one. The
-    deviation
-    includes all plausible friction, also that which may be part of the identified offset at rest.
+    deviation includes all plausible friction, also that which may be part of the identified offset
+    at rest.
 
     Args:
         maker, fit, evaluation: fit of the recordings.
@@ -205,7 +208,9 @@ def _of_friction(
                 continue
             value, deviation = fit.friction[j, k], friction[j, k]
             torque = deviation * carried if name == 'load' else deviation
-            told = moved[j] and (deviation < TOLD * abs(value) or torque < 0.05 * size[j])
+            told = moved[j] and (
+                deviation < IDENTIFIED_RATIO * abs(value) or torque < 0.05 * size[j]
+            )
             unit = {'viscous': 'Nms/rad', 'load': 'Nm/Nm'}.get(name, 'Nm')
             found.append(
                 Parameter(f'{name} {joint}', 'friction', unit, value, deviation, bool(told))
@@ -260,26 +265,28 @@ def motions_that_would_tell(
     """
     robot, base = maker.robot, maker.base
     # Torques of the prior deviation of each parameter, relative to the residual.
-    reach = _reach(fit, base)[:, np.newaxis]
-    postures, motions = ((part * reach / left).max(axis=2) for part in _strengths(maker))
+    reach = _prior_deviations(fit, base)[:, np.newaxis]
+    postures, motions = ((part * reach / left).max(axis=2) for part in _unit_torques(maker))
     by_motion: dict[str, list[str]] = {}
     for i in missing:
         by_gravity, by_inertia = postures[:, i], motions[:, i]
-        if max(by_gravity.max(), by_inertia.max()) < MATTERS:
-            motion = SLIGHT
-        elif by_gravity.max() >= MATTERS:
-            motion = f'other postures of {_listed(by_gravity, moved, robot)}'
+        if max(by_gravity.max(), by_inertia.max()) < RELEVANT_TORQUE:
+            motion = NO_MOTION
+        elif by_gravity.max() >= RELEVANT_TORQUE:
+            motion = f'other postures of {_strongest_joints(by_gravity, moved, robot)}'
         else:
-            motion = f'faster motion and harder starts of {_listed(by_inertia, moved, robot)}'
+            motion = (
+                f'faster motion and harder starts of {_strongest_joints(by_inertia, moved, robot)}'
+            )
         by_motion.setdefault(motion, []).append(base.names[base.chosen[i]])
-    last = by_motion.pop(SLIGHT, None)
+    last = by_motion.pop(NO_MOTION, None)
     sentences = [f'{motion}: {", ".join(names)}' for motion, names in by_motion.items()]
     if last is not None:
-        sentences.append(f'{SLIGHT}: {", ".join(last)}')
+        sentences.append(f'{NO_MOTION}: {", ".join(last)}')
     return sentences
 
 
-def _strengths(maker: EquationMaker) -> tuple[Array, Array]:
+def _unit_torques(maker: EquationMaker) -> tuple[Array, Array]:
     """RMS torques (joints, b, nv) of a unit of each base parameter, if one joint moves alone.
 
     Returns:
@@ -296,20 +303,20 @@ def _strengths(maker: EquationMaker) -> tuple[Array, Array]:
         return Y
 
     held = columns(q, zero, zero)
-    speeds = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, LIVELY)
+    speeds = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, TEST_SPEED)
     postures, motions = [], []
     for k in range(nv):
         turned = q.copy()
         turned[:, k] = others[:, k]
         changed = columns(turned, zero, zero) - held
         postures.append(np.sqrt((changed**2).mean(axis=0)).T)
-        v = zero + min(speeds[k], LIVELY) * np.eye(nv)[k]
-        moving = [columns(q, v, sign * HARD * v) - held for sign in (1.0, -1.0)]
+        v = zero + min(speeds[k], TEST_SPEED) * np.eye(nv)[k]
+        moving = [columns(q, v, sign * TEST_RATE * v) - held for sign in (1.0, -1.0)]
         motions.append(np.sqrt(np.mean(np.square(moving), axis=(0, 1))).T)
     return np.array(postures), np.array(motions)
 
 
-def _reach(fit: Fit, base: BaseParameters) -> Array:
+def _prior_deviations(fit: Fit, base: BaseParameters) -> Array:
     """(b) prior standard deviations of the base parameters."""
     open_before = np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))
     found: Array = np.sqrt(
@@ -318,9 +325,9 @@ def _reach(fit: Fit, base: BaseParameters) -> Array:
     return found
 
 
-def _listed(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
+def _strongest_joints(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
     """The two joints with the largest strengths (nv), joints that did not move first."""
-    enough = [int(k) for k in np.flatnonzero(strengths >= MATTERS)]
+    enough = [int(k) for k in np.flatnonzero(strengths >= RELEVANT_TORQUE)]
     strongest = sorted(sorted(enough, key=lambda k: (moved[k], -strengths[k]))[:2])
     words = ('' if m else ' (did not move)' for m in moved[strongest])
     names = (robot.joint_names[k] for k in strongest)
@@ -352,7 +359,7 @@ class _Speeds:
         return replace(self, cross=self.cross[rows])
 
 
-def _of_shape(fit: Fit, layout: Layout, gram: Array) -> _Speeds:
+def _speed_information(fit: Fit, layout: Layout, gram: Array) -> _Speeds:
     """Information of the speeds v_f and v_s, which all joints share.
 
     The derivative of friction by a speed is approximated by the difference between the neighbouring
@@ -397,14 +404,12 @@ def _with_speed(shape: FrictionShape, name: str, value: float) -> FrictionShape:
     return replace(shape, stribeck_velocity=value)
 
 
-def _deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -> Array:
+def _standard_deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -> Array:
     """Standard deviations of unknowns, including the uncertainty of the friction speeds.
 
     The best unknowns x(s) for speeds s have the derivative dx/ds = -H^-1 C. The deviations include
-    the
-    uncertainty of the speeds from the recording [SeberWild1989], and a uniform distribution over
-    the
-    cell of the nearest candidate.
+    the uncertainty of the speeds from the recording [SeberWild1989], and a uniform distribution
+    over the cell of the nearest candidate.
 
     Args:
         H: information of the unknowns.

@@ -9,8 +9,7 @@ separately, with its own base parameters in reported units. Its efforts are
     Y phi + friction + drift + Y_load / gain  with it,
 
 where the torque Y_load of the load is known. The common terms of both runs do not affect the gain,
-so
-it does not depend on the masses of the description.
+so it does not depend on the masses of the description.
 """
 
 from __future__ import annotations

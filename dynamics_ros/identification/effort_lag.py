@@ -8,8 +8,7 @@ efforts are those of the model at t - d, to first order
     scale effort(t) + d scale d/dt effort(t) = Y phi + friction,
 
 where d is another unknown of the linear equations, common to all joints. Only the part of the
-effort
-slope that masses and friction cannot explain contains information about d.
+effort slope that masses and friction cannot explain contains information about d.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from .robust_weights import normal_system, ridge
 
 Array = NDArray[np.float64]
 
-SURE = 3.0
+SIGNIFICANT = 3.0
 """Standard deviations by which a lag has to differ from zero."""
 
-LEAST = 1e-3
+MIN_LAG = 1e-3
 """Smallest relevant lag [s]."""
 
-MUCH = 5e-3
+REPORTED_LAG = 5e-3
 """Lag from which it is reported [s]."""
 
-LONGEST = 0.25
+MAX_LAG = 0.25
 """Largest plausible lag [s]; larger values have another cause."""
 
 ROUNDS = 4
@@ -60,15 +59,14 @@ class EffortLag:
     @property
     def sure(self) -> bool:
         """Whether the lag is significant and large enough to matter."""
-        return abs(self.seconds) > max(LEAST, SURE * self.deviation)
+        return abs(self.seconds) > max(MIN_LAG, SIGNIFICANT * self.deviation)
 
 
 def effort_lag(equations: Equations, fit: Fit) -> EffortLag:
     """Remaining lag of equations, beyond their fit.
 
     The standard deviation is the larger of those between blocks and between joints, because
-    friction
-    at reversals can look like a lag of one joint.
+    friction at reversals can look like a lag of one joint.
     """
     layout = fit.layout
     moving = fit.weights * ~equations.standing
@@ -114,13 +112,13 @@ def without_lag(
     seconds = 0.0
     for _ in range(ROUNDS):
         seconds += left.seconds
-        if abs(seconds) > LONGEST:
+        if abs(seconds) > MAX_LAG:
             break
         aligned = replace(maker, lag=seconds)
         changed = made(aligned)
         other = fitted(aligned, changed)
         left = effort_lag(changed, other)
-        if abs(left.seconds) < max(LEAST, left.deviation):
+        if abs(left.seconds) < max(MIN_LAG, left.deviation):
             # The remainder is too small for another step, and is part of the uncertainty.
             deviation = float(np.hypot(left.seconds, left.deviation))
             return aligned, changed, other, EffortLag(seconds, deviation)
@@ -129,7 +127,7 @@ def without_lag(
 
 def late_efforts(robot: Robot, equations: Equations, lag: EffortLag) -> list[str]:
     """A sentence on a lag, with the apparent external torque of the joint it affects most."""
-    if abs(lag.seconds) < MUCH:
+    if abs(lag.seconds) < REPORTED_LAG:
         return []
     slopes = np.sqrt((equations.slope**2).sum(axis=1) / equations.counts.sum(axis=1))
     j, seconds = int(np.argmax(slopes)), abs(lag.seconds)

@@ -4,8 +4,7 @@
 
 If masses are unknown, a model fits efforts in any unit and with the opposite sign. Efforts are
 therefore compared with the torques of the described robot, and with friction, which always
-dissipates
-power.
+dissipates power.
 """
 
 from __future__ import annotations
@@ -18,10 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.robot import Robot
 
 from .alternatives.effort_shares import BETTER, effort_shares
-from .alternatives.misfit import CARRIED, PLAUSIBLE, PRICE, TOOL, usual_gain
-from .alternatives.misfit import LEAST as LEAST_SPREAD
-from .alternatives.nearest import SURE, Nearest, nearest, regression
-from .equations import LEAST, SIMPLEST, Equations
+from .alternatives.misfit import (
+    MAX_UNIT_RATIO,
+    MIN_CARRIED_SHARE,
+    MIN_EFFORT_SPREAD,
+    PRICE,
+    TOOL_FACTOR,
+    usual_gain,
+)
+from .alternatives.nearest import SIGNIFICANT, Nearest, nearest, regression
+from .equations import MIN_MOVING_ROWS, SIMPLEST, Equations
 from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 
@@ -47,37 +52,36 @@ def effort_scale(
     """Effort scale relative to the description.
 
     Signs are those for which bodies near the described ones and dissipative friction explain the
-    efforts
-    best; the last bodies may carry a tool that the description does not contain.
+    efforts best; the last bodies may carry a tool that the description does not contain.
 
     Args:
         robot, layout: described robot, and the layout of its unknowns.
         equations: equations of the recordings, efforts as reported.
         moving: (nv) whether joints move.
     """
-    sizes = _sizes(equations)
+    sizes = _rms_efforts(equations)
     described = Prior.of(robot, layout, sizes, moving).mean
     gains = np.full(layout.joints, np.nan)
     for joint in range(layout.joints):
         # The rotor is a separate column: it is in no description, and in a light arm its inertia
         # can exceed that of the bodies.
-        A, y, count = _columns(layout, equations, described, joint)
+        A, y, count = _regression_columns(layout, equations, described, joint)
         x, told = regression(A, y, count)
         # Joints with small torques contain no information about the unit.
         share = abs(x[0]) * np.linalg.norm(A[:, 0]) / max(np.linalg.norm(y), 1e-300)
-        if abs(told[0]) > SURE and share > CARRIED:
+        if abs(told[0]) > SIGNIFICANT and share > MIN_CARRIED_SHARE:
             gains[joint] = abs(x[0])
     usual = usual_gain(gains, sizes)
-    found = _nearest(robot, layout, equations, moving, 1.0)
-    if not 1.0 / PLAUSIBLE < usual < PLAUSIBLE:
-        other = _nearest(robot, layout, equations, moving, usual)
+    found = _nearest_parameters(robot, layout, equations, moving, 1.0)
+    if not 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO:
+        other = _nearest_parameters(robot, layout, equations, moving, usual)
         # A heavy tool makes efforts larger than described; nothing makes them much smaller.
         if other.misfit * (BETTER if usual > 1.0 else 1.0) < found.misfit:
             found = other
         else:
             usual = 1.0
     for shares in effort_shares(robot):
-        by_limits = _nearest(robot, layout, equations, moving, 1.0 / shares.limits)
+        by_limits = _nearest_parameters(robot, layout, equations, moving, 1.0 / shares.limits)
         if BETTER * by_limits.misfit < found.misfit:
             return EffortScale(
                 by_limits.signs * shares.limits,
@@ -89,13 +93,13 @@ def effort_scale(
                 ),
             )
     doubts = _opposite(robot, found.signs)
-    if not 1.0 / PLAUSIBLE < usual < PLAUSIBLE:
+    if not 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO:
         doubts.append(
             f'efforts are about {usual:.3g} times the torques of the description: they seem to be '
             'in other units (currents, or a share of the largest torque). effort.scale turns them '
             'into Nm, as exactly as the masses of the description are right'
         )
-        near = (gains > usual / PLAUSIBLE) & (gains < usual * PLAUSIBLE)
+        near = (gains > usual / MAX_UNIT_RATIO) & (gains < usual * MAX_UNIT_RATIO)
         return EffortScale(found.signs / np.where(near, gains, usual), tuple(doubts))
     return EffortScale(found.signs, tuple(doubts))
 
@@ -118,29 +122,29 @@ def _opposite(robot: Robot, signs: Array) -> list[str]:
     ]
 
 
-def _sizes(equations: Equations) -> Array:
+def _rms_efforts(equations: Equations) -> Array:
     """(nv) RMS of reported efforts."""
     squares = (equations.rows[..., -1] ** 2).sum(axis=1)
     return np.sqrt(squares / np.maximum(equations.counts.sum(axis=1), 1))
 
 
-def _nearest(
+def _nearest_parameters(
     robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_], unit: ArrayLike
 ) -> Nearest:
     """What explains efforts best, with so many reported ones a Nm, number or (nv)."""
     equations = equations.scaled(np.broadcast_to(1.0 / np.asarray(unit), layout.joints))
-    sizes = _sizes(equations)
+    sizes = _rms_efforts(equations)
     described = Prior.of(robot, layout, sizes, moving).mean
     prior = Prior.of(robot, layout, sizes, moving, rotors=rotors_told(layout, equations, described))
     b, nv = len(layout.base), layout.joints
     offset = b + 1
     counts = equations.counts[:, ~equations.standing].sum(axis=1)
     # Rows at rest are excluded: static friction may have any value and dissipates no power.
-    used = ~equations.standing | (counts < LEAST)[:, np.newaxis]
+    used = ~equations.standing | (counts < MIN_MOVING_ROWS)[:, np.newaxis]
     gram = grams(equations, used.astype(np.float64), np.ones(len(equations.begins), dtype=bool))
     many = np.maximum(gram[:, offset, offset], 1.0)
     spread = gram[:, -1, -1] / many - (gram[:, offset, -1] / many) ** 2
-    spread = np.maximum(spread, LEAST_SPREAD**2 * spread.max()) + 1e-300
+    spread = np.maximum(spread, MIN_EFFORT_SPREAD**2 * spread.max()) + 1e-300
     weight = 1.0 / (spread * many * nv)
     whole = gram * weight[:, np.newaxis, np.newaxis]
     H, _, _ = Sums.of(layout, whole).assembled(SIMPLEST)
@@ -159,7 +163,7 @@ def _nearest(
     inner = {joint.parent for joint in robot.model.joints}
     for body in set(range(layout.bodies // 10)) - inner:
         own = slice(10 * body, 10 * body + 10)
-        P[own, own] *= TOOL
+        P[own, own] *= TOOL_FACTOR
     squares = float((whole[:, -1, -1]).sum())
     return nearest(H, G, squares, PRICE / nv * P, prior.mean, power)
 
@@ -172,13 +176,13 @@ def rotors_told(layout: Layout, equations: Equations, described: Array) -> Array
     """
     found = np.zeros(layout.joints)
     for joint in range(layout.joints):
-        x, told = regression(*_columns(layout, equations, described, joint))
-        if told[-1] > SURE:
+        x, told = regression(*_regression_columns(layout, equations, described, joint))
+        if told[-1] > SIGNIFICANT:
             found[joint] = x[-1]
     return found
 
 
-def _columns(
+def _regression_columns(
     layout: Layout, equations: Equations, described: Array, joint: int
 ) -> tuple[Array, Array, int]:
     """Regression columns, efforts, and number of rows before compression.
@@ -190,7 +194,7 @@ def _columns(
     moving, every = ~equations.standing, equations.rows[joint]
     # Rows at rest are excluded: static friction may have any value and dissipates no power.
     count = int(equations.counts[joint, moving].sum())
-    rows = every[moving[equations.block]] if count >= LEAST else every
+    rows = every[moving[equations.block]] if count >= MIN_MOVING_ROWS else every
     rotor, T = layout.base.combination[:, layout.bodies + joint], SIMPLEST.unknowns()
     A = np.column_stack([rows[:, :b] @ inertial, rows[:, b : b + len(T)] @ T, rows[:, :b] @ rotor])
     return A, rows[:, -1], count

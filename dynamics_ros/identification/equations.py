@@ -4,8 +4,7 @@
 
 Both sides of the equations pass the same zero-phase filters: a wide filter for positions, their two
 derivatives and efforts; then a narrow filter for the columns of the regressor and the efforts,
-after
-which only as many rows are kept as the bandwidth requires. A row of joint i is
+after which only as many rows are kept as the bandwidth requires. A row of joint i is
 
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
                + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2),
@@ -13,8 +12,7 @@ which only as many rows are kept as the bandwidth requires. A row of joint i is
 with columns for several v_f and v_s, which are selected later. If the load of the joints is known
 (``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base parameters
 are kept. A block with more rows than columns is replaced by the R factor of its QR factorization,
-so
-the memory does not grow with the length of a recording.
+so the memory does not grow with the length of a recording.
 
 Static friction of a joint at rest has any value up to its dry friction. Rows at rest are kept in
 separate blocks, so that they can be weighted less (``robust_weights``).
@@ -40,16 +38,16 @@ from .joint_states.velocities import with_velocities
 
 Array = NDArray[np.float64]
 
-LOWEST, HIGHEST = 2.0, 10.0
+MIN_CUTOFF, MAX_CUTOFF = 2.0, 10.0
 """Bounds of the narrow filter's cutoff [Hz]."""
 
-HARMONICS = 8.0
+CUTOFF_RATIO = 8.0
 """Ratio of the cutoff to the motion bandwidth that three quarters of the joints do not exceed."""
 
-FINE_RATE = 200.0
+MIN_RATE = 200.0
 """Least rate at which regressors are computed, to resolve steps of friction [Hz]."""
 
-MOST_BLOCKS, SHORTEST_BLOCK = 240, 1.0
+MAX_BLOCKS, MIN_BLOCK_DURATION = 240, 1.0
 """Largest number of blocks of a recording; smallest duration of a block [s]."""
 
 BLOCKS_AT_ONCE = 8
@@ -58,13 +56,13 @@ BLOCKS_AT_ONCE = 8
 STILL_SPEED = 0.005
 """Speed below which a joint counts as standing after ``STANDS_AFTER`` [rad/s or m/s]."""
 
-FAR = 3.0
+NOISE_DEVIATIONS = 3.0
 """Standard deviations of velocity noise that do not count as motion."""
 
-STANDING = 0.1
+STANDING_SHARE = 0.1
 """Share of the narrow filter's window at rest from which a row counts as standing."""
 
-LEAST = 20
+MIN_MOVING_ROWS = 20
 """Number of rows in motion from which rows at rest are weighted less."""
 
 FRICTION_VELOCITIES = (0.02, 0.005, 0.0063, 0.008, 0.01, 0.0125, 0.016, 0.025, 0.032, 0.04, 0.05)
@@ -93,10 +91,8 @@ class FrictionShape:
         """(k, 3 to 5) matrix that maps friction coefficients to ``friction_columns``.
 
         Columns: viscous, offset, Coulomb, and with a Stribeck term the dry friction at rest, so
-        that all
-        coefficients except the offset are non-negative. With loads there are all five columns, zero
-        for
-        unused terms, and one more row.
+        that all coefficients except the offset are non-negative. With loads there are all five
+        columns, zero for unused terms, and one more row.
         """
         first = 2 + FRICTION_VELOCITIES.index(self.velocity) * (1 + len(STRIBECK_VELOCITIES))
         count = 2 + len(FRICTION_VELOCITIES) * (1 + len(STRIBECK_VELOCITIES))
@@ -175,7 +171,7 @@ class Filtering:
         frequencies = np.fft.rfftfreq(len(v), longest.period)
         highest = [frequencies[min(int(np.searchsorted(s, 0.95)), len(s) - 1)] for s in share.T]
         usual = float(np.quantile(highest, 0.75)) if highest else 0.0
-        narrow = float(np.clip(HARMONICS * usual, LOWEST, HIGHEST))
+        narrow = float(np.clip(CUTOFF_RATIO * usual, MIN_CUTOFF, MAX_CUTOFF))
         narrow = min(narrow, 0.2 * rate)
         return cls(narrow, min(2.0 * narrow, 0.42 * rate))
 
@@ -299,9 +295,9 @@ class EquationMaker:
         """
         found = 0
         stretches = regular_stretches(samples)
-        length = max(SHORTEST_BLOCK, samples.duration / MOST_BLOCKS)
+        length = max(MIN_BLOCK_DURATION, samples.duration / MAX_BLOCKS)
         for stretch in stretches:
-            for chunk in self._of(stretch, length, samples.time.min()):
+            for chunk in self._chunks_of_stretch(stretch, length, samples.time.min()):
                 found += len(chunk.time)
                 yield chunk
         if found < 5:
@@ -345,7 +341,7 @@ class EquationMaker:
     def smoothed(self, stretch: Stretch) -> Smoothed:
         """A stretch after the wide filter, with the lag of efforts compensated."""
         stretch = stretch.with_efforts_later(-self.lag)
-        every = max(1, int(1.0 / (FINE_RATE * stretch.period)))
+        every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         position = with_velocities(stretch, self.filtering.narrow)
         q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
@@ -357,7 +353,7 @@ class EquationMaker:
         if self.cut_off is not None:
             lowest, highest = self.cut_off
             reached = (stretch.effort <= lowest) | (stretch.effort >= highest)
-            cut_off = _within(reached, wide)[wide.centers(len(stretch))]
+            cut_off = _within_window(reached, wide)[wide.centers(len(stretch))]
         return Smoothed(time, period, q, v, a, effort, standing, cut_off)
 
     def narrow_filter(self, period: float) -> LowPass:
@@ -365,7 +361,7 @@ class EquationMaker:
         cutoff = self.filtering.narrow
         return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
 
-    def _of(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
+    def _chunks_of_stretch(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
         smooth = self.smoothed(stretch)
         narrow = self.narrow_filter(smooth.period)
         total = narrow.count(len(smooth.time))
@@ -389,15 +385,15 @@ class EquationMaker:
                 narrow(smooth.effort[taken]),
                 narrow(smooth.effort[taken], 1),
             )
-            still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING
-            cut_off = _within(smooth.cut_off, narrow)[centers][:: narrow.every]
+            still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
+            cut_off = _within_window(smooth.cut_off, narrow)[centers][:: narrow.every]
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
                 time, v, inertial, friction, effort, slope = (part[own] for part in whole)
                 yield Chunk(time, v, inertial, friction, effort, slope, still[own], cut_off[own])
 
 
-def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:
+def _within_window(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:
     """(n, nv) whether a condition holds anywhere within the filter window around each sample."""
     size = (2 * window.half + 1, 1)
     found: NDArray[np.bool_] = scipy.ndimage.maximum_filter(happens, size, mode='nearest')
@@ -409,7 +405,7 @@ def _standing(stretch: Stretch, wide: LowPass, v: Array, period: float) -> NDArr
     # Sixth differences contain noise and encoder steps, but almost no motion.
     rough = np.diff(stretch.position, 6, axis=0)
     noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
-    slow = np.abs(v) < np.maximum(STILL_SPEED, FAR * noise)
+    slow = np.abs(v) < np.maximum(STILL_SPEED, NOISE_DEVIATIONS * noise)
     lasting = np.ones((max(1, round(STANDS_AFTER / period)), 1), dtype=bool)
     found: NDArray[np.bool_] = scipy.ndimage.binary_opening(slow, lasting)
     return found

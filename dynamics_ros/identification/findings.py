@@ -21,16 +21,16 @@ Array = NDArray[np.float64]
 STILL = 0.01
 """Range of positions below which a joint counts as not moved [rad or m]."""
 
-BRIEF = 10.0
+MIN_DURATION = 10.0
 """Duration below which a recording is reported as short [s]."""
 
 FRICTIONLESS = 1e-3
 """Friction at 1 rad/s or m/s, over the RMS effort of a joint, below which a joint has none."""
 
-MUCH = 0.1
+LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
 
-MOSTLY = 0.5
+LARGE_STANDING_SHARE = 0.5
 """Share of the time at rest from which it is reported."""
 
 
@@ -105,7 +105,7 @@ def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]
 
 def brief(duration: float) -> list[str]:
     """A sentence on recordings that are too short [s] to predict other motion."""
-    if duration >= BRIEF:
+    if duration >= MIN_DURATION:
         return []
     return [
         f'the recording is short ({duration:.1f} s): it tells little of other motion; record a '
@@ -135,7 +135,7 @@ def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -
 def much_left_over(fit: Fit, equations: Equations) -> list[str]:
     """A sentence if the residual is larger than usual for robots with gears."""
     share = usual_share(fit, equations)
-    if share < MUCH:
+    if share < LARGE_RESIDUAL:
         return []
     return [
         f'{100.0 * share:.0f} % of the efforts are left unexplained in motion that is as usual, '
@@ -150,7 +150,7 @@ def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]
     told = [
         f'{name} {100.0 * s:.0f} %'
         for name, s, m in zip(robot.joint_names, share, moved, strict=True)
-        if m and s > MOSTLY
+        if m and s > LARGE_STANDING_SHARE
     ]
     if not told:
         return []

@@ -49,12 +49,12 @@ from .normal_equations import Layout
 Array = NDArray[np.float64]
 
 
-WIDER = 1.3
+RANGE_FACTOR = 1.3
 """Factor on the recorded ranges of positions, in which the accuracy of torques is computed."""
 
 HALF_A_TURN = np.array([[-np.pi], [np.pi]])
 
-ANOTHER_ROBOT = 40.0
+MAX_UNEXPLAINED = 40.0
 """Unexplained share of the efforts from which a recording is attributed to another robot [%]."""
 
 
@@ -231,7 +231,7 @@ def identify_equations(
     findings += without_friction(fit, equations, span >= STILL)
     train = evaluated(maker, fit)
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
-    if min(train.percent_all, 100.0 * usual_share(fit, equations)) > ANOTHER_ROBOT:
+    if min(train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
         whatever = 'friction, with masses as described' if held else 'masses'
         raise NotThisRobotError(
             f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '
@@ -241,7 +241,7 @@ def identify_equations(
     found = parameters(maker, fit, equations, train, span >= STILL)
     postures = _postures(robot, extremes, span)
     # Base parameters are the first ones of the list.
-    missing = [k for k, parameter in enumerate(found) if _open(parameter)]
+    missing = [k for k, parameter in enumerate(found) if _is_unidentified(parameter)]
     return Identified(
         robot,
         maker,
@@ -263,10 +263,11 @@ def identify_equations(
 def _postures(robot: Robot, extremes: Array, span: Array) -> Array:
     """(2, nv) lowest and highest positions for which the accuracy of torques is computed.
 
-    ``WIDER`` times the recorded range, within limits; all positions of a joint that did not move.
+    ``RANGE_FACTOR`` times the recorded range, within limits; all positions of a joint that did not
+    move.
     """
     lowest, highest = extremes
-    half = 0.5 * (WIDER - 1.0) * (highest - lowest)
+    half = 0.5 * (RANGE_FACTOR - 1.0) * (highest - lowest)
     limits = np.array([robot.lower_limits, robot.upper_limits])
     wider = np.clip([lowest - half, highest + half], *limits)
     reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
@@ -274,5 +275,5 @@ def _postures(robot: Robot, extremes: Array, span: Array) -> Array:
     return np.where(span >= STILL, reached, anywhere)
 
 
-def _open(parameter: Parameter) -> bool:
+def _is_unidentified(parameter: Parameter) -> bool:
     return parameter.kind == 'base' and not parameter.identifiable

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .cross_validation import WORTH, fold_products
+from .cross_validation import MIN_IMPROVEMENT, fold_products
 from .equations import EquationMaker, Equations, FrictionShape, Load
 from .fit import Fit, fit_equations
 from .normal_equations import Sums
@@ -18,7 +18,7 @@ from .prior import LOAD_REACH
 from .robust_weights import ridge
 
 Array = NDArray[np.float64]
-SURE = 2.0
+SIGNIFICANT = 2.0
 """Standard deviations by which the load coefficient has to exceed zero."""
 
 
@@ -66,9 +66,9 @@ def with_load(
 def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> NDArray[np.bool_]:
     """(nv) whether joints have load-dependent friction, by cross-validation.
 
-    A joint is selected if its load term reduces the error on the omitted folds to ``WORTH`` or
-    less,
-    and its coefficient is positive by ``SURE`` standard deviations.
+    A joint is selected if its load term reduces the error on the omitted folds to
+    ``MIN_IMPROVEMENT`` or less, and its coefficient is positive by ``SIGNIFICANT`` standard
+    deviations.
 
     Args:
         fit: fit without load-dependent friction.
@@ -112,9 +112,9 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
         worth = np.full(layout.joints, -np.inf)
         for j in np.flatnonzero(chosen):
             without, _ = tried(chosen & (joints != j))
-            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SURE else np.inf
+            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SIGNIFICANT else np.inf
         worst = int(np.argmax(worth))
-        if worth[worst] <= WORTH:
+        if worth[worst] <= MIN_IMPROVEMENT:
             break
         chosen = chosen & (joints != worst)
     return chosen

@@ -3,8 +3,7 @@
 """Weighted normal equations of all unknowns of an identification.
 
 The unknowns are the ten parameters of each body, the rotor inertias, and five friction coefficients
-of
-each joint: viscous, offset, Coulomb, dry friction at rest, and load coefficient.
+of each joint: viscous, offset, Coulomb, dry friction at rest, and load coefficient.
 """
 
 from __future__ import annotations

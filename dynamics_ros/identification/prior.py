@@ -18,7 +18,7 @@ from .normal_equations import Layout
 
 Array = NDArray[np.float64]
 
-FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.1, 0.1
+FRICTION_REACH, OFFSET_REACH, VISCOUS_SPEED = 2.0, 0.1, 0.1
 """Prior deviations of friction and of offsets, over the RMS effort; speed at which viscous friction
 reaches the same deviation [rad/s or m/s]."""
 
@@ -28,10 +28,10 @@ LOAD_REACH = 0.3
 ROTOR_REACH = 0.1
 """Least prior deviation of a rotor inertia, over the largest inertia that any joint carries."""
 
-HELD = 1e20
+HELD_FACTOR = 1e20
 """Factor on the divergence weight of bodies that are fixed to the description."""
 
-NEVER = 1e-6
+IMMOBILE_REACH = 1e-6
 """Prior deviation of the friction of a joint that does not move, over the RMS effort."""
 
 
@@ -93,7 +93,7 @@ class Prior:
         divergence, precision = np.zeros((n, n)), np.zeros((n, n))
         for body, block in enumerate(pseudo_inertia.metric(bodies)):
             own = slice(10 * body, 10 * body + 10)
-            divergence[own, own] = HELD * block if held else block
+            divergence[own, own] = HELD_FACTOR * block if held else block
         rng = np.random.default_rng(0)
         postures = np.array([robot.random_configuration(rng) for _ in range(20)])
         carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
@@ -109,8 +109,10 @@ class Prior:
             dry = declared.coulomb[joint]
             mean[friction] = (declared.viscous[joint], 0.0, dry, dry, 0.0)
             size = max(sizes[joint], 1e-6)
-            reach = size * (FRICTION_REACH if moving[joint] else NEVER)
-            of_load = LOAD_REACH if moving[joint] else NEVER
-            deviations = np.array([reach / SLOW, OFFSET_REACH * size, reach, reach, of_load])
+            reach = size * (FRICTION_REACH if moving[joint] else IMMOBILE_REACH)
+            of_load = LOAD_REACH if moving[joint] else IMMOBILE_REACH
+            deviations = np.array(
+                [reach / VISCOUS_SPEED, OFFSET_REACH * size, reach, reach, of_load]
+            )
             precision[friction, friction] = np.diag(1.0 / deviations**2)
         return cls(mean, precision, divergence, bodies)

@@ -4,10 +4,9 @@
 
 Rows are weighted by the residual of their joint, and blocks of a joint with much larger residuals
 than the others, such as during a push, are weighted less. A joint at rest is held by static
-friction,
-which is unknown but constant for a while, and at most its dry friction in motion. All rows of such
-a
-block together have the weight of one measurement with the variance of a uniform distribution.
+friction, which is unknown but constant for a while, and at most its dry friction in motion. All
+rows of such a block together have the weight of one measurement with the variance of a uniform
+distribution.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import LEAST, Equations, FrictionShape
+from .equations import MIN_MOVING_ROWS, Equations, FrictionShape
 from .normal_equations import Layout, Sums, grams, predictions
 from .prior import Prior
 
@@ -23,13 +22,13 @@ Array = NDArray[np.float64]
 
 ROUNDS = 4
 
-ROBUST = 2.5
+ROBUST_LIMIT = 2.5
 """Ratio of the residual of a block to that of its joint from which the weight decreases."""
 
 UNEXPLAINED = 5.0
 """Ratio of the residual of a block to that of its joint from which the block is reported."""
 
-FEW = 4
+MIN_BLOCK_ROWS = 4
 """Least number of rows for the mean square of a block: a single row is no push."""
 
 
@@ -62,8 +61,8 @@ def reweighted(
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
         holds = dry_friction(layout, x, shape)[:, np.newaxis] * standing
         deviation = np.hypot(sigma[:, np.newaxis], holds)
-        departures = np.sqrt(squares / np.maximum(counts, FEW)) / deviation
-        weights = np.minimum(1.0, (ROBUST / np.maximum(departures, 1e-9)) ** 2)
+        departures = np.sqrt(squares / np.maximum(counts, MIN_BLOCK_ROWS)) / deviation
+        weights = np.minimum(1.0, (ROBUST_LIMIT / np.maximum(departures, 1e-9)) ** 2)
         weights *= share_at_rest(holds / sigma[:, np.newaxis], counts)
     return sigma, weights, departures
 
@@ -94,7 +93,7 @@ def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[
         equations: the equations.
         moving: (nv) whether a joint moves in any of the recordings.
     """
-    enough = equations.counts[:, ~equations.standing].sum(axis=1) >= LEAST
+    enough = equations.counts[:, ~equations.standing].sum(axis=1) >= MIN_MOVING_ROWS
     found: NDArray[np.bool_] = equations.standing & (moving & enough)[:, np.newaxis]
     return found
 

@@ -14,7 +14,7 @@ from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import noises_of
 from dynamics_ros.identification.uncertainty import ObserverChoice, learn_unexplained
 from dynamics_ros.identification.uncertainty.observer_choice import (
-    LOUD,
+    MAX_NOISE,
     SampleNoise,
     chosen_observer,
 )
@@ -74,7 +74,7 @@ def test_what_is_learned_is_of_that_observer_and_without_the_noise():
     (told,) = [one for one in learned.findings if 'observer' in one]
     assert 'kalman' in told
     # The model is right: nothing but noise is left over, and that is told apart.
-    limits = LOUD * ROBOT.effort_limits
+    limits = MAX_NOISE * ROBOT.effort_limits
     assert (learned.unexplained.constant < 0.5 * limits).all()
     speeds = np.abs(samples.velocity).mean(axis=0)
     assert (learned.unexplained.speed * speeds < 0.5 * limits).all()

@@ -22,28 +22,28 @@ from dynamics_ros.identification.joint_states.samples import UnusableRecordingEr
 from dynamics_ros.robot import Robot
 
 from .effort_shares import BETTER, effort_shares
-from .misfit import PLAUSIBLE, Explained, Misfit, States
+from .misfit import MAX_UNIT_RATIO, Explained, Misfit, States
 
 Array = NDArray[np.float64]
 
-FEW, LONG = 50, 10.0
+MIN_STATES, MIN_DURATION = 50, 10.0
 """Least number of states, and least duration [s], for a comparison."""
 
-REFUSED, TOLD = 1.4, 1.2
+REJECTION_RATIO, REPORT_RATIO = 1.4, 1.2
 """Ratios of misfits, given reading over alternative, from which a recording is rejected, and from
 which the alternative is reported."""
 
-REFUSED_AS_DESCRIBED = 2.5
+REJECTION_RATIO_HELD = 2.5
 """The ratio from which a recording is rejected when masses are as described. Described masses may
 be wrong, so this is higher. It also decides where other masses hide a wrong reading."""
 
-LEAST = 0.04
+MIN_DIFFERENCE = 0.04
 """Least difference of the misfits: a reading with a small misfit is not questioned."""
 
-CLOSE = 0.2
+MAX_ACCEPTED_MISFIT = 0.2
 """Largest misfit of an alternative that is accepted."""
 
-FAR_OFF = 0.3
+DOUBTFUL_MISFIT = 0.3
 """Misfit from which masses are doubtful if no alternative is better."""
 
 CLOCKS = (0.1, 0.5, 2.0, 10.0)
@@ -52,17 +52,17 @@ CLOCKS = (0.1, 0.5, 2.0, 10.0)
 ZEROS = {90: 0.5 * np.pi, -90: -0.5 * np.pi, 180: np.pi}
 """Usual differences of zero positions, by degrees [rad]."""
 
-STANDARD = 9.81
+STANDARD_GRAVITY = 9.81
 """Magnitude of gravity for a robot that is described without gravity [m/s^2]."""
 
-NEARLY = 1.05
+FITTED_NUMBER_FACTOR = 1.05
 """Factor on the misfit of alternatives with a fitted number."""
 
-STARTS, STEPS, SETTLED = 3, 8, 0.02
+STARTS, MAX_STEPS, CONVERGED = 3, 8, 0.02
 """Number of start directions for the search of gravity, besides the described one; largest number
 of steps; change at which the search ends [m/s^2]."""
 
-LEAN = 3.0
+MIN_TILT = 3.0
 """Angle to the described gravity from which the mounting differs [degrees]."""
 
 
@@ -103,7 +103,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
         UnusableRecordingError: the same, for efforts that are not measured torques.
     """
     states = States.of(stretches)
-    if sum(len(one) * one.period for one in stretches) < LONG or len(states) < FEW:
+    if sum(len(one) * one.period for one in stretches) < MIN_DURATION or len(states) < MIN_STATES:
         return []
     judge = Misfit(robot, held)
     as_read = judge.explain(states)
@@ -113,16 +113,16 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
         explained = judge.explain(converted)
         if BETTER * explained.misfit < as_read.misfit:
             states, as_read = converted, explained
-    best = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
+    best = min(_alternative_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt
-    if best.explained.misfit > CLOSE or worse < TOLD:
-        return _far_off(as_read)
-    doubtful = as_read.misfit > LEAST + best.doubt
-    refused = doubtful and worse > (REFUSED_AS_DESCRIBED if held else REFUSED)
+    if best.explained.misfit > MAX_ACCEPTED_MISFIT or worse < REPORT_RATIO:
+        return _far_masses(as_read)
+    doubtful = as_read.misfit > MIN_DIFFERENCE + best.doubt
+    refused = doubtful and worse > (REJECTION_RATIO_HELD if held else REJECTION_RATIO)
     if not refused and not held:
         refused = _is_refused_as_described(robot, states, best)
     if not refused and not doubtful:
-        return _far_off(as_read)
+        return _far_masses(as_read)
     sentence = (
         f'{best.sentence} (misfit {100.0 * best.explained.misfit:.0f} % of what efforts vary by, '
         f'{100.0 * as_read.misfit:.0f} % as it is)'
@@ -136,14 +136,14 @@ def _is_refused_as_described(robot: Robot, states: States, best: Reading) -> boo
     """Whether described masses explain the best alternative well, and the given reading badly."""
     judge = Misfit(robot, held=True)
     as_read = judge.explain(states)
-    other = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
-    close = other.explained.misfit < CLOSE and other.error is best.error
-    return close and as_read.misfit > REFUSED_AS_DESCRIBED * other.doubt
+    other = min(_alternative_readings(judge, states, as_read), key=lambda one: one.doubt)
+    close = other.explained.misfit < MAX_ACCEPTED_MISFIT and other.error is best.error
+    return close and as_read.misfit > REJECTION_RATIO_HELD * other.doubt
 
 
-def _far_off(as_read: Explained) -> list[str]:
+def _far_masses(as_read: Explained) -> list[str]:
     """A sentence if only masses far from the described ones explain the recording."""
-    if as_read.misfit < FAR_OFF:
+    if as_read.misfit < DOUBTFUL_MISFIT:
         return []
     return [
         'the recording is explained only by masses that are far from those of the description '
@@ -152,11 +152,11 @@ def _far_off(as_read: Explained) -> list[str]:
     ]
 
 
-def _readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Reading]:
+def _alternative_readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Reading]:
     robot, names = judge.robot, judge.robot.joint_names
     slides = [joint.kind.slides[0] for joint in robot.model.actuated]
     nv = len(names)
-    yield from _mountings(judge, states)
+    yield from _gravity_readings(judge, states)
     degrees = np.where(slides, 1.0, np.pi / 180.0)
     yield Reading(
         judge.explain(states.turned(degrees)),
@@ -173,7 +173,7 @@ def _readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Rea
             judge.explain(states.faster(factor)),
             f'the robot moves as if {factor:g} times as fast as the stamps say: they are on '
             'another scale (seconds are expected), or of a simulation that ran at another speed',
-            weight=NEARLY,
+            weight=FITTED_NUMBER_FACTOR,
         )
     for j in range(nv):
         signs = np.ones(nv)
@@ -184,7 +184,7 @@ def _readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Rea
             'it: turn its axis, or the sign of its positions',
         )
         factor = as_read.gains[j] / as_read.usual_gain
-        if np.isfinite(factor) and not 1.0 / PLAUSIBLE < factor < PLAUSIBLE:
+        if np.isfinite(factor) and not 1.0 / MAX_UNIT_RATIO < factor < MAX_UNIT_RATIO:
             effort = states.effort.copy()
             effort[:, j] /= factor
             yield Reading(
@@ -217,10 +217,10 @@ def _readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Rea
         )
 
 
-def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
+def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
     """Readings without gravity, and with gravity in other directions."""
     described = np.array([*judge.robot.model.gravity])
-    size = float(np.linalg.norm(described)) or STANDARD
+    size = float(np.linalg.norm(described)) or STANDARD_GRAVITY
     along = judge.of_gravity(states.q)
     bare = judge.regressor(states) - np.tensordot(described, along, 1)
     torques = np.sqrt(np.mean((np.tensordot(described, along, 1) @ judge.bodies.ravel()) ** 2))
@@ -235,10 +235,10 @@ def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
     likely = [judge.explain(states, bare + np.tensordot(g, along, 1)).misfit for g in axes]
     starts = [described] if described.any() else []
     for start in (*starts, *axes[np.argsort(likely)[:STARTS]]):
-        explained, found = _gravity(judge, states, bare, along, start)
+        explained, found = _best_gravity(judge, states, bare, along, start)
         # For a robot described without gravity, every direction differs.
         cosine = float(found @ described) / size**2
-        if cosine > np.cos(np.radians(LEAN)):
+        if cosine > np.cos(np.radians(MIN_TILT)):
             continue
         told, usual = (' '.join(f'{one:.3g}' for one in g) for g in (found, described))
         angle = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
@@ -251,7 +251,7 @@ def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
         )
 
 
-def _gravity(
+def _best_gravity(
     judge: Misfit, states: States, bare: Array, along: Array, start: Array
 ) -> tuple[Explained, Array]:
     """Best explanation by gravity near a start direction, and this gravity [m/s^2].
@@ -260,7 +260,7 @@ def _gravity(
     """
     size, gravity = float(np.linalg.norm(start)), start
     best, direction = judge.explain(states, bare + np.tensordot(start, along, 1)), start
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         columns = np.stack([one @ best.bodies for one in along], axis=-1)
         Y = bare + np.tensordot(direction, along, 1)
         gravity = direction + judge.explain(states, Y, columns).more
@@ -270,6 +270,6 @@ def _gravity(
         if found.misfit >= best.misfit:
             break
         best, direction = found, gravity
-        if moved < SETTLED:
+        if moved < CONVERGED:
             break
     return best, direction

@@ -3,12 +3,9 @@
 """Misfit of a described robot to a motion, with a penalty on changes of its masses.
 
 A model with free masses explains much of a wrongly read recording, with bodies far from the
-described
-ones. A model with described masses does not fit exactly even if the recording is read correctly.
-The
-misfit therefore combines the residual of the efforts and the divergence of bodies from the
-described
-ones ([Lee2020]):
+described ones. A model with described masses does not fit exactly even if the recording is read
+correctly. The misfit therefore combines the residual of the efforts and the divergence of bodies
+from the described ones ([Lee2020]):
 
     misfit^2 = min over phi, friction of  mean |W (Y phi + friction - efforts)|^2
                + price (phi - phi_0)^T D (phi - phi_0),
@@ -30,27 +27,27 @@ from dynamics_ros.identification.bodies import pseudo_inertia
 from dynamics_ros.identification.joint_states.clock import Stretch
 from dynamics_ros.robot import Robot
 
-from .nearest import SURE, nearest, regression
+from .nearest import SIGNIFICANT, nearest, regression
 
 Array = NDArray[np.float64]
 
 WINDOW, ROWS = 0.2, 120
 """Duration over which states are averaged [s]; approximate number of states."""
 
-SLOW = 0.02
+COULOMB_SPEED = 0.02
 """Speed at which Coulomb friction reaches 76 % [rad/s or m/s]."""
 
 PRICE = 1e-3
 """Price of one unit of divergence, divided by the number of joints. If all masses are wrong by a
 third, the misfit is 2 % of the variation of efforts."""
 
-LEAST = 0.01
+MIN_EFFORT_SPREAD = 0.01
 """Least standard deviation of the efforts of a joint, over the largest one; smaller is noise."""
 
-TOOL = 1e-4
+TOOL_FACTOR = 1e-4
 """Factor on the price of the last bodies, which may carry a tool that is in no description."""
 
-HELD = 1e4
+HELD_FACTOR = 1e4
 """Factor on the divergence if masses are known to be as described."""
 
 FRICTION_REACH, SLOW_REACH = 2.0, 0.1
@@ -60,7 +57,7 @@ viscous friction reaches it [rad/s or m/s]."""
 ROTOR_REACH = 0.1
 """Least prior deviation of a rotor inertia, over the largest inertia that any joint carries."""
 
-CARRIED, PLAUSIBLE = 0.3, 3.0
+MIN_CARRIED_SHARE, MAX_UNIT_RATIO = 0.3, 3.0
 """Least share of its efforts that bodies explain for a joint to determine the unit; ratio of
 efforts to torques, or its inverse, that is still plausible."""
 
@@ -163,8 +160,8 @@ class Misfit:
         found = np.zeros((n, n))
         for body, block in enumerate(pseudo_inertia.metric(self.bodies)):
             own = slice(10 * body, 10 * body + 10)
-            found[own, own] = block if body in inner else TOOL * block
-        return HELD * found if self.held else found
+            found[own, own] = block if body in inner else TOOL_FACTOR * block
+        return HELD_FACTOR * found if self.held else found
 
     @computed_once
     def carried(self) -> Array:
@@ -196,25 +193,25 @@ class Misfit:
             more: (n, nv, m) additional columns with free coefficients.
         """
         Y = self.regressor(states) if Y is None else Y
-        gains, rotors = _judged(Y @ self.bodies.ravel(), states)
+        gains, rotors = _gains_and_rotors(Y @ self.bodies.ravel(), states)
         usual = usual_gain(gains, np.linalg.norm(states.effort, axis=0))
-        units = {1.0} if 1.0 / PLAUSIBLE < usual < PLAUSIBLE else {1.0, usual}
-        tried = [self._solved(states, Y, more, unit, gains, rotors) for unit in units]
+        units = {1.0} if 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO else {1.0, usual}
+        tried = [self._solve(states, Y, more, unit, gains, rotors) for unit in units]
         return min(tried, key=lambda one: one.misfit)
 
-    def _solved(
+    def _solve(
         self, states: States, Y: Array, more: Array | None, unit: float, gains: Array, rotors: Array
     ) -> Explained:
         n, nv = states.q.shape
         v, torque = states.v, states.effort / unit
         size = torque.std(axis=0)
-        size = np.maximum(size, LEAST * size.max()) + 1e-300
+        size = np.maximum(size, MIN_EFFORT_SPREAD * size.max()) + 1e-300
         weight = 1.0 / size / np.sqrt(n * nv)
         bodies, extra = self.bodies.size, 0 if more is None else more.shape[-1]
         count, joints = bodies + 4 * nv + extra, np.arange(nv)
         A = np.zeros((n, nv, count))
         A[..., :bodies] = Y
-        for k, column in enumerate((states.a, v, np.ones_like(v), np.tanh(v / SLOW))):
+        for k, column in enumerate((states.a, v, np.ones_like(v), np.tanh(v / COULOMB_SPEED))):
             A[:, joints, bodies + k * nv + joints] = column
         if more is not None:
             A[..., bodies + 4 * nv :] = more
@@ -244,8 +241,7 @@ def usual_gain(gains: Array, sizes: Array) -> float:
     """Weighted median of the gains of joints, with the sizes of efforts as weights.
 
     The weights reduce the effect of a tool that is not in the description, which dominates the
-    efforts of
-    a wrist.
+    efforts of a wrist.
 
     Args:
         gains: (nv) reported effort over torque; NaN if not determined.
@@ -259,7 +255,7 @@ def usual_gain(gains: Array, sizes: Array) -> float:
     return float(gains[told][order][np.searchsorted(share, 0.5 * share[-1])])
 
 
-def _judged(described: Array, states: States) -> tuple[Array, Array]:
+def _gains_and_rotors(described: Array, states: States) -> tuple[Array, Array]:
     """(nv) gains of efforts over torques of the described robot, NaN if unknown, and (nv) rotors.
 
     Args:
@@ -271,7 +267,7 @@ def _judged(described: Array, states: States) -> tuple[Array, Array]:
     for j in range(nv):
         v, y = states.v[:, j], states.effort[:, j]
         A = np.column_stack(
-            [described[:, j], states.a[:, j], np.ones_like(v), v, np.tanh(v / SLOW)]
+            [described[:, j], states.a[:, j], np.ones_like(v), v, np.tanh(v / COULOMB_SPEED)]
         )
         x, told = regression(A, y, len(y))
         rotors[j] = abs(x[1])
@@ -280,6 +276,9 @@ def _judged(described: Array, states: States) -> tuple[Array, Array]:
             # indistinguishable.
             x, told = regression(np.delete(A, 1, axis=1), y, len(y))
         # A constant torque may be an offset.
-        if abs(told[0]) > SURE and abs(x[0]) * described[:, j].std() > CARRIED * y.std():
+        if (
+            abs(told[0]) > SIGNIFICANT
+            and abs(x[0]) * described[:, j].std() > MIN_CARRIED_SHARE * y.std()
+        ):
             gains[j] = abs(x[0])
     return gains, rotors

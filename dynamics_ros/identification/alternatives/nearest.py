@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-ALL = 10
+MAX_JOINTS = 10
 """Largest number of joints for which all signs are tried; otherwise signs change one at a time."""
 
-USUAL = 1.05
+SIGN_FACTOR = 1.05
 """Least factor on the squared misfit for which an opposite sign is accepted."""
 
 
-SURE = 8.0
+SIGNIFICANT = 8.0
 """Ratio of a regression coefficient to its standard deviation from which it is significant."""
 
 
@@ -71,22 +71,22 @@ def nearest(H: Array, G: Array, squares: float, P: Array, mean: Array, power: Ar
         left = whole - np.einsum('ki,ij,kj->k', both, Q, both) + (given**2).sum(axis=1)
         return np.asarray(np.maximum(left, 0.0))
 
-    if nv <= ALL:
+    if nv <= MAX_JOINTS:
         every = np.array(list(product((1.0, -1.0), repeat=nv)))
         best = every[int(np.argmin(costs(every)))]
     else:
-        found = np.array([_descended(costs, sign * np.ones(nv)) for sign in (1.0, -1.0)])
+        found = np.array([_descend(costs, sign * np.ones(nv)) for sign in (1.0, -1.0)])
         best = found[int(np.argmin(costs(found)))]
     for j in np.flatnonzero(best < 0.0):
         usual = best.copy()
         usual[j] = 1.0
-        if costs(usual[np.newaxis])[0] < USUAL * costs(best[np.newaxis])[0]:
+        if costs(usual[np.newaxis])[0] < SIGN_FACTOR * costs(best[np.newaxis])[0]:
             best = usual
     misfit = float(np.sqrt(costs(best[np.newaxis])[0]))
     return Nearest(misfit, Z @ np.append(best, 1.0), best)
 
 
-def _descended(costs: Callable[[Array], Array], signs: Array) -> Array:
+def _descend(costs: Callable[[Array], Array], signs: Array) -> Array:
     """Descend until changing any single sign does not reduce the misfit."""
     while True:
         turned = np.where(np.eye(len(signs), dtype=bool), -signs, signs)

@@ -5,9 +5,8 @@
     min  x^T H x / 2 - g^T x + weight sum_bodies (tr(P0^-1 P) - log det P)   over x = (pi, others),
 
 where the logarithm keeps the pseudo-inertias P positive definite, and some of the others must not
-be
-negative. clarabel solves it as a conic program, with log det P from the diagonal of Z in
-[[P, Z], [Z^T, diag Z]] >= 0. Without clarabel, a primal-dual interior-point method solves it: the
+be negative. clarabel solves it as a conic program, with log det P from the diagonal of Z in [[P,
+Z], [Z^T, diag Z]] >= 0. Without clarabel, a primal-dual interior-point method solves it: the
 objective is convex, and its logarithms keep bodies consistent, so only the signs need barriers
 ([Nocedal2006] 19).
 """
@@ -30,24 +29,24 @@ Array = NDArray[np.float64]
 _LOWER = np.tril_indices(4)
 _DIAGONAL = _LOWER[0] == _LOWER[1]
 
-REGULARIZED = 1e-7
+SECOND_REGULARIZATION = 1e-7
 """Regularization of clarabel for a second attempt; the default is 1e-8."""
 
-NEAR, FEASIBLE = 0.1, 1e-6
+ACCEPTED_GAP, ACCEPTED_ERROR = 0.1, 1e-6
 """Accepted gap of the objective, which is half a square of deviations; accepted constraint
 error."""
 
 
-STEPS = 200
+MAX_STEPS = 200
 """Largest number of steps of the interior-point method; about thirty are usual."""
 
-CENTERED, EXACT = 0.1, 1e-7
+CENTRING, MIN_GAP = 0.1, 1e-7
 """Centring parameter of a step; accepted gap of the objective."""
 
-PROGRESS = 0.9
+NO_PROGRESS = 0.9
 """Ratio to the previous gap from which there is no more progress."""
 
-TO_BORDER = 0.95
+BOUNDARY_SHARE = 0.95
 """Largest share of the distance to the boundary in one step."""
 
 
@@ -97,11 +96,11 @@ def solve(program: Program, solver: str = 'auto') -> Array:
             if solver == 'clarabel':
                 raise
         else:
-            return _conic(program, clarabel)
-    return _newton(program)
+            return _solve_conic(program, clarabel)
+    return _solve_newton(program)
 
 
-def _conic(program: Program, clarabel: Any) -> Array:
+def _solve_conic(program: Program, clarabel: Any) -> Array:
     """Solve with clarabel, in scaled unknowns relative to the minimum without cones.
 
     Relative to this minimum the objective is small, so the relative tolerance of clarabel is
@@ -166,12 +165,14 @@ def _conic(program: Program, clarabel: Any) -> Array:
         scipy.sparse.vstack(A, format='csc'),
         np.concatenate(b),
     )
-    for regularization in (settings.static_regularization_constant, REGULARIZED):
+    for regularization in (settings.static_regularization_constant, SECOND_REGULARIZATION):
         settings.static_regularization_constant = regularization
         solution = clarabel.DefaultSolver(*problem, cones, settings).solve()
         gap = abs(solution.obj_val - solution.obj_val_dual)
         # Without progress the solution may be as accurate as rounding allows.
-        if 'Solved' in str(solution.status) or (gap < NEAR and solution.r_prim < FEASIBLE):
+        if 'Solved' in str(solution.status) or (
+            gap < ACCEPTED_GAP and solution.r_prim < ACCEPTED_ERROR
+        ):
             return center + np.asarray(solution.x[:n]) * scale
     raise NoSolutionError(
         f'no possible bodies explain the efforts (clarabel: {solution.status}); look at the units '
@@ -179,7 +180,7 @@ def _conic(program: Program, clarabel: Any) -> Array:
     )
 
 
-def _newton(program: Program) -> Array:
+def _solve_newton(program: Program) -> Array:
     """Solve by a primal-dual interior-point method, with bodies in units of the described ones."""
     bodies, n = len(program.bodies), len(program.g)
     own, weight, chosen = 10 * bodies, program.weight, np.flatnonzero(program.positive)
@@ -194,10 +195,10 @@ def _newton(program: Program) -> Array:
     y = np.ones(n)
     y[:own] = program.bodies.ravel() / scale[:own]
     before, dual, root = np.inf, np.ones(len(chosen)), np.tile(np.eye(4), (bodies, 1, 1))
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         # Coordinates in which P = root^-1 root^-T is the identity.
         whitened = np.einsum('bij,bkjl,bml->bkim', root, units, root)
-        aim = CENTERED * float(dual @ y[chosen]) / max(len(chosen), 1)
+        aim = CENTRING * float(dual @ y[chosen]) / max(len(chosen), 1)
         slope, K = H @ y - g, H.copy()
         slope[:own] += traces - weight * whitened.trace(axis1=2, axis2=3).ravel()
         for body, block in enumerate(np.einsum('bkij,blij->bkl', whitened, whitened)):
@@ -211,7 +212,7 @@ def _newton(program: Program) -> Array:
         inside = np.einsum('bk,bkij->bij', step[:own].reshape(-1, 10), whitened)
         rates = np.concatenate([np.linalg.eigvalsh(inside).ravel(), step[chosen] / y[chosen]])
         barriers = np.concatenate([np.full(4 * bodies, weight), np.full(len(chosen), aim)])
-        share = _within(rates)
+        share = _step_length(rates)
         bend = float(step @ H @ step)
         straight = float(slope @ step) + float(barriers @ rates)
         while share > 1e-12:
@@ -225,15 +226,15 @@ def _newton(program: Program) -> Array:
         y = y + share * step
         # Update the factor instead of P, because a sum would lose small entries of P.
         root = np.linalg.inv(np.linalg.cholesky(np.eye(4) + share * inside)) @ root
-        dual = dual + _within(change / dual) * change
+        dual = dual + _step_length(change / dual) * change
         # For nearly inconsistent bodies, rounding errors limit the progress.
-        if gap < EXACT or (PROGRESS * before < gap < NEAR and aim < EXACT):
+        if gap < MIN_GAP or (NO_PROGRESS * before < gap < ACCEPTED_GAP and aim < MIN_GAP):
             return y * scale
         before = gap
-    raise NoSolutionError(f'{STEPS} steps of Newton were not enough')
+    raise NoSolutionError(f'{MAX_STEPS} steps of Newton were not enough')
 
 
-def _within(rates: Array) -> float:
+def _step_length(rates: Array) -> float:
     """The largest share up to 1 for which all 1 + share * rates stay well above zero."""
     fastest = max(-float(rates.min(initial=0.0)), 1e-300)
-    return min(1.0, TO_BORDER / fastest)
+    return min(1.0, BOUNDARY_SHARE / fastest)

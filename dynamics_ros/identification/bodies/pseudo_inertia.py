@@ -20,7 +20,7 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-LEAST_MASS, LEAST_RADIUS = 0.05, 0.02
+MIN_MASS, MIN_RADIUS = 0.05, 0.02
 """Least mass [kg] and radius of gyration [m] of a described body, so that its divergence exists."""
 
 _PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
@@ -67,7 +67,7 @@ def given(robot: Robot) -> Array:
 
 def described(robot: Robot) -> Array:
     """(bodies, 10) parameters of the description, made physically consistent where necessary."""
-    return np.array([parameters_of(_made_possible(P)) for P in pseudo_inertia(given(robot))])
+    return np.array([parameters_of(_made_consistent(P)) for P in pseudo_inertia(given(robot))])
 
 
 def consistent(parameters: Array) -> bool:
@@ -85,11 +85,11 @@ def metric(parameters: Array) -> Array:
     return found
 
 
-def _made_possible(P: Array) -> Array:
-    mass = max(P[3, 3], LEAST_MASS)
+def _made_consistent(P: Array) -> Array:
+    mass = max(P[3, 3], MIN_MASS)
     center = P[:3, 3] / mass
     values, vectors = np.linalg.eigh(P[:3, :3] - mass * np.outer(center, center))
-    spread = (vectors * np.maximum(values, mass * LEAST_RADIUS**2)) @ vectors.T
+    spread = (vectors * np.maximum(values, mass * MIN_RADIUS**2)) @ vectors.T
     made = np.empty((4, 4))
     made[:3, :3] = spread + mass * np.outer(center, center)
     made[:3, 3] = made[3, :3] = mass * center

@@ -49,7 +49,7 @@ IMPROVED = 3
 RANGES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08)
 """Shares of the position range that are tried until links keep their distance."""
 
-LOOKED_AT = 12
+CHECKED_STEPS = 12
 """Number of steps of the optimization whose link distances are checked, the last one first."""
 
 CLEARANCE = 0.04
@@ -153,7 +153,7 @@ def plan_excitation(
     base, limits = BaseParameters.of(robot), Limits(robot)
     rng = np.random.default_rng(seed)
     noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-    objective = Objective(robot, base, noise, _sizes(robot, base, limits, noise, rng))
+    objective = Objective(robot, base, noise, _column_scales(robot, base, limits, noise, rng))
 
     def free(q: Array) -> bool:
         if clearance is None:
@@ -166,7 +166,7 @@ def plan_excitation(
     for share in RANGES:
         search = _Search(robot, objective, limits.with_range(share), rough)
         path = search.improved(rng, starts, iterations)
-        looked_at = path[:: -max(1, len(path) // LOOKED_AT)]
+        looked_at = path[:: -max(1, len(path) // CHECKED_STEPS)]
         best = next((x for x in looked_at if free(search.motion(x, rough)[0])), None)
         if best is not None:
             break
@@ -199,8 +199,7 @@ class _Search:
     """Motions of a robot as vectors: scaled coefficients (nv, count), then scaled centres (nv).
 
     A coefficient of 1 uses up one of the limits of its joint. A centre is relative to the middle of
-    the
-    position range, in units of half the range.
+    the position range, in units of half the range.
     """
 
     def __init__(self, robot: Robot, objective: Objective, limits: Limits, rough: Series) -> None:
@@ -218,16 +217,19 @@ class _Search:
 
     def motion(self, x: Array, series: Series) -> tuple[Array, Array, Array]:
         """q, v, a (n, nv), reduced if a limit is still exceeded."""
-        return _states(*_fitted(*self._split(x), self._rough, self._limits), series)
+        return _states(*_scaled_to_limits(*self._split(x), self._rough, self._limits), series)
 
     def improved(self, rng: np.random.Generator, starts: int, iterations: int) -> list[Array]:
         """Iterates of the optimization, from the best random motion to the best result."""
-        candidates = [self._joined(*_random(rng, self._rough, self._limits)) for _ in range(starts)]
+        candidates = [
+            self._as_vector(*_random_coefficients(rng, self._rough, self._limits))
+            for _ in range(starts)
+        ]
         candidates.sort(key=lambda x: self.cost(x)[0])
         first = max(1, iterations // (3 * IMPROVED))
-        ways = [self._descended(x, first) for x in candidates[:IMPROVED]]
+        ways = [self._descend(x, first) for x in candidates[:IMPROVED]]
         way = min(ways, key=lambda found: self.cost(found[-1])[0])
-        return way + self._descended(way[-1], iterations - first * len(ways))
+        return way + self._descend(way[-1], iterations - first * len(ways))
 
     def cost(self, x: Array) -> tuple[float, Array]:
         """Objective with penalties, and its gradient."""
@@ -242,10 +244,10 @@ class _Search:
             (2, a, limits.acceleration),
         )
         for k, values, limit in bounds:
-            cost, slope = _excess(values, limit)
+            cost, slope = _limit_penalty(values, limit)
             value += cost
             slopes[k] = slopes[k] + slope
-        cost, slope = _excess(self._robot.inverse_dynamics(q, v, a), limits.effort)
+        cost, slope = _limit_penalty(self._robot.inverse_dynamics(q, v, a), limits.effort)
         value += cost
         if cost > 0.0:
             derivatives = self._robot.inverse_dynamics_derivatives(q, v, a)
@@ -255,7 +257,7 @@ class _Search:
         by_place = limits.half * slopes[0].sum(axis=0)
         return value, np.concatenate([(by_c * self._units).ravel(), by_place])
 
-    def _descended(self, x: Array, iterations: int) -> list[Array]:
+    def _descend(self, x: Array, iterations: int) -> list[Array]:
         way = [x]
         scipy.optimize.minimize(
             self.cost,
@@ -267,7 +269,7 @@ class _Search:
         )
         return way
 
-    def _joined(self, c: Array, shift: Array) -> Array:
+    def _as_vector(self, c: Array, shift: Array) -> Array:
         places = (shift - self._limits.middle) / self._limits.half
         return np.concatenate([(c / self._units).ravel(), places])
 
@@ -279,7 +281,7 @@ class _Search:
         return x[:count].reshape(shape) * self._units, shift
 
 
-def _excess(values: Array, limits: Array) -> tuple[float, Array]:
+def _limit_penalty(values: Array, limits: Array) -> tuple[float, Array]:
     """Penalty of values (n, nv) beyond limits (nv), and its derivative."""
     over = np.maximum(np.abs(values) / limits - 1.0, 0.0)
     slope: Array = 2.0 * PENALTY * over * np.sign(values) / limits
@@ -291,7 +293,7 @@ def random_motion(
 ) -> tuple[Array, Array, Array]:
     """A random motion within limits for comparisons: q, v, a (n, nv)."""
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
-    return _states(*_random(rng, rough, Limits(robot)), Series(duration, time))
+    return _states(*_random_coefficients(rng, rough, Limits(robot)), Series(duration, time))
 
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
@@ -305,7 +307,7 @@ def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array
     return series.q @ c.T + shift, series.v @ c.T, series.a @ c.T
 
 
-def _fitted(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Array, Array]:
+def _scaled_to_limits(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Array, Array]:
     """Coefficients (nv, count) and centres (nv), reduced and shifted until limits hold."""
     q, v, a = _states(c, np.zeros(len(c)), rough)
     low, high = q.min(axis=0), q.max(axis=0)
@@ -324,10 +326,12 @@ def _fitted(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Arra
     return c * shrunk[:, np.newaxis], np.clip(shift, lowest, highest)
 
 
-def _random(rng: np.random.Generator, rough: Series, limits: Limits) -> tuple[Array, Array]:
+def _random_coefficients(
+    rng: np.random.Generator, rough: Series, limits: Limits
+) -> tuple[Array, Array]:
     """Coefficients and centres of a random motion within the position range."""
     nv = len(limits.half)
-    c, _ = _fitted(0.6 * rng.normal(size=(nv, rough.count)), limits.middle, rough, limits)
+    c, _ = _scaled_to_limits(0.6 * rng.normal(size=(nv, rough.count)), limits.middle, rough, limits)
     q = rough.q @ c.T
     low, high = q.min(axis=0), q.max(axis=0)
     room = limits.half - 0.5 * (high - low)
@@ -344,7 +348,7 @@ def _information(
     return found
 
 
-def _sizes(
+def _column_scales(
     robot: Robot, base: BaseParameters, limits: Limits, noise: Array, rng: np.random.Generator
 ) -> Array:
     """Norms of regressor columns over random states, which scale determinants to about one."""

@@ -6,10 +6,8 @@
 
 for the regressor Y of base parameters and standard deviations S of efforts. The derivative of f by
 the regressor is a matrix W of the same shape. Then sum_ik W_ik dY_ik is the derivative of the
-inverse
-dynamics of bodies whose inertial parameters are row i of W. The largest and smallest eigenvalues
-are
-replaced by power means, which are smooth where two eigenvalues meet.
+inverse dynamics of bodies whose inertial parameters are row i of W. The largest and smallest
+eigenvalues are replaced by power means, which are smooth where two eigenvalues meet.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-WORST = 30.0
+CONDITION_WEIGHT = 30.0
 """Weight of the condition number; the determinant alone neglects the least known parameters."""
 
 POWER = 6
@@ -46,11 +44,11 @@ class Objective:
 
     def value(self, q: Array, v: Array, a: Array) -> float:
         """f of a motion (n, nv each); inf if it does not identify all parameters."""
-        return self._of(self._regressor(q, v, a))[0]
+        return self._value_and_derivative(self._regressor(q, v, a))[0]
 
     def gradient(self, q: Array, v: Array, a: Array) -> tuple[float, Array, Array, Array]:
         """f and its derivatives by q, v, a (n, nv each)."""
-        value, W = self._of(self._regressor(q, v, a))
+        value, W = self._value_and_derivative(self._regressor(q, v, a))
         n, nv = q.shape
         bodies = 10 * len(self._robot.body_names)
         whole = np.zeros((n, nv, bodies + nv))
@@ -74,7 +72,7 @@ class Objective:
         found: Array = with_rotors(self._robot.regressor(q, v, a), a)[..., self._base.chosen]
         return found
 
-    def _of(self, Y: Array) -> tuple[float, Array]:
+    def _value_and_derivative(self, Y: Array) -> tuple[float, Array]:
         """f of a regressor (n, nv, b), and its derivative by the regressor."""
         Z = Y / self._noise[:, np.newaxis] / self._sizes
         M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
@@ -86,5 +84,5 @@ class Objective:
         spread = np.log(values[-1] / values[0]) + np.log(highs.sum() * lows.sum()) / POWER
         weights = (highs / highs.sum() - lows / lows.sum()) / values
         W = -2.0 * (Z @ np.linalg.inv(M)) / self._noise[:, np.newaxis] / self._sizes
-        W += 2.0 * WORST * (Y @ ((vectors * weights) @ vectors.T))
-        return -float(logarithm) + WORST * float(spread), W
+        W += 2.0 * CONDITION_WEIGHT * (Y @ ((vectors * weights) @ vectors.T))
+        return -float(logarithm) + CONDITION_WEIGHT * float(spread), W

@@ -21,16 +21,16 @@ Array = NDArray[np.float64]
 POINTS = 50
 """Number of points of the motion to the start."""
 
-LOOKED_AT = 200
+CHECKED_POSTURES = 200
 """Number of postures of a motion whose link distances are checked."""
 
-SHORTEST = 2.0
+MIN_DURATION = 2.0
 """Duration of the shortest motion to the start [s]."""
 
-SLOW = 0.1
+VELOCITY_SHARE = 0.1
 """Largest share of the velocity limits of the motion to the start."""
 
-ROUNDING = 1e-6
+LIMIT_TOLERANCE = 1e-6
 """Tolerance of limits, absolute [rad or m] and relative."""
 
 
@@ -72,8 +72,8 @@ def straight_way(robot: Robot, begin: Array, end: Array, speed: float) -> Motion
     """
     distance = end - begin
     # The largest speed of a quintic polynomial is 15/8 times its mean speed.
-    fastest = np.minimum(speed, SLOW * robot.velocity_limits)
-    duration = max(SHORTEST, float((15.0 / 8.0 * np.abs(distance) / fastest).max()))
+    fastest = np.minimum(speed, VELOCITY_SHARE * robot.velocity_limits)
+    duration = max(MIN_DURATION, float((15.0 / 8.0 * np.abs(distance) / fastest).max()))
     s = np.linspace(0.0, 1.0, POINTS)[:, np.newaxis]
     q = begin + distance * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
     v = distance * 30.0 * s**2 * (1.0 - s) ** 2 / duration
@@ -101,7 +101,7 @@ def check_motion(
         ('positions', motion.q, low, high),
         ('velocities', motion.v, -robot.velocity_limits, robot.velocity_limits),
     ):
-        slack = ROUNDING * (1.0 + np.abs(np.nan_to_num(most, posinf=0.0)))
+        slack = LIMIT_TOLERANCE * (1.0 + np.abs(np.nan_to_num(most, posinf=0.0)))
         outside = (values < least - slack) | (values > most + slack)
         beyond = np.flatnonzero(outside.any(axis=0))
         if not np.isfinite(values).all():
@@ -112,7 +112,7 @@ def check_motion(
             raise InvalidArgumentError(what, problem, 'what the robot can do')
     if clearance is None:
         return
-    looked = motion.q[:: max(1, len(motion.q) // LOOKED_AT)]
+    looked = motion.q[:: max(1, len(motion.q) // CHECKED_POSTURES)]
     apart = clearance.smallest(looked)
     if apart < 0.5 * CLEARANCE:
         problem = f'brings links as near as {apart:.3f} m to each other'

@@ -4,11 +4,9 @@
 
 Drivers sample with a regular clock, but many stamps are arrival times, up to several periods late.
 Three interpretations of the stamps are compared: the stamps themselves, ticks of a regular clock
-with
-lost samples, and ticks without lost samples. The one with the smoothest positions is used.
-Smoothness
-is judged between samples and over longer times, because coarse positions hide errors of the clock
-between samples.
+with lost samples, and ticks without lost samples. The one with the smoothest positions is used.
+Smoothness is judged between samples and over longer times, because coarse positions hide errors of
+the clock between samples.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ Array = NDArray[np.float64]
 GAP_PERIODS, GAP_TIME = 6.0, 0.1
 """Largest time between samples that is interpolated, in periods and in s; both must be exceeded."""
 
-SHORTEST_PERIOD, LONGEST_PERIOD = 1e-5, 1.0
+MIN_PERIOD, MAX_PERIOD = 1e-5, 1.0
 """Range of plausible sampling periods [s]."""
 
 SCALES = (0.01, 0.02, 0.05)
@@ -86,7 +84,7 @@ def regular_stretches(samples: JointSamples) -> list[Stretch]:
         raise UnusableRecordingError(f'{samples.source}: {len(samples)} samples are too few')
     steps = np.diff(samples.time)
     period = _period(samples.time)
-    if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
+    if not MIN_PERIOD <= period <= MAX_PERIOD:
         raise UnusableRecordingError(
             f'{samples.source}: its samples are {period:.3g} s apart; expected stamps in seconds '
             '(a column "time"; "time_ns" is in nanoseconds), at least one sample a second'
@@ -95,7 +93,7 @@ def regular_stretches(samples: JointSamples) -> list[Stretch]:
     found = []
     for part in np.split(np.arange(len(samples)), breaks):
         if len(part) >= 10:
-            found.append(_regular(samples.rows(part), period))
+            found.append(_resampled(samples.rows(part), period))
     return found
 
 
@@ -110,14 +108,14 @@ def _period(time: Array) -> float:
     return period if abs(refined - period) < 0.1 * period else refined
 
 
-def _regular(samples: JointSamples, period: float) -> Stretch:
+def _resampled(samples: JointSamples, period: float) -> Stretch:
     time, q = samples.time, samples.position
     ticks = np.arange(len(time))
-    clocks = [_clock(ticks, time)]
+    clocks = [_fitted_clock(ticks, time)]
     for _ in range(3):
-        ticks = _ticks(time, period)
+        ticks = _tick_numbers(time, period)
         period = float(np.polyfit(ticks, time, 1)[0])
-    clocks.append(_clock(ticks, time))
+    clocks.append(_fitted_clock(ticks, time))
     # Jitter of a full period looks like lost samples, so the clock without losses is tried too.
     smoothest = min([*clocks[::-1], time], key=lambda clock: _roughness(clock, q))
     if smoothest is not time:
@@ -133,12 +131,12 @@ def _regular(samples: JointSamples, period: float) -> Stretch:
     return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
 
 
-def _clock(ticks: NDArray[np.int64], time: Array) -> Array:
+def _fitted_clock(ticks: NDArray[np.int64], time: Array) -> Array:
     """(n) times of ticks, by a linear fit to the stamps."""
     return np.asarray(np.polyval(np.polyfit(ticks, time, 1), ticks), dtype=np.float64)
 
 
-def _ticks(time: Array, period: float) -> NDArray[np.int64]:
+def _tick_numbers(time: Array, period: float) -> NDArray[np.int64]:
     """Tick number of each sample of a regular clock, counting lost samples."""
     late = np.flatnonzero(np.diff(time) > 1.5 * period) + 1
     lost = np.zeros(len(time), dtype=np.int64)
@@ -165,11 +163,11 @@ def _roughness(time: Array, q: Array) -> float:
         means = (
             values[:whole].reshape(-1, size, *values.shape[1:]) for values in (time, positions)
         )
-        found *= _departure(*(values.mean(axis=1) for values in means))
+        found *= _cubic_deviation(*(values.mean(axis=1) for values in means))
     return found
 
 
-def _departure(time: Array, x: Array) -> float:
+def _cubic_deviation(time: Array, x: Array) -> float:
     """Mean distance of positions (n, joints) from the cubic through their four neighbours."""
     if len(time) < 5:
         return 1.0

@@ -3,8 +3,7 @@
 """Zero-phase low-pass filters with derivatives.
 
 The filter is a windowed sinc, evaluated only at the output samples, so filtering and downsampling
-are
-one step. There are outputs only where the whole window contains data.
+are one step. There are outputs only where the whole window contains data.
 """
 
 from __future__ import annotations

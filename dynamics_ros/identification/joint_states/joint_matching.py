@@ -22,10 +22,8 @@ def match_joints(
     """Column of each joint of the robot in a recording.
 
     Names are compared unchanged; then without punctuation, without the first word, and without
-    common
-    beginnings and ends (``fer_joint1`` is ``panda_joint1``). If none agrees and the numbers are
-    equal,
-    the order is used, because drivers list joints from the base on.
+    common beginnings and ends (``fer_joint1`` is ``panda_joint1``). If none agrees and the numbers
+    are equal, the order is used, because drivers list joints from the base on.
 
     Args:
         recorded: names in the recording, in the order of its columns.

@@ -3,10 +3,9 @@
 """Noise of single efforts and velocities, from differences that motion hardly affects.
 
 Noise of efforts is modelled as white. Noise of velocities has two parts: a white one, and
-differences
-of positions with white noise, which drivers compute from encoder steps. The second part is the part
-of the velocities that reported positions explain, in third differences, which contain almost no
-motion:
+differences of positions with white noise, which drivers compute from encoder steps. The second part
+is the part of the velocities that reported positions explain, in third differences, which contain
+almost no motion:
 
     v_k = sum of c_j (q_(k-j) - q_(k-j-1)) / T + white noise,
 
@@ -25,14 +24,14 @@ from .clock import Stretch
 
 Array = NDArray[np.float64]
 
-DIFFERENCES, WHITE, OF_POSITIONS = 3, 20.0, 70.0
+DIFFERENCES, NOISE_FACTOR, DIFFERENCE_FACTOR = 3, 20.0, 70.0
 """Order of the differences; factors on the variance of white noise, and of differences of white
 noise (sums of squared binomial coefficients)."""
 
-EARLIEST, LATEST = -1, 4
+FIRST_LAG, LAST_LAG = -1, 4
 """Range of samples by which a position difference may precede a velocity."""
 
-LEAST_EFFORT, LEAST_VELOCITY = 1e-4, 1e-5
+MIN_EFFORT_NOISE, MIN_VELOCITY_NOISE = 1e-4, 1e-5
 """Least noise [Nm or N], [rad/s or m/s]."""
 
 
@@ -48,26 +47,31 @@ def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array,
         of the velocity variance from position differences.
     """
     longest = max(stretches, key=len)
-    effort = np.sqrt((_rough(longest.effort * scale) ** 2).mean(axis=0) / WHITE)
+    effort = np.sqrt((_third_differences(longest.effort * scale) ** 2).mean(axis=0) / NOISE_FACTOR)
     velocity = longest.velocity
     if velocity is None:
         velocity = np.gradient(longest.position, longest.period, axis=0)
     steps = np.diff(longest.position, axis=0, prepend=longest.position[:1]) / longest.period
     variances = np.array(
-        [_of_velocity(v, dq) for v, dq in zip(_rough(velocity).T, _rough(steps).T, strict=True)]
+        [
+            _velocity_variances(v, dq)
+            for v, dq in zip(
+                _third_differences(velocity).T, _third_differences(steps).T, strict=True
+            )
+        ]
     )
     white, differenced = np.maximum(variances, 0.0).T
-    total = np.maximum(white + differenced, LEAST_VELOCITY**2)
-    return np.maximum(effort, LEAST_EFFORT), np.sqrt(total), differenced / total
+    total = np.maximum(white + differenced, MIN_VELOCITY_NOISE**2)
+    return np.maximum(effort, MIN_EFFORT_NOISE), np.sqrt(total), differenced / total
 
 
-def _rough(values: Array) -> Array:
+def _third_differences(values: Array) -> Array:
     """Third differences of values (n, ...) along the first axis."""
     found: Array = np.diff(values, DIFFERENCES, axis=0)
     return found
 
 
-def _of_velocity(v: Array, steps: Array) -> tuple[float, float]:
+def _velocity_variances(v: Array, steps: Array) -> tuple[float, float]:
     """Variances of the white and of the differenced part of a velocity.
 
     Args:
@@ -75,16 +79,16 @@ def _of_velocity(v: Array, steps: Array) -> tuple[float, float]:
         steps: (n) third differences of position differences over time.
     """
     # Skip third differences that contain the unknown position before the first sample.
-    first, last = LATEST + 1, len(v) + EARLIEST
-    if last - first < 2 * (LATEST - EARLIEST):
-        return float(np.mean(v**2)) / WHITE, 0.0
+    first, last = LAST_LAG + 1, len(v) + FIRST_LAG
+    if last - first < 2 * (LAST_LAG - FIRST_LAG):
+        return float(np.mean(v**2)) / NOISE_FACTOR, 0.0
     v = v[first:last]
     lagged = np.stack(
-        [steps[first - lag : last - lag] for lag in range(EARLIEST, LATEST + 1)], axis=1
+        [steps[first - lag : last - lag] for lag in range(FIRST_LAG, LAST_LAG + 1)], axis=1
     )
     shares, *_ = np.linalg.lstsq(lagged, v, rcond=None)
-    white = float(np.mean((v - lagged @ shares) ** 2)) / WHITE
-    positions = float(np.mean(lagged[:, -EARLIEST] ** 2)) / OF_POSITIONS
+    white = float(np.mean((v - lagged @ shares) ** 2)) / NOISE_FACTOR
+    positions = float(np.mean(lagged[:, -FIRST_LAG] ** 2)) / DIFFERENCE_FACTOR
     # A filter of the driver has unit gain at low frequency.
     slow = float(np.clip(shares.sum(), 0.0, 1.0))
     return white, 2.0 * slow**2 * positions

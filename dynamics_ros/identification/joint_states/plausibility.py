@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 TURN = 2.0 * np.pi
 
-NEARLY = 1.0
+TURN_TOLERANCE = 1.0
 """Tolerance for a position step of a full turn; joints move less between two samples [rad]."""
 
 WINDOW, WINDOWS = 0.2, 400
@@ -31,25 +31,25 @@ WINDOW, WINDOWS = 0.2, 400
 SLOW = 0.02
 """Speed below which a joint is not used for these checks [rad/s or m/s]."""
 
-FOLLOWS = 1.7
+MAX_RATIO = 1.7
 """Largest ratio of velocity and position change, or its inverse, that counts as consistent."""
 
-ALIKE = 0.1
+COMMON_DIFFERENCE = 0.1
 """Relative difference of the ratios of joints up to which they have one cause."""
 
-CUT_OFF, IN_A_ROW, HEAPED = 0.02, 5, 3.0
+MIN_CLIPPED_SHARE, MIN_CLIPPED_SAMPLES, MIN_FREQUENCY_RATIO = 0.02, 5, 3.0
 """Clipping: least share of the efforts in motion at the extreme value, least number of consecutive
 samples, least ratio of its frequency to that of the next value; coarse efforts have the first
 two."""
 
-LEVELS = 30.0
+MIN_LEVELS = 30.0
 """Least number of effort steps in the range of efforts; coarser efforts are not checked for
 clipping."""
 
-MOSTLY_WHOLE = 0.1
+MAX_CLIPPED_SHARE = 0.1
 """Largest share of motion with clipped efforts that can be excluded; filters exclude more."""
 
-BEYOND = 2.0
+MAX_EFFORT_RATIO = 2.0
 """Ratio to the effort limit that no motor can exceed."""
 
 
@@ -66,7 +66,7 @@ def without_turns(position: Array, angles: NDArray[np.bool_]) -> tuple[Array, ND
     """
     steps = np.diff(position, axis=0, prepend=position[:1])
     turns = np.round(steps / TURN)
-    turns = np.where((np.abs(steps - TURN * turns) < NEARLY) & angles, turns, 0.0)
+    turns = np.where((np.abs(steps - TURN * turns) < TURN_TOLERANCE) & angles, turns, 0.0)
     turned: NDArray[np.bool_] = (turns != 0.0).any(axis=0)
     return position - TURN * np.cumsum(turns, axis=0), turned
 
@@ -95,9 +95,9 @@ def odd_velocities(samples: JointSamples) -> str:
             continue
         slope = float(true @ given) / power
         slopes.append(slope)
-        if not 1.0 / FOLLOWS < slope < FOLLOWS:
+        if not 1.0 / MAX_RATIO < slope < MAX_RATIO:
             odd.append(f'{name} {slope:.3g}')
-    if len(odd) > 1 and max(slopes) - min(slopes) < ALIKE * abs(slopes[0]):
+    if len(odd) > 1 and max(slopes) - min(slopes) < COMMON_DIFFERENCE * abs(slopes[0]):
         one = f'all joints {np.mean(slopes):.3g}'
         return f'{one}, as where stamps are on another scale, or angles or velocities in degrees'
     return ', '.join(odd)
@@ -114,14 +114,14 @@ def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
     edges, shares = np.array([[-np.inf], [np.inf]]) * np.ones(count), np.zeros(count)
     for j in range(count):
         effort = np.concatenate([one.effort[:, j] for one in stretches])
-        moves = np.concatenate([_moves(one, j) for one in stretches])
+        moves = np.concatenate([_is_moving(one, j) for one in stretches])
         lowest, highest = effort.min(), effort.max()
-        found = [_at(effort, moves, edge) for edge in (lowest, highest)]
+        found = [_clipped_share(effort, moves, edge) for edge in (lowest, highest)]
         steps = np.diff(np.unique(effort))
-        coarse = len(steps) and highest - lowest < LEVELS * steps.min()
-        if sum(found) > CUT_OFF and highest > lowest and not coarse:
+        coarse = len(steps) and highest - lowest < MIN_LEVELS * steps.min()
+        if sum(found) > MIN_CLIPPED_SHARE and highest > lowest and not coarse:
             shares[j] = sum(found)
-            if shares[j] <= MOSTLY_WHOLE:
+            if shares[j] <= MAX_CLIPPED_SHARE:
                 edges[:, j] = np.where(np.array(found) > 0.0, (lowest, highest), edges[:, j])
     return edges, shares
 
@@ -141,11 +141,11 @@ def doubtful_efforts(
     for j, name in enumerate(robot.joint_names):
         effort = np.concatenate([one.effort[:, j] for one in stretches])
         limit, largest = robot.effort_limits[j], abs(scale[j]) * np.quantile(np.abs(effort), 0.99)
-        if 0.0 < limit < np.inf and largest > BEYOND * limit:
+        if 0.0 < limit < np.inf and largest > MAX_EFFORT_RATIO * limit:
             beyond.append(f'{name} {largest:.3g} where the limit is {limit:.3g}')
     shares = dict(zip(robot.joint_names, cut_off, strict=True))
-    few = [f'{n} {100.0 * x:.0f} %' for n, x in shares.items() if 0.0 < x <= MOSTLY_WHOLE]
-    many = [f'{n} {100.0 * x:.0f} %' for n, x in shares.items() if x > MOSTLY_WHOLE]
+    few = [f'{n} {100.0 * x:.0f} %' for n, x in shares.items() if 0.0 < x <= MAX_CLIPPED_SHARE]
+    many = [f'{n} {100.0 * x:.0f} %' for n, x in shares.items() if x > MAX_CLIPPED_SHARE]
     words = 'efforts are cut off at their largest value for part of the motion'
     if few:
         found.append(f'{words} ({", ".join(few)}): these times are left out')
@@ -162,7 +162,7 @@ def doubtful_efforts(
     return found
 
 
-def _moves(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
+def _is_moving(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
     """(n) whether a joint moves, by its mean speed over the next 50 ms."""
     q = stretch.position[:, joint]
     ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
@@ -171,14 +171,16 @@ def _moves(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
     return found
 
 
-def _at(effort: Array, moves: NDArray[np.bool_], edge: float) -> float:
+def _clipped_share(effort: Array, moves: NDArray[np.bool_], edge: float) -> float:
     """Share of a joint's efforts in motion that are clipped at an extreme value."""
     far = np.abs(effort - edge)
     close = 1e-9 * max(abs(edge), 1.0)
     same = moves & (far <= close)
     next_value = far[far > close].min(initial=np.inf)
-    if same.sum() < HEAPED * np.count_nonzero(moves & (np.abs(far - next_value) <= close)):
+    if same.sum() < MIN_FREQUENCY_RATIO * np.count_nonzero(
+        moves & (np.abs(far - next_value) <= close)
+    ):
         return 0.0
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
     lengths = edges[1::2] - edges[::2]
-    return float(lengths[lengths >= IN_A_ROW].sum() / max(moves.sum(), 1))
+    return float(lengths[lengths >= MIN_CLIPPED_SAMPLES].sum() / max(moves.sum(), 1))

@@ -17,18 +17,18 @@ from .order import in_order, mixed
 
 Array = NDArray[np.float64]
 
-SPIKE, SLIGHT, RARE = 5.0, 0.1, 0.02
+OUTLIER_RATIO, MIN_RELATIVE_OUTLIER, MAX_OUTLIER_SHARE = 5.0, 0.1, 0.02
 """Outliers: least distance from the median of five values over its 95 % quantile; the same for
 efforts over their RMS; largest share of outliers."""
 
-JUMP = 0.05
+MIN_POSITION_OUTLIER = 0.05
 """Least size of a position outlier; no joint moves by it and back between samples [rad or m]."""
 
 
-MOST = 1e9
+MAX_READING = 1e9
 """Bound of plausible positions, velocities and efforts in any unit."""
 
-FEW = 0.1
+MAX_INVALID_SHARE = 0.1
 """Share of samples without valid velocities up to which they are dropped; else velocities are."""
 
 
@@ -98,25 +98,23 @@ class JointSamples:
         """Samples in the order of time, without repeated and invalid ones.
 
         NaN, infinite and implausible numbers are invalid. If many velocities are invalid, all are
-        dropped.
-        Pieces with overlapping times are placed one after another.
+        dropped. Pieces with overlapping times are placed one after another.
 
         Raises:
             UnusableRecordingError: no sample is left, there are no efforts, all stamps are equal,
-                or
-                several motions are interleaved.
+                or several motions are interleaved.
         """
-        finite = np.isfinite(self.time) & _readings(self.position).all(axis=1)
-        if not _readings(self.effort[finite]).any() or not self.effort.any():
+        finite = np.isfinite(self.time) & _is_plausible(self.position).all(axis=1)
+        if not _is_plausible(self.effort[finite]).any() or not self.effort.any():
             raise UnusableRecordingError(
                 f'{self.source}: holds no efforts; record joint states whose effort is filled '
                 '(a joint_state_broadcaster needs the state interface "effort")'
             )
-        finite &= _readings(self.effort).all(axis=1)
+        finite &= _is_plausible(self.effort).all(axis=1)
         velocity = self.velocity
         if velocity is not None:
-            told = _readings(velocity).all(axis=1)
-            if (finite & ~told).sum() > FEW * finite.sum():
+            told = _is_plausible(velocity).all(axis=1)
+            if (finite & ~told).sum() > MAX_INVALID_SHARE * finite.sum():
                 velocity = None
             else:
                 finite &= told
@@ -139,7 +137,7 @@ class JointSamples:
             never = [
                 name
                 for name, *values in zip(self.joint_names, self.position.T, self.effort.T)
-                if not all(_readings(one).any() for one in values)
+                if not all(_is_plausible(one).any() for one in values)
             ]
             why = f': positions or efforts of {", ".join(never)} are no numbers' if never else ''
             raise UnusableRecordingError(
@@ -149,19 +147,21 @@ class JointSamples:
 
     def without_spikes(self) -> JointSamples:
         """Samples with outliers replaced by the median of their neighbours."""
-        position = np.where(self.position_spikes, _median(self.position), self.position)
-        effort = np.where(self.effort_spikes, _median(self.effort), self.effort)
+        position = np.where(self.position_spikes, _median_of_five(self.position), self.position)
+        effort = np.where(self.effort_spikes, _median_of_five(self.effort), self.effort)
         return replace(self, position=position, effort=effort)
 
     @property
     def effort_spikes(self) -> NDArray[np.bool_]:
         """(n, joints) whether an effort is an outlier."""
-        return _spikes(self.effort, SLIGHT * np.sqrt(np.mean(self.effort**2, axis=0)))
+        return _outliers(
+            self.effort, MIN_RELATIVE_OUTLIER * np.sqrt(np.mean(self.effort**2, axis=0))
+        )
 
     @property
     def position_spikes(self) -> NDArray[np.bool_]:
         """(n, joints) whether a position is an outlier."""
-        return _spikes(self.position, JUMP)
+        return _outliers(self.position, MIN_POSITION_OUTLIER)
 
     def rows(self, rows: NDArray) -> JointSamples:
         """Selected samples, by a mask or by indices."""
@@ -175,22 +175,22 @@ class JointSamples:
         )
 
 
-def _readings(values: Array) -> NDArray[np.bool_]:
+def _is_plausible(values: Array) -> NDArray[np.bool_]:
     """Whether values are plausible sensor readings."""
-    found: NDArray[np.bool_] = np.abs(values) < MOST  # False for NaN
+    found: NDArray[np.bool_] = np.abs(values) < MAX_READING  # False for NaN
     return found
 
 
-def _median(values: Array) -> Array:
+def _median_of_five(values: Array) -> Array:
     """Median of each value and its two neighbours on both sides, along the first axis."""
     found: Array = scipy.ndimage.median_filter(values, size=(5, 1), mode='nearest')
     return found
 
 
-def _spikes(values: Array, least: Array | float) -> NDArray[np.bool_]:
+def _outliers(values: Array, least: Array | float) -> NDArray[np.bool_]:
     """Whether values (n, joints) are far from the median of their neighbours."""
-    off = np.abs(values - _median(values))
-    far = off > np.maximum(SPIKE * np.quantile(off, 0.95, axis=0), least)
+    off = np.abs(values - _median_of_five(values))
+    far = off > np.maximum(OUTLIER_RATIO * np.quantile(off, 0.95, axis=0), least)
     # Frequent deviations are the behaviour of the joint, not of single messages.
-    found: NDArray[np.bool_] = far & (far.mean(axis=0) <= RARE)
+    found: NDArray[np.bool_] = far & (far.mean(axis=0) <= MAX_OUTLIER_SHARE)
     return found

@@ -10,8 +10,8 @@ part of the positions above ``CROSSOVER`` is replaced by integrated velocities:
     q = L(q) + integral of v - L(integral of v),
 
 with a zero-phase low-pass filter L. Drivers filter velocities, which delays them; the delay is
-estimated by comparison with the derivative of positions, and compensated. If it exceeds ``LATEST``,
-or velocities are not the derivative of positions, positions stay unchanged.
+estimated by comparison with the derivative of positions, and compensated. If it exceeds
+``MAX_DELAY``, or velocities are not the derivative of positions, positions stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ Array = NDArray[np.float64]
 CROSSOVER = 1.0
 """Crossover frequency; slower motion comes from positions, where offsets do not accumulate [Hz]."""
 
-WINDOW, MOVES = 2.0, 0.1
+WINDOW, MIN_SPEED_SHARE = 2.0, 0.1
 """Duration of a compared window [s]; share of the RMS speed from which a window is used."""
 
-LATEST = 0.02
+MAX_DELAY = 0.02
 """Largest delay of velocities [s]."""
 
-GAIN, NEARLY = 0.03, 0.05
+MAX_GAIN_ERROR, MAX_RMS_DIFFERENCE = 0.03, 0.05
 """Largest gain error of velocities, and largest RMS difference from the derivative of positions."""
 
-LEAST, FEW = 3, 20
+MIN_WINDOWS, MIN_SAMPLES = 3, 20
 """Least number of windows, and of samples in each, for a comparison."""
 
-DIFFERENCES, WHITE = 6, 924.0
+DIFFERENCES, NOISE_FACTOR = 6, 924.0
 """Order of the differences for noise estimation, and their factor on the noise variance."""
 
 
@@ -54,7 +54,7 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
     """
     q, v, period = stretch.position, stretch.velocity, stretch.period
     size = round(WINDOW / period)
-    if v is None or len(q) < LEAST * size or size < FEW:
+    if v is None or len(q) < MIN_WINDOWS * size or size < MIN_SAMPLES:
         return q
     slow = _low_pass(CROSSOVER, period)
     # Split into windows, without the ends, where the filter lacks data on one side.
@@ -65,7 +65,7 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
     power, cross, own = (rate**2).sum(axis=1), (rate * change).sum(axis=1), (change**2).sum(axis=1)
     with_rate, with_change = (rate * told).sum(axis=1), (change * told).sum(axis=1)
     determinant = power * own - cross**2
-    tell = (power > MOVES**2 * power.mean(axis=0)) & (determinant > 0.0)
+    tell = (power > MIN_SPEED_SHARE**2 * power.mean(axis=0)) & (determinant > 0.0)
     moved = tell.any(axis=0)
     if not moved.any():
         return q
@@ -74,11 +74,13 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
     np.divide(cross * with_rate - power * with_change, determinant, out=lates, where=tell)
     # One delay for all joints, because the driver filters all alike.
     late = float(np.median(np.nanmedian(lates[:, moved], axis=0)))
-    if abs(late) > LATEST:
+    if abs(late) > MAX_DELAY:
         return q
     left = np.sqrt(((told - rate + late * change) ** 2).sum(axis=(0, 1)))
     slope = np.where(moved, np.nanmedian(np.where(moved, slopes, 1.0), axis=0), np.inf)
-    near = (left < NEARLY * np.sqrt(power.sum(axis=0))) & (np.abs(slope - 1.0) < GAIN)
+    near = (left < MAX_RMS_DIFFERENCE * np.sqrt(power.sum(axis=0))) & (
+        np.abs(slope - 1.0) < MAX_GAIN_ERROR
+    )
     # Compare the noise of accelerations: positions are differentiated twice, velocities once.
     used = near & (_noise(v) < 2.0 * np.pi * highest * _noise(q))
     found, times = q.copy(), period * np.arange(len(q))
@@ -104,5 +106,5 @@ def _low_pass(cutoff: float, period: float) -> Callable[[Array], Array]:
 
 def _noise(values: Array) -> Array:
     """(joints) standard deviation of white noise; differences of high order remove motion."""
-    found: Array = np.sqrt((np.diff(values, DIFFERENCES, axis=0) ** 2).mean(axis=0) / WHITE)
+    found: Array = np.sqrt((np.diff(values, DIFFERENCES, axis=0) ** 2).mean(axis=0) / NOISE_FACTOR)
     return found

@@ -36,10 +36,10 @@ Array = NDArray[np.float64]
 
 SUFFIX = '.npz'
 
-MOST_BLOCKS = 240
+MAX_BLOCKS = 240
 """Largest number of separate triangles in an identification; more recordings are combined."""
 
-SAME = 1e-9
+SAME_TOLERANCE = 1e-9
 """Largest difference of the base parameters of equal robots."""
 
 
@@ -229,7 +229,7 @@ def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equat
     columns = len(base) + friction_columns(np.zeros(1)).shape[-1] + 1
     for one in reductions:
         same = one.combination.shape == base.combination.shape
-        if not same or np.abs(one.combination - base.combination).max() > SAME:
+        if not same or np.abs(one.combination - base.combination).max() > SAME_TOLERANCE:
             raise UnusableRecordingError(
                 f'{one.source} was reduced for another robot, or with other joints locked: '
                 'reduce the recording anew'
@@ -239,7 +239,7 @@ def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equat
                 f'{one.source} was reduced by a version with other columns: reduce the recording '
                 'anew'
             )
-    groups = np.array_split(np.arange(len(reductions)), min(MOST_BLOCKS, len(reductions)))
+    groups = np.array_split(np.arange(len(reductions)), min(MAX_BLOCKS, len(reductions)))
     parts = [Reduction.combined([reductions[k] for k in group]) for group in groups]
     triangles = np.concatenate([part.triangles for part in parts], axis=1)
     nv, blocks, c = triangles.shape[:3]

@@ -3,9 +3,8 @@
 """Detection of contacts in recordings of free motion, by torques that the state does not explain.
 
 Residuals of a friction and mass model depend on the state: at the same position, velocity and load
-of
-a joint, they are about the same again. The torques of a push are not repeated, and they appear in
-several joints at once, while the friction of different joints is independent.
+of a joint, they are about the same again. The torques of a push are not repeated, and they appear
+in several joints at once, while the friction of different joints is independent.
 """
 
 from __future__ import annotations
@@ -25,36 +24,36 @@ Array = NDArray[np.float64]
 WINDOW = 0.2
 """Duration of a window over which torques are averaged [s]."""
 
-APART = 1.0
+MIN_SEPARATION = 1.0
 """Least time between two windows whose states are compared [s]."""
 
 NEIGHBOURS = 7
 """Number of windows with the most similar states, which are compared."""
 
-LEAST_WINDOWS = 25
+MIN_WINDOWS = 25
 """Least number of windows in motion for a joint to be used."""
 
-MOST_WINDOWS = 1500
+MAX_WINDOWS = 1500
 """Largest number of compared windows; the first ones of longer recordings."""
 
-TURNING = 0.2
+MAX_REVERSAL = 0.2
 """Mean share of a reversal from which a window is not used."""
 
-MOST_OFF = 12.0
+MAX_DEVIATIONS = 12.0
 """Largest contribution of a joint, in standard deviations: one joint alone does not make a
 contact."""
 
-FAR = 6.0
+CONTACT_DEVIATIONS = 6.0
 """RMS over joints, in standard deviations, from which a window is a contact."""
 
-SLIGHT = 0.01
+MIN_RELATIVE_DEVIATION = 0.01
 """Least standard deviation of a residual, over the standard deviation of the torque."""
 
-HELD, EXPLAINED, SURE = 5.0, 0.75, 5.0
+FORCE_DURATION, MAX_RESIDUAL_RATIO, SIGNIFICANT = 5.0, 0.75, 5.0
 """Duration for which a force is assumed constant [s]; largest ratio of the residuals with and
 without the force; least ratio of the force to its standard deviation."""
 
-SAME, NAMED = 0.5, 3
+MERGE_TIME, MAX_NAMED = 0.5, 3
 """Largest time between windows of one contact [s]; number of contacts in a message."""
 
 GAUSSIAN = 1.4826
@@ -87,17 +86,19 @@ def contact_windows(found: Residuals) -> tuple[Array, Array]:
     index, time = _windows(found)
 
     def mean(values: Array) -> Array:
-        return _means(values, index)
+        return _window_means(values, index)
 
     # Friction differs between reversals.
-    moving = (mean(found.standing.astype(np.float64)) == 0.0) & (mean(found.reversal) < TURNING)
+    moving = (mean(found.standing.astype(np.float64)) == 0.0) & (
+        mean(found.reversal) < MAX_REVERSAL
+    )
     torque = mean(found.torque)
     states = np.stack([mean(x) for x in (found.q, found.v, found.load)], axis=-1)
     off = np.zeros_like(torque)
     for j in range(torque.shape[1]):
         rows = np.flatnonzero(moving[:, j])
-        if len(rows) >= LEAST_WINDOWS:
-            off[rows, j] = _beside_others(time[rows], states[rows, j], torque[rows, j])
+        if len(rows) >= MIN_WINDOWS:
+            off[rows, j] = _normalised_differences(time[rows], states[rows, j], torque[rows, j])
     return time, off
 
 
@@ -105,39 +106,39 @@ def _windows(found: Residuals) -> tuple[NDArray[np.int64], Array]:
     """(n) window index of each row, and (w) start times of the windows [s]."""
     number = np.floor(found.time / WINDOW).astype(np.int64)
     kept, index = np.unique(number, return_inverse=True)
-    return index, WINDOW * kept[:MOST_WINDOWS].astype(np.float64)
+    return index, WINDOW * kept[:MAX_WINDOWS].astype(np.float64)
 
 
-def _means(values: Array, index: NDArray[np.int64]) -> Array:
+def _window_means(values: Array, index: NDArray[np.int64]) -> Array:
     """(w, nv) means of rows (n, nv) over windows."""
     sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
     found: Array = sums / np.bincount(index)[:, np.newaxis]
-    return found[:MOST_WINDOWS]
+    return found[:MAX_WINDOWS]
 
 
-def _beside_others(time: Array, states: Array, torque: Array) -> Array:
+def _normalised_differences(time: Array, states: Array, torque: Array) -> Array:
     """(n) difference from the median torque of the most similar states (n, 3), in deviations."""
     scaled = states / np.maximum(states.std(axis=0), 1e-9)
     distance = ((scaled[:, np.newaxis] - scaled) ** 2).sum(axis=-1)
-    distance[np.abs(time[:, np.newaxis] - time) < APART] = np.inf
+    distance[np.abs(time[:, np.newaxis] - time) < MIN_SEPARATION] = np.inf
     nearest = np.argsort(distance, axis=1)[:, :NEIGHBOURS]
     beyond = torque - np.median(torque[nearest], axis=1)
     usual = max(GAUSSIAN * np.median(np.abs(beyond)), np.quantile(np.abs(beyond), 0.9) / 1.645)
-    found: Array = beyond / max(usual, SLIGHT * float(torque.std()), 1e-9)
+    found: Array = beyond / max(usual, MIN_RELATIVE_DEVIATION * float(torque.std()), 1e-9)
     return found
 
 
 def contacts_in(found: Residuals) -> tuple[Contact, ...]:
     """Contacts in a recording that should be free motion."""
     time, off = contact_windows(found)
-    size = np.sqrt((np.minimum(np.abs(off), MOST_OFF) ** 2).mean(axis=1))
-    far = np.flatnonzero(size > FAR)
-    parts = np.split(far, np.flatnonzero(np.diff(time[far]) > SAME) + 1) if len(far) else []
+    size = np.sqrt((np.minimum(np.abs(off), MAX_DEVIATIONS) ** 2).mean(axis=1))
+    far = np.flatnonzero(size > CONTACT_DEVIATIONS)
+    parts = np.split(far, np.flatnonzero(np.diff(time[far]) > MERGE_TIME) + 1) if len(far) else []
     return tuple(
         Contact(
             float(time[part[0]]),
             float(time[part[-1]]) + WINDOW,
-            np.asarray((np.abs(off[part]) > FAR).any(axis=0)),
+            np.asarray((np.abs(off[part]) > CONTACT_DEVIATIONS).any(axis=0)),
         )
         for part in parts
     )
@@ -154,10 +155,10 @@ def rows_of(contacts: Sequence[Contact], found: Residuals) -> NDArray[np.bool_]:
 def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
     """Start times and joints of contacts, as text."""
     told = []
-    for one in contacts[:NAMED]:
+    for one in contacts[:MAX_NAMED]:
         joints = ', '.join(n for n, feels in zip(joint_names, one.joints, strict=True) if feels)
         told.append(f'{one.begin:.1f} s ({joints})')
-    more = f' and {len(contacts) - NAMED} more' if len(contacts) > NAMED else ''
+    more = f' and {len(contacts) - MAX_NAMED} more' if len(contacts) > MAX_NAMED else ''
     return ', '.join(told) + more
 
 
@@ -165,9 +166,8 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
     """A force on the last link that explains a large part of the residual, beyond friction.
 
     Torques of a force depend on the posture, those of friction and offsets do not. The force may
-    change
-    every ``HELD`` seconds. Wrong masses and a payload have similar torques, so the result is only
-    reported.
+    change every ``FORCE_DURATION`` seconds. Wrong masses and a payload have similar torques, so the
+    result is only reported.
 
     Args:
         robot: the robot.
@@ -176,17 +176,16 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
 
     Returns:
         Mean force (3) of the intervals with a force above the median, in root axes [N]; None if
-        there
-        is no such force.
+        there is no such force.
     """
     index, time = _windows(found)
-    q, v, torque = (_means(x, index) for x in (found.q, found.v, found.torque))
-    still = _means(found.standing.astype(np.float64), index) > 0.0
-    if len(time) < LEAST_WINDOWS:
+    q, v, torque = (_window_means(x, index) for x in (found.q, found.v, found.torque))
+    still = _window_means(found.standing.astype(np.float64), index) > 0.0
+    if len(time) < MIN_WINDOWS:
         return None
-    nv, count = robot.nv, int((time[-1] - time[0]) / HELD) + 1
+    nv, count = robot.nv, int((time[-1] - time[0]) / FORCE_DURATION) + 1
     J = robot.jacobian(q, robot.body_names[-1])[:, :3]
-    part = np.minimum(((time - time[0]) / HELD).astype(np.int64), count - 1)
+    part = np.minimum(((time - time[0]) / FORCE_DURATION).astype(np.int64), count - 1)
     A = np.zeros((nv, len(time), 3 * count + 3 * nv))
     for k in range(3):
         A[:, np.arange(len(time)), 3 * part + k] = J[:, k].T
@@ -194,18 +193,18 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
         own = slice(3 * (count + j), 3 * (count + j + 1))
         A[j, :, own] = np.column_stack([np.ones(len(v)), v[:, j], np.tanh(v[:, j] / speed)])
     weights, y = (~still).T.astype(np.float64), torque.T
-    alone, _, _ = _weighted(A[..., 3 * count :], y, weights)
-    left, x, deviation = _weighted(A, y, weights)
+    alone, _, _ = _weighted_least_squares(A[..., 3 * count :], y, weights)
+    left, x, deviation = _weighted_least_squares(A, y, weights)
     forces, open_ = x[: 3 * count].reshape(-1, 3), deviation[: 3 * count].reshape(-1, 3)
     sizes = np.linalg.norm(forces, axis=1)
-    sure = sizes > SURE * np.linalg.norm(open_, axis=1)
-    if np.exp(np.mean(np.log(left / alone))) > EXPLAINED or not sure.any():
+    sure = sizes > SIGNIFICANT * np.linalg.norm(open_, axis=1)
+    if np.exp(np.mean(np.log(left / alone))) > MAX_RESIDUAL_RATIO or not sure.any():
         return None
     found_force: Array = forces[sure & (sizes >= np.median(sizes[sure]))].mean(axis=0)
     return found_force
 
 
-def _weighted(A: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+def _weighted_least_squares(A: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
     """RMS residuals (nv) of least squares weighted by joint, unknowns, and their deviations."""
     count = np.maximum(weights.sum(axis=1), 1.0)
     left = np.sqrt((weights * y**2).sum(axis=1) / count) + 1e-9

@@ -31,10 +31,10 @@ from .learn import Learned, learn_unexplained
 
 Array = NDArray[np.float64]
 
-USUAL = 0.75
+FREE_QUANTILE = 0.75
 """Quantile of the residuals of blocks that is taken for free motion: fewer contain pushes."""
 
-NAMED = 3
+MAX_NAMED = 3
 """Number of times in a message."""
 
 
@@ -90,7 +90,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             'efforts are in other units than effort.scale says, or count the other way round; they '
             f'would have to be multiplied by about: {", ".join(odd)}'
         )
-    pushes = _pushes(found)
+    pushes = _push_times(found)
     if pushes:
         raise UnusableRecordingError(
             f'efforts after {pushes} are not those of free motion, such as a push or a contact: '
@@ -112,27 +112,27 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             f'efforts after {named(learned.contacts, robot.joint_names)} do not come back with the '
             'state, as those of a push or a contact: repeat the motion with nothing near the robot'
         )
-    return Drives(found, learned, _left_over(found, own, model))
+    return Drives(found, learned, _rms_residual(found, own, model))
 
 
-def _pushes(found: Identified) -> str:
+def _push_times(found: Identified) -> str:
     """Start times and joints of blocks with exceptionally large residuals, as text or ''."""
     fit = found.fit
     # A quantile, because a push of some seconds would change the mean.
     moving = np.where((fit.departures > 0.0) & ~fit.standing, fit.departures, np.nan)
     some = np.isfinite(moving).any(axis=1)
     usual = np.ones((len(moving), 1))
-    usual[some, 0] = np.nanquantile(moving[some], USUAL, axis=1)
+    usual[some, 0] = np.nanquantile(moving[some], FREE_QUANTILE, axis=1)
     far = fit.departures > UNEXPLAINED * np.where(fit.standing, 1.0, usual)
     times = []
     for block in np.flatnonzero(far.any(axis=0)):
         names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]
         times.append(f'{fit.begins[block]:.0f} s ({", ".join(names)})')
-    more = f' and {len(times) - NAMED} more' if len(times) > NAMED else ''
-    return ', '.join(times[:NAMED]) + more
+    more = f' and {len(times) - MAX_NAMED} more' if len(times) > MAX_NAMED else ''
+    return ', '.join(times[:MAX_NAMED]) + more
 
 
-def _left_over(found: Identified, samples: JointSamples, model: EffortModel) -> Array:
+def _rms_residual(found: Identified, samples: JointSamples, model: EffortModel) -> Array:
     """(nv) RMS residual of described bodies with an effort model [Nm or N]."""
     fit, layout = found.fit, found.fit.layout
     x = np.zeros(layout.count)

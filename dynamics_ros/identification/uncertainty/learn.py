@@ -27,26 +27,26 @@ from .residuals import Residuals, residuals_of
 
 Array = NDArray[np.float64]
 
-LEAST = 200
+MIN_SAMPLES = 200
 """Least number of samples in motion from which a joint is learned."""
 
 ROUNDS = 8
-FAR = 4.0
+RESIDUAL_LIMIT = 4.0
 """Standard deviations at which residuals are limited; larger ones are part of the tail."""
 
-PUSHED = 4.0
+MAX_FREE_RMS = 4.0
 """Normalised RMS residual of a second from which it does not count as free motion."""
 
-SURE = 20.0
+INVERSE_RISK = 20.0
 """Inverse of the probability that static friction exceeds the learned bound."""
 
-MOST_TAIL = 3.0
+MAX_TAIL = 3.0
 
 FALSE_ALARMS = 1.0
 """Rate of false alarms in free motion for calibrated thresholds [1/h]."""
 
 NORMAL = NormalDist()
-LEAST_SHARE = 0.1
+MIN_CONSTANT_SHARE = 0.1
 """Least share of the constant in the total standard deviation of a joint."""
 
 
@@ -167,13 +167,15 @@ def learn_unexplained(
     still: list[str] = []
     usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
     for j, name in enumerate(robot.joint_names):
-        if (~joined.standing[:, j]).sum() < LEAST:
+        if (~joined.standing[:, j]).sum() < MIN_SAMPLES:
             viscous = max(float(unseen[j]), float(effort_model.viscous[j]))
-            column = _unseen(joined, j, float(unseen[j]), viscous, float(usual[j]), sigmas)
+            column = _parameters_at_rest(
+                joined, j, float(unseen[j]), viscous, float(usual[j]), sigmas
+            )
             still.append(f'{name} {unseen[j]:.2g}')
             sentence = ''
         else:
-            column, sentence = _of_joint(
+            column, sentence = _parameters_in_motion(
                 joined, j, float(dry[j]), (float(usual[j]), float(largest[j]))
             )
         columns.append(column)
@@ -187,14 +189,13 @@ def learn_unexplained(
     return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
 
 
-def _unseen(
+def _parameters_at_rest(
     found: Residuals, j: int, friction: float, viscous: float, of_fit: float, sigmas: float
 ) -> list[float]:
     """Parameters of a joint that hardly moves, in the order of ``Unexplained``.
 
     In motion, its unknown dry friction acts at any speed, and as much again may be part of the
-    offset
-    identified at rest. The constant is such that thresholds rise by both bounds.
+    offset identified at rest. The constant is such that thresholds rise by both bounds.
 
     Args:
         found: residuals of all joints.
@@ -209,7 +210,7 @@ def _unseen(
     return [float(constant), viscous, 0.0, friction, friction, 1.0]
 
 
-def _of_joint(
+def _parameters_in_motion(
     found: Residuals, j: int, dry: float, of_fit: tuple[float, float]
 ) -> tuple[list[float], str]:
     """Parameters of a moving joint in the order of ``Unexplained``, and a finding or ''.
@@ -221,7 +222,7 @@ def _of_joint(
         of_fit: mean and largest variance of modelled torques in other postures.
     """
     r, standing = found.torque[:, j], found.standing[:, j]
-    bound = _standing(r, standing, dry)
+    bound = _static_friction_bound(r, standing, dry)
     moving = ~standing
     r, noise, second = r[moving], found.noise[moving, j], found.second[moving]
     features = np.column_stack(
@@ -236,8 +237,8 @@ def _of_joint(
     for _ in range(2):
         squares = _variances(features[free], r[free], noise[free])
         z = r / np.sqrt(features @ squares + noise)
-        free = _free(z, second)
-    tail = _tail(z[free])
+        free = _is_free_motion(z, second)
+    tail = _tail_ratio(z[free])
     always = squares[0] + float(noise.mean())
     far = np.sqrt((tail**2 * always + of_fit[1]) / (always + of_fit[0]))
     squares[0] += of_fit[0]
@@ -260,47 +261,47 @@ def _variances(features: Array, r: Array, noise: Array) -> Array:
     found = np.zeros(features.shape[1])
     for _ in range(ROUNDS):
         # The variance of r^2 is twice the square of the variance of r.
-        kept = np.minimum(r**2, FAR**2 * predicted)
+        kept = np.minimum(r**2, RESIDUAL_LIMIT**2 * predicted)
         found, _ = scipy.optimize.nnls(
             features / scale / predicted[:, np.newaxis], (kept - noise) / predicted
         )
-        predicted = np.maximum(features / scale @ found, LEAST_SHARE**2 * total) + noise
+        predicted = np.maximum(features / scale @ found, MIN_CONSTANT_SHARE**2 * total) + noise
     found /= scale
-    found[0] = max(found[0], LEAST_SHARE**2 * total)
+    found[0] = max(found[0], MIN_CONSTANT_SHARE**2 * total)
     return found
 
 
-def _free(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether rows belong to a second with a normalised RMS residual of ``PUSHED`` or less."""
+def _is_free_motion(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether rows belong to a second with an RMS residual of ``MAX_FREE_RMS`` or less."""
     _, index, counts = np.unique(second, return_inverse=True, return_counts=True)
     rms = np.sqrt(np.bincount(index, z**2) / counts)
-    usual: NDArray[np.bool_] = (rms <= PUSHED)[index]
+    usual: NDArray[np.bool_] = (rms <= MAX_FREE_RMS)[index]
     return usual
 
 
-def _tail(z: Array) -> float:
+def _tail_ratio(z: Array) -> float:
     """Ratio of large normalised residuals to those of a normal distribution.
 
     The mean excess of the largest 5 % over their threshold is extrapolated exponentially to the
-    probability ``RARE``. The ratio of the maximum to that of as many normal numbers is used if
-    larger.
+    probability ``ALARM_SHARE``. The ratio of the maximum to that of as many normal numbers is used
+    if larger.
     """
     largest = np.abs(z).max() / NORMAL.inv_cdf(1.0 - 0.5 / len(z))
-    edge = np.quantile(np.abs(z), 1.0 - TWENTIETH)
+    edge = np.quantile(np.abs(z), 1.0 - TAIL_SHARE)
     excess = float(np.mean(np.abs(z)[np.abs(z) > edge] - edge))
-    usual = NORMAL.inv_cdf(1.0 - 0.5 * TWENTIETH)
-    usual_excess = 2.0 * NORMAL.pdf(usual) / TWENTIETH - usual
-    steps = np.log(TWENTIETH / RARE)
+    usual = NORMAL.inv_cdf(1.0 - 0.5 * TAIL_SHARE)
+    usual_excess = 2.0 * NORMAL.pdf(usual) / TAIL_SHARE - usual
+    steps = np.log(TAIL_SHARE / ALARM_SHARE)
     tail = (edge + steps * excess) / (usual + steps * usual_excess)
-    return float(np.clip(max(tail, largest), 1.0, MOST_TAIL))
+    return float(np.clip(max(tail, largest), 1.0, MAX_TAIL))
 
 
-TWENTIETH, RARE = 0.05, 1e-7
+TAIL_SHARE, ALARM_SHARE = 0.05, 1e-7
 """Share of residuals from which the tail is learned; probability of a residual above the
 threshold."""
 
 
-def _standing(r: Array, standing: NDArray[np.bool_], dry: float) -> float:
+def _static_friction_bound(r: Array, standing: NDArray[np.bool_], dry: float) -> float:
     """Bound of the static friction of a joint, from its observed stands and its dry friction.
 
     Of n uniform numbers up to b, all are below m with the probability (m / b)^n.
@@ -310,4 +311,4 @@ def _standing(r: Array, standing: NDArray[np.bool_], dry: float) -> float:
     if not stands:
         return dry
     largest = max(abs(float(np.mean(stand))) for stand in stands)
-    return max(largest, min(dry, largest * SURE ** (1.0 / len(stands))))
+    return max(largest, min(dry, largest * INVERSE_RISK ** (1.0 / len(stands))))

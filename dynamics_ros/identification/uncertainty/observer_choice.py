@@ -4,10 +4,9 @@
 
 A momentum observer responds at once, and passes almost K M(q) times the noise of velocities: with
 differences of encoder steps of 1e-4 rad at 500 Hz this is 1.5 Nm per kg m^2, more than most
-contacts.
-A Kalman filter that models the correlation of this noise has the same delay 1/K and a tenth of the
-noise, but responds slowly at first. It is used if the momentum observer is too noisy, with a lower
-gain if necessary: its noise grows as K^2.5.
+contacts. A Kalman filter that models the correlation of this noise has the same delay 1/K and a
+tenth of the noise, but responds slowly at first. It is used if the momentum observer is too noisy,
+with a lower gain if necessary: its noise grows as K^2.5.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-LOUD = 0.004
+MAX_NOISE = 0.004
 """Largest standard deviation of noise over the effort limit: five of them are a tenth of the torque
 of a collision."""
 
-LOUD_WITHOUT_LIMIT = 0.6
+MAX_NOISE_WITHOUT_LIMIT = 0.6
 """Largest standard deviation of noise of a joint without an effort limit [Nm or N]."""
 
-SLOWER, SLOWEST = 0.8, 10.0
+GAIN_RATIO, MIN_GAIN = 0.8, 10.0
 """Ratio of consecutive candidate gains; lowest gain [1/s]."""
 
 POSTURES = 50
@@ -105,7 +104,7 @@ def chosen_observer(
     """
     usual = ObserverChoice()
     of_velocities = SampleNoise(np.full(robot.nv, 1e-9), noise.velocity, noise.differenced)
-    most = np.maximum(by_effort_limit(robot, LOUD, LOUD_WITHOUT_LIMIT), left_over)
+    most = np.maximum(by_effort_limit(robot, MAX_NOISE, MAX_NOISE_WITHOUT_LIMIT), left_over)
     q = q[:: max(1, len(q) // POSTURES)]
 
     def quiet(choice: ObserverChoice, noise: SampleNoise) -> bool:
@@ -116,9 +115,9 @@ def chosen_observer(
     if quiet(usual, noise):
         return usual
     gain = usual.gain
-    while gain * SLOWER > SLOWEST:
+    while gain * GAIN_RATIO > MIN_GAIN:
         choice = ObserverChoice(KalmanObserver.kind, gain)
         if quiet(choice, noise):
             return choice
-        gain *= SLOWER
-    return ObserverChoice(KalmanObserver.kind, SLOWEST)
+        gain *= GAIN_RATIO
+    return ObserverChoice(KalmanObserver.kind, MIN_GAIN)

@@ -13,12 +13,12 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 """Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
 
 FIRST_ROWS = 1024
 
-SLOWEST = 0.02
+MIN_SPEED = 0.02
 """Least speed in a direction from which its dry friction can be identified [rad/s or m/s]."""
 
 
@@ -36,11 +36,11 @@ class Recorder:
         Args:
             robot: robot with a fixed base and joints of one coordinate.
             source: name of the recording in messages.
-            most: largest number of stored samples; None: as many as ``MOST_BYTES`` allow.
+            most: largest number of stored samples; None: as many as ``MAX_BYTES`` allow.
         """
         self._names, self._source = robot.joint_names, source
         width = 1 + 3 * robot.nv
-        self._most = most or MOST_BYTES // (8 * width)
+        self._most = most or MAX_BYTES // (8 * width)
         self._rows = np.empty((min(FIRST_ROWS, self._most), width))
         self._kept, self._every, self.count = 0, 1, 0
         self._first = self._last = 0
@@ -90,7 +90,7 @@ class Recorder:
         for name, low, high in zip(self._names, self._low.T, self._high.T, strict=True):
             if high[0] - low[0] < STILL:
                 found.append(f'{name} has not moved')
-            elif min(-low[1], high[1]) < SLOWEST:
+            elif min(-low[1], high[1]) < MIN_SPEED:
                 found.append(f'{name} has moved in one direction only')
         return tuple(found)
 

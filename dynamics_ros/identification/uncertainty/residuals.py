@@ -84,7 +84,7 @@ def residuals_of(
         stretches = regular_stretches(samples)
         for one in stretches:
             observer = choice.made(robot, model, noise, 10.0 * one.period)
-            parts.append(_of_stretch(observer, noise, one, begin - stretches[0].start))
+            parts.append(_residuals_of_stretch(observer, noise, one, begin - stretches[0].start))
         begin += np.ceil(samples.duration) + 1.0
     parts = [part for part in parts if len(part.torque)]
     if not parts:
@@ -92,7 +92,7 @@ def residuals_of(
     return Residuals.joined(parts)
 
 
-def _of_stretch(
+def _residuals_of_stretch(
     observer: TorqueObserver, noise: SampleNoise, stretch: Stretch, shift: float
 ) -> Residuals:
     """Run an observer over a stretch; ``shift`` is added to its times [s]."""
