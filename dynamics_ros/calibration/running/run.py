@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.calibration import command
-from dynamics_ros.calibration.plan import read_trajectory
+from dynamics_ros.calibration.outputs import check_outputs
+from dynamics_ros.calibration.plan import read_trajectory, without_shapes
 from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.identification.excitation.clearance import Clearance
@@ -37,7 +38,11 @@ def run(arguments: list[str]) -> None:
     """
     options, rest = _parser().parse_known_args(arguments)
     identification = [str(options.record), '--robot', options.robot, *_told_robot(options), *rest]
-    command.parser().parse_args(identification)  # before anything moves
+    # Before anything moves.
+    outputs = command.output_files(command.parser().parse_args(identification))
+    check_outputs(
+        {'--record': options.record, **outputs}, [Path(options.robot), options.trajectory]
+    )
     text = read_description_file(options.robot)
     locked = dict(command.positions(options.lock))
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
@@ -45,10 +50,8 @@ def run(arguments: list[str]) -> None:
     geometry = read_collision_geometry(text)
     clearance = Clearance(robot, geometry) if geometry.triangles else None
     if clearance is None:
-        print('the description has no shapes for collision: links may touch')
+        print(without_shapes(options.floor))
     check_motion(robot, planned, 'the trajectory', clearance, options.floor)
-    if not options.record.parent.is_dir():
-        raise InvalidArgumentError('--record', str(options.record), 'a file in a folder')
     with Mover(robot, options.action, options.joint_states) as mover:
         here = mover.resting_place()
         way = straight_way(robot, here, planned.q[0], options.speed)
@@ -145,7 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--speed', type=_speed, default=0.2, help='on the way to the start, at most [rad/s or m/s]'
     )
-    parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
+    parser.add_argument(
+        '--floor', type=command.finite, metavar='HEIGHT', help='links stay above [m]'
+    )
     parser.add_argument('--yes', action='store_true', help='move without being asked')
     return parser
 

@@ -105,6 +105,10 @@ class JointSamples:
                 are of several motions at once.
         """
         finite = np.isfinite(self.time) & _readings(self.position).all(axis=1)
+        if not finite.any():
+            raise UnusableRecordingError(
+                f'{self.source}: no sample has a stamp and positions of all joints that are numbers'
+            )
         if not _readings(self.effort[finite]).any() or not self.effort.any():
             raise UnusableRecordingError(
                 f'{self.source}: holds no efforts; record joint states whose effort is filled '
