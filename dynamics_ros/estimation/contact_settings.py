@@ -13,6 +13,9 @@ from .effort_model import MOST_LOAD_FRICTION
 from .observers import GAIN
 from .samples.sample_filter import FACTOR, SIGMAS
 
+LONGEST = 3600.0
+"""s: times beyond are mistakes, and the largest floats are no number of nanoseconds."""
+
 
 @dataclass(frozen=True)
 class EffortSettings:
@@ -218,10 +221,18 @@ class ObserverSettings:
         minimum=0.01,
     )
     max_gap: float = parameter(
-        0.1, 'The observer starts anew after a longer gap between stamps', unit='s', minimum=1e-4
+        0.1,
+        'The observer starts anew after a longer gap between stamps',
+        unit='s',
+        minimum=1e-4,
+        maximum=LONGEST,
     )
     transition_time: float = parameter(
-        0.5, 'Time that estimates take to another payload or gravity', unit='s', minimum=0.0
+        0.5,
+        'Time that estimates take to another payload or gravity',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
 
 
@@ -300,9 +311,14 @@ class ThresholdSettings:
         'A threshold has to be exceeded this long, in any case by two messages; 0: by one',
         unit='s',
         minimum=0.0,
+        maximum=LONGEST,
     )
     release: float = parameter(
-        0.05, 'A contact ends when no threshold is exceeded this long', unit='s', minimum=0.0
+        0.05,
+        'A contact ends when no threshold is exceeded this long',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
 
 
@@ -327,7 +343,7 @@ class FeetSettings:
 class TareSettings:
     """Settings of taring, which sets the present external torques to zero."""
 
-    window: float = parameter(1.0, 'Time that is averaged', unit='s', minimum=0.01)
+    window: float = parameter(1.0, 'Time that is averaged', unit='s', minimum=0.01, maximum=LONGEST)
     max_velocity: float = parameter(
         0.02, 'Refused when a joint is faster', unit='rad/s or m/s', minimum=0.0
     )
@@ -351,6 +367,7 @@ class AdaptationSettings:
         'Motion of a joint, both ways, after which 59 % of a step of its friction are taken up',
         unit='s',
         minimum=5.0,
+        maximum=1e5,
     )
     bound: tuple[float, ...] = parameter(
         (),
@@ -371,6 +388,7 @@ class AdaptationSettings:
         'contact or latched collision was told',
         unit='s',
         minimum=0.1,
+        maximum=LONGEST,
     )
 
 
