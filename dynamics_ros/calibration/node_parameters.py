@@ -127,12 +127,15 @@ def check_path(path: Path) -> None:
         InvalidArgumentError: they may not.
     """
     problem, allowed = '', 'an absolute path in .yaml'
-    if not path.is_absolute() or path.suffix != '.yaml':
-        problem = 'is another path'
-    elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem, allowed = 'is in no folder that can be written to', 'a file in one that can'
-    elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
-        problem, allowed = 'is there and is not of a calibration', 'another name'
+    try:
+        if not path.is_absolute() or path.suffix != '.yaml':
+            problem = 'is another path'
+        elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            problem, allowed = 'is in no folder that can be written to', 'a file in one that can'
+        elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
+            problem, allowed = 'is there and is not of a calibration', 'another name'
+    except OSError as error:  # a name that no file can have
+        problem, allowed = f'is no name of a file: {error.strerror}', 'another name'
     if problem:
         raise InvalidArgumentError('path', f'{printable(str(path))} {problem}', allowed)
 
