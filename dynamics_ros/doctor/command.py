@@ -26,7 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         '--seconds', type=_seconds, default=SECONDS, help='how long to look; %(default)s by default'
     )
-    options = parser.parse_args(remove_ros_args(given))
+    try:
+        own = remove_ros_args(given)
+    except Exception as error:  # the class of this error differs between versions of rclpy
+        problem, _, _ = str(error).partition(' Error: ')
+        print(f'doctor: {problem} Expected --ros-args as ROS documents them', file=sys.stderr)
+        return 2
+    options = parser.parse_args(own)
     print(f'looking for {options.seconds:g} s ...', file=sys.stderr, flush=True)
     try:
         graph = observe(options.seconds, given)
