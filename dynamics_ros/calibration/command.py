@@ -29,9 +29,11 @@ from dynamics_ros.identification import (
 from dynamics_ros.identification.reduced import identify_reduced
 from dynamics_ros.identification.uncertainty import Learned, learn
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.parameters.robot import LARGEST_GRAVITY
 
 from .description import calibrated_description
 from .node_parameters import node_parameters
+from .outputs import check_outputs
 from .plan import plan
 from .report import report
 from .runs import DriveGainsResult, PayloadResult
@@ -78,6 +80,7 @@ def calibrate(arguments: list[str]) -> None:
     options = parser().parse_args(arguments)
     started = time.perf_counter()
     paths = [*options.recordings, *options.test]
+    check_outputs(output_files(options), [Path(options.robot), *paths])
     subject = read_subject(
         options.robot,
         paths,
@@ -100,11 +103,11 @@ def calibrate(arguments: list[str]) -> None:
     learned = learn(identified, free) if free else None
     sentences = [*subject.assumed, *identified.findings, *(learned.findings if learned else ())]
     if options.output is not None:
-        options.output.write_text(calibrated_description(subject.text, identified))
+        options.output.write_text(calibrated_description(subject.text, identified), 'utf-8')
     if options.parameters is not None and learned is not None:
-        options.parameters.write_text(node_parameters(identified, learned))
+        options.parameters.write_text(node_parameters(identified, learned), 'utf-8')
     if options.report is not None:
-        options.report.write_text(report(identified, tested, sentences))
+        options.report.write_text(report(identified, tested, sentences), 'utf-8')
     result = as_json(subject, identified, learned, tested)
     if compared is not None:
         result.update(compared.as_json())
@@ -114,6 +117,11 @@ def calibrate(arguments: list[str]) -> None:
         print(compared.as_text())
     if options.json:
         print(json.dumps(result))
+
+
+def output_files(options: argparse.Namespace) -> dict[str, Path | None]:
+    """Files that an identification writes, by the name of the option."""
+    return {f'--{name}': getattr(options, name) for name in ('output', 'parameters', 'report')}
 
 
 def _identified(
@@ -175,16 +183,19 @@ def _plan(arguments: list[str]) -> None:
         help='name of the .yaml or .csv file; both are written',
     )
     parser.add_argument(
-        '--duration', type=float, default=20.0, help='duration [s] (default: %(default)s)'
+        '--duration', type=float, default=20.0, help='duration [s], 1 to 600 (default: %(default)s)'
     )
     parser.add_argument(
         '--floor',
-        type=float,
+        type=finite,
         metavar='HEIGHT',
         help='least height of links in the root frame [m] (default: not checked)',
     )
     parser.add_argument(
-        '--seed', type=int, default=0, help='seed of the random starts (default: %(default)s)'
+        '--seed',
+        type=int,
+        default=0,
+        help='seed of the random starts, 0 or more (default: %(default)s)',
     )
     parser.add_argument(
         '--iterations',
@@ -395,7 +406,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--gravity',
-        type=float,
+        type=_acceleration,
         nargs=3,
         default=DEFAULT_GRAVITY,
         metavar=('X', 'Y', 'Z'),
@@ -422,8 +433,33 @@ def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
         raise InvalidArgumentError('--lock', str(error), 'NAME=POSITION') from error
 
 
+def finite(text: str) -> float:
+    """A number of an option.
+
+    Raises:
+        ArgumentTypeError: it is none, or not finite.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f'{text!r} is no finite number')
+    return number
+
+
+def _acceleration(text: str) -> float:
+    number = finite(text)
+    if abs(number) > LARGEST_GRAVITY:
+        raise argparse.ArgumentTypeError(f'{text} is more than {LARGEST_GRAVITY:g} m/s^2')
+    return number
+
+
 def _share(text: str) -> float:
-    share = float(text)
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
     if not 0.0 < share < 1.0:
         raise argparse.ArgumentTypeError(f'{text} is not between 0 and 1')
     return share

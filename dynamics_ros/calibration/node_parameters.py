@@ -127,12 +127,18 @@ def check_path(path: Path) -> None:
         InvalidArgumentError: it may not.
     """
     problem, allowed = '', 'an absolute path in .yaml'
-    if not path.is_absolute() or path.suffix != '.yaml':
-        problem = 'is not such a path'
-    elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        problem, allowed = 'is in a folder that cannot be written to', 'a file in a writable folder'
-    elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
-        problem, allowed = 'exists and was not written by a calibration', 'another name'
+    try:
+        if not path.is_absolute() or path.suffix != '.yaml':
+            problem = 'is not such a path'
+        elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            problem, allowed = (
+                'is in a folder that cannot be written',
+                'a file in a writable folder',
+            )
+        elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
+            problem, allowed = 'exists and was not written by a calibration', 'another name'
+    except OSError as error:  # a name that no file can have
+        problem, allowed = f'is not a valid file name: {error.strerror}', 'another name'
     if problem:
         raise InvalidArgumentError('path', f'{printable(str(path))} {problem}', allowed)
 

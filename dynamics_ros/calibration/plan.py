@@ -18,6 +18,14 @@ from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
 
+from .outputs import check_outputs
+
+LONGEST = 3600.0
+"""s of a trajectory that is read."""
+
+DURATIONS = 1.0, 600.0
+"""Shortest and longest motion [s]."""
+
 
 def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
     """Plans and writes the trajectory; returns a summary as text.
@@ -31,8 +39,19 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
     """
     if options.output.suffix not in ('.yaml', '.csv'):
         raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml or .csv')
+    low, high = DURATIONS
+    if not low <= options.duration <= high:
+        raise InvalidArgumentError('--duration', f'{options.duration:g} s', f'{low:g} to {high:g}')
+    for name in ('seed', 'iterations'):
+        if getattr(options, name) < 0:
+            raise InvalidArgumentError(f'--{name}', str(getattr(options, name)), '0 or more')
+    stem = options.output.with_suffix('')
+    files = [stem.with_suffix(suffix) for suffix in ('.yaml', '.csv')]
+    check_outputs({f'--output {file.name}': file for file in files}, [Path(options.robot)])
     text = read_description_file(options.robot)
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
+    if not robot.nv:
+        raise InvalidArgumentError('robot', 'no joint of it moves', 'a joint that is not locked')
     geometry = read_collision_geometry(text)
     excitation = plan_excitation(
         robot,
@@ -42,16 +61,20 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         seed=options.seed,
         iterations=options.iterations,
     )
-    stem = options.output.with_suffix('')
-    stem.with_suffix('.yaml').write_text(trajectory_yaml(robot, excitation))
-    stem.with_suffix('.csv').write_text(trajectory_csv(robot, excitation))
+    files[0].write_text(trajectory_yaml(robot, excitation), 'utf-8')
+    files[1].write_text(trajectory_csv(robot, excitation), 'utf-8')
     lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
     if not geometry.triangles:
-        lines.append('the description has no shapes for collision: links may touch')
+        lines.append(without_shapes(options.floor))
+    apart = (
+        f', links at least {excitation.clearance:.3f} m apart'
+        if np.isfinite(excitation.clearance)
+        else ''
+    )
     start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
     lines += [
         f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
-        f'parameters {excitation.condition:.1f}, links at least {excitation.clearance:.3f} m apart',
+        f'parameters {excitation.condition:.1f}{apart}',
         f'move there first: {start}',
         'expected deviations, for efforts known to 2 % of their limits:',
     ]
@@ -62,6 +85,12 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         )
     ]
     return '\n'.join(lines)
+
+
+def without_shapes(floor: float | None) -> str:
+    """A sentence on what is not checked of a robot whose description has no collision shapes."""
+    below = '' if floor is None else ' and go below the floor: --floor has no effect'
+    return f'the description has no shapes for collision: links may touch{below}'
 
 
 def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
@@ -85,7 +114,7 @@ def read_trajectory(path: Path) -> Motion:
         InvalidArgumentError: the file contains no valid trajectory.
     """
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text('utf-8'))
         names, points = tuple(map(str, content['joint_names'])), content['points']
         stamps = [point['time_from_start'] for point in points]
         time = np.array([float(one['sec']) + 1e-9 * float(one['nanosec']) for one in stamps])
@@ -99,7 +128,13 @@ def read_trajectory(path: Path) -> Motion:
             'trajectory', problem, 'a file of calibrate_robot plan'
         ) from error
     whole = all(column.shape == (len(time), len(names)) for column in columns)
-    if not whole or len(time) < 2 or (np.diff(time) <= 0.0).any() or len(set(names)) < len(names):
+    forward = (
+        len(time) > 1
+        and time[0] >= 0.0
+        and time[-1] <= LONGEST
+        and bool((np.diff(time) > 0.0).all())
+    )
+    if not whole or not forward or len(set(names)) < len(names):
         problem = f'{path}: its points do not match its joints, or its times do not increase'
         raise InvalidArgumentError('trajectory', problem, 'a file of calibrate_robot plan')
     return Motion(names, time, *columns)

@@ -115,7 +115,7 @@ def _columns(name: str, column: Any) -> dict[str, Array]:
     if pyarrow.types.is_list(kind) or pyarrow.types.is_fixed_size_list(kind):
         rows = column.to_pylist()
         lengths = {len(row) for row in rows if row is not None}
-        if len(lengths) == 1 and isinstance(next(r[0] for r in rows if r), float):
+        if len(lengths) == 1 and isinstance(next((r[0] for r in rows if r), None), float):
             (count,) = lengths
             values = np.array([[np.nan] * count if row is None else row for row in rows], float)
             return {f'{name}[{k}]': values[:, k] for k in range(count)}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, for_robot
 from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
 from dynamics_ros.identification.reduced import Reduction
@@ -72,6 +72,11 @@ def read_subject(
     text = read_description_file(description)
     locked = dict(locked or {})
     robot = Robot.from_urdf(text, gravity=gravity, locked_joints=locked)
+    for name in (joints or {}).values():
+        if name not in robot.joint_names and name not in locked:
+            raise UnknownJointError('--joints', name, robot.joint_names)
+    if not robot.nv:
+        raise InvalidArgumentError('robot', 'no joint of it moves', 'a joint that is not locked')
     if any(joint.kind.nq != 1 for joint in robot.model.actuated):
         raise InvalidArgumentError(
             'robot', 'it has joints of several coordinates', 'revolute and prismatic joints'

@@ -64,7 +64,7 @@ def write_table(path: Path, samples: JointSamples) -> None:
     header = ['time', *(f'{name}.{word}' for word in known for name in samples.joint_names)]
     rows = np.column_stack([samples.time, *known.values()])
     lines = [','.join(f'{x:.9g}' for x in row) for row in rows]
-    path.write_text('\n'.join([','.join(header), *lines]) + '\n')
+    path.write_text('\n'.join([','.join(header), *lines]) + '\n', 'utf-8')
 
 
 def read_table(path: Path) -> JointSamples:
@@ -75,8 +75,17 @@ def read_table(path: Path) -> JointSamples:
     """
     try:
         columns, notes = read_csv(path) if path.suffix.lower() == '.csv' else read_parquet(path)
+    except UnicodeDecodeError as error:
+        raise UnusableRecordingError(
+            f'{path}: cannot be read: {error}; save it as text in UTF-8'
+        ) from error
     except (OSError, ValueError) as error:
         raise UnusableRecordingError(f'{path}: cannot be read: {error}') from error
+    if not columns:
+        raise UnusableRecordingError(
+            f'{path}: has no columns of numbers; name them such as time, shoulder.position, '
+            'shoulder.velocity, shoulder.effort'
+        )
     time, used, note = _time(path, columns)
     notes += [note] if note else []
     found: dict[str, dict[str, Array]] = {kind: {} for kind in WORDS}

@@ -29,7 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=SECONDS,
         help='duration of the observation [s] (default: %(default)s)',
     )
-    options = parser.parse_args(remove_ros_args(given))
+    try:
+        own = remove_ros_args(given)
+    except Exception as error:  # the class of this error differs between versions of rclpy
+        problem, _, _ = str(error).partition(' Error: ')
+        print(f'doctor: {problem} Expected --ros-args as ROS documents them', file=sys.stderr)
+        return 2
+    options = parser.parse_args(own)
     print(f'looking for {options.seconds:g} s ...', file=sys.stderr, flush=True)
     try:
         graph = observe(options.seconds, given)

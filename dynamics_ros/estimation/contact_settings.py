@@ -13,6 +13,9 @@ from .effort_model import MAX_LOAD_FRICTION
 from .observers import GAIN
 from .samples.sample_filter import FACTOR, SIGMAS
 
+LONGEST = 3600.0
+"""s: times beyond are mistakes, and the largest floats are no number of nanoseconds."""
+
 
 @dataclass(frozen=True)
 class EffortSettings:
@@ -223,10 +226,18 @@ class ObserverSettings:
         minimum=0.01,
     )
     max_gap: float = parameter(
-        0.1, 'The observer restarts after a longer gap between stamps', unit='s', minimum=1e-4
+        0.1,
+        'The observer restarts after a longer gap between stamps',
+        unit='s',
+        minimum=1e-4,
+        maximum=LONGEST,
     )
     transition_time: float = parameter(
-        0.5, 'Duration of the transition to another payload or gravity', unit='s', minimum=0.0
+        0.5,
+        'Duration of the transition to another payload or gravity',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
 
 
@@ -307,9 +318,14 @@ class ThresholdSettings:
         'Time that a threshold must be exceeded, and at least two messages; 0: one message',
         unit='s',
         minimum=0.0,
+        maximum=LONGEST,
     )
     release: float = parameter(
-        0.05, 'Time without an exceeded threshold after which a contact ends', unit='s', minimum=0.0
+        0.05,
+        'Time without an exceeded threshold after which a contact ends',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
 
 
@@ -334,7 +350,7 @@ class FeetSettings:
 class TareSettings:
     """Settings of taring, which sets the present external torques to zero."""
 
-    window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01)
+    window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01, maximum=LONGEST)
     max_velocity: float = parameter(
         0.02, 'Speed of a joint above which a tare is refused', unit='rad/s or m/s', minimum=0.0
     )
@@ -359,6 +375,7 @@ class AdaptationSettings:
         'friction are adapted',
         unit='s',
         minimum=5.0,
+        maximum=1e5,
     )
     bound: tuple[float, ...] = parameter(
         (),
@@ -379,6 +396,7 @@ class AdaptationSettings:
         'latched collision',
         unit='s',
         minimum=0.1,
+        maximum=LONGEST,
     )
 
 

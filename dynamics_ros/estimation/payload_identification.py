@@ -241,7 +241,8 @@ class PayloadIdentifier:
             samples += len(t)
         if not torques:
             raise NotIdentifiableError(
-                f'{self.samples} samples make no window of {self._window * 1e-9:g} s without a gap'
+                f'{self.samples} samples make no window of {self._window * 1e-9:g} s without a '
+                'gap: joint states have to come all the time'
             )
         return np.array(regressors), np.array(torques), samples
 

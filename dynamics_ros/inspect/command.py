@@ -24,7 +24,7 @@ from dynamics_ros.robot import Robot
 
 from . import page
 from .oddities import oddities
-from .robot_page import PORT, RobotPage
+from .robot_page import PORT, RobotPage, check_port
 from .speed import inverse_kinematics, speeds
 
 
@@ -39,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _inspect(options)
     except DynamicsRosError as error:
         print(f'inspect: {error}', file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk behind the standard output
+        print(f'inspect: the report cannot be written: {error.strerror}', file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         pass
@@ -73,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _inspect(options: argparse.Namespace) -> int:
+    check_port(options.port)
     arguments = dict(text.partition(':=')[::2] for text in options.xacro)
     text = read_description_file(options.robot, arguments)
     description = parse_urdf(text)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PORT = 8080
 
+HIGHEST_PORT = 65535
+
 HOST = '127.0.0.1'
 """Only this machine can reach the page, because it has no password."""
 
@@ -177,7 +179,18 @@ class RobotPage:
             self._scene.close()
 
 
+def check_port(port: int) -> None:
+    """Check the number of a port; a server thread of viser would not report it.
+
+    Raises:
+        InvalidArgumentError: no number of a port.
+    """
+    if not 0 <= port <= HIGHEST_PORT:
+        raise InvalidArgumentError('port', str(port), f'0 to {HIGHEST_PORT}')
+
+
 def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
+    check_port(port)
     try:
         from dynamics_ros.viewer.explorer import Explorer
         from dynamics_ros.viewer.scene import Scene

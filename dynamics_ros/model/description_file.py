@@ -30,9 +30,11 @@ def read_description_file(
         raise ModelError(f'file {str(file)!r}', 'takes no xacro arguments: it is no .xacro file')
     try:
         text = file.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise ModelError(f'file {str(file)!r}', f'cannot be read: {reason}') from error
+    except OSError as error:
+        raise ModelError(f'file {str(file)!r}', f'cannot be read: {error.strerror}') from error
+    except UnicodeDecodeError as error:
+        reason = f'cannot be read: {error}; save it as XML in UTF-8'
+        raise ModelError(f'file {str(file)!r}', reason) from error
     # A parser would mistake such text for a file name.
     if text.lstrip('\ufeff \t\r\n')[:1] not in ('<', ''):
         raise ModelError(f'file {str(file)!r}', 'is no URDF: XML begins with "<"')

@@ -265,3 +265,9 @@ def test_noise_exceeds_thresholds_as_often_as_was_chosen():
         twice = above[1:] & above[:-1]  # one sample is no contact
         alarms += np.count_nonzero(np.diff(twice.astype(int)) > 0)
     assert 0.3 * wanted < alarms / hours < 1.2 * wanted
+
+
+@pytest.mark.parametrize('rate', [1e-9, 1e-20, 1e-300, 5e-324])
+def test_a_rate_of_false_alarms_however_small_is_a_threshold(rate):
+    gain = np.full(7, 75.0)
+    assert sigmas_for_rate(1.0, gain) < sigmas_for_rate(rate, gain) < 50.0

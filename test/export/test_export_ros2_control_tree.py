@@ -143,7 +143,9 @@ def flat(values, above=''):
 
 
 class TestErrors:
-    @pytest.mark.parametrize('name', ['', 'Arm', '7arm', 'my-arm', 'my__arm', 'arm_'])
+    @pytest.mark.parametrize(
+        'name', ['', 'Arm', '7arm', 'my-arm', 'my__arm', 'arm_', 'class', 'std']
+    )
     def test_a_name_that_no_package_has(self, name, tmp_path):
         robot = Robot.from_urdf(ARM, backend='python')
         with pytest.raises(InvalidArgumentError, match='a name of a ROS package'):

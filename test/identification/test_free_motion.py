@@ -216,6 +216,8 @@ def test_parameters_are_written_only_where_they_overwrite_nothing_else(tmp_path)
         (tmp_path / 'found.txt', 'absolute path'),
         (tmp_path / 'nowhere' / 'found.yaml', 'no folder'),
         (type(path)('found.yaml'), 'absolute path'),
+        (tmp_path / f'{"a" * 300}.yaml', 'File name too long'),
+        (tmp_path / ('a' * 300) / 'found.yaml', 'File name too long'),
     ):
         with pytest.raises(InvalidArgumentError, match=words):
             check_path(wrong)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import re
 from pathlib import Path
 
@@ -169,6 +171,35 @@ def test_what_is_no_robot_is_told_in_one_line(capsys, tmp_path, text, reason):
     (line,) = told.err.splitlines()
     assert line.startswith('inspect: ')
     assert reason in line
+
+
+@pytest.mark.parametrize('encoding', ['latin-1', 'utf-16'])
+def test_a_description_in_another_encoding_comes_with_its_cure(capsys, tmp_path, encoding):
+    file = tmp_path / 'arm.urdf'
+    file.write_bytes(robot().replace('one', 'Röbot').encode(encoding))
+    code, told = inspected(capsys, file, '--no-speed')
+    assert code == 2
+    assert told.err.strip().endswith('save it as XML in UTF-8')
+
+
+@pytest.mark.parametrize('port', ['-1', '65536'])
+def test_a_port_that_is_none_is_refused_at_once(capsys, port):
+    code, told = inspected(capsys, ARM, '--show', '--port', port)
+    assert code == 2
+    assert told.out == ''
+    assert told.err == f'inspect: port: {port}; expected 0 to 65535\n'
+
+
+class FullDisk(io.StringIO):
+    def write(self, text):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+
+def test_a_report_that_cannot_be_written_is_told(capsys, monkeypatch):
+    monkeypatch.setattr('sys.stdout', FullDisk())
+    assert main([str(ARM), '--no-speed']) == 2
+    told = capsys.readouterr().err
+    assert told == 'inspect: the report cannot be written: No space left on device\n'
 
 
 def test_an_unknown_frame_is_answered_with_those_that_there_are(capsys):

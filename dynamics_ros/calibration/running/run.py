@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.calibration import command
-from dynamics_ros.calibration.plan import read_trajectory
+from dynamics_ros.calibration.outputs import check_outputs
+from dynamics_ros.calibration.plan import read_trajectory, without_shapes
 from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.identification.excitation.clearance import Clearance
@@ -37,7 +38,11 @@ def run(arguments: list[str]) -> None:
     """
     options, rest = _parser().parse_known_args(arguments)
     identification = [str(options.record), '--robot', options.robot, *_robot_args(options), *rest]
-    command.parser().parse_args(identification)  # before anything moves
+    # Checks before anything moves.
+    outputs = command.output_files(command.parser().parse_args(identification))
+    check_outputs(
+        {'--record': options.record, **outputs}, [Path(options.robot), options.trajectory]
+    )
     text = read_description_file(options.robot)
     locked = dict(command.positions(options.lock))
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
@@ -45,10 +50,8 @@ def run(arguments: list[str]) -> None:
     geometry = read_collision_geometry(text)
     clearance = Clearance(robot, geometry) if geometry.triangles else None
     if clearance is None:
-        print('the description has no shapes for collision: links may touch')
+        print(without_shapes(options.floor))
     check_motion(robot, planned, 'the trajectory', clearance, options.floor)
-    if not options.record.parent.is_dir():
-        raise InvalidArgumentError('--record', str(options.record), 'a file in a folder')
     with Mover(robot, options.action, options.joint_states) as mover:
         here = mover.resting_place()
         way = straight_way(robot, here, planned.q[0], options.speed)
@@ -161,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--floor',
-        type=float,
+        type=command.finite,
         metavar='HEIGHT',
         help='least height of links in the root frame [m] (default: not checked)',
     )

@@ -62,6 +62,10 @@ def external_torque_noise(
     return np.asarray(np.sqrt(sum(np.square(part) for part in parts)))
 
 
+LEAST_TAIL = 1e-300
+"""Smallest probability that is told from zero."""
+
+
 def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
     """Returns the number of standard deviations that noise exceeds at a given rate on any joint.
 
@@ -73,7 +77,9 @@ def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
         gain: (nv) K [1/s].
     """
     chances = 2.0 * 3600.0 * float(gain.sum())
-    return max(NormalDist().inv_cdf(1.0 - 0.5 * min(1.0, false_alarms_per_hour / chances)), 0.1)
+    # The lower tail, because one minus a probability below 1e-16 is one.
+    tail = max(0.5 * min(1.0, false_alarms_per_hour / chances), LEAST_TAIL)
+    return max(-NormalDist().inv_cdf(tail), 0.1)
 
 
 def by_effort_limit(robot: Robot, share: float, otherwise: float) -> Vector:

@@ -21,6 +21,17 @@ from .numbers import enumerators, gains, gains_text, listed, observer_text, star
 from .templates import filled
 
 NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)*')
+KEYWORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
+char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+constinit continue decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public register reinterpret_cast requires return
+short signed sizeof static static_assert static_cast std struct switch template this
+thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
+wchar_t while xor xor_eq
+"""
+"""Of C++, and the namespace of its library: these name no namespace of a package."""
 
 
 class ControlPackage:
@@ -47,6 +58,9 @@ class ControlPackage:
         if not NAME.fullmatch(name):
             expected = 'a name of a ROS package: lower case letters, digits and single underscores'
             raise InvalidArgumentError('ros2_control', repr(name), expected)
+        if name in KEYWORDS.split():
+            problem = f'{name!r} is a keyword of C++, which names no namespace'
+            raise InvalidArgumentError('ros2_control', problem, 'a name of a ROS package')
         frame = robot.model.frame(tool)
         if robot.model.root_joint != 'fixed':
             problem = f'its base is {robot.model.root_joint}'

@@ -30,6 +30,9 @@ MIN_DURATION = 2.0
 VELOCITY_SHARE = 0.1
 """Largest share of the velocity limits of the motion to the start."""
 
+FASTER = 1.05
+"""Velocity between two points, relative to the limit, that is attributed to rounded points."""
+
 LIMIT_TOLERANCE = 1e-6
 """Tolerance of limits, absolute [rad or m] and relative."""
 
@@ -110,6 +113,13 @@ def check_motion(
             names = [robot.joint_names[j] for j in beyond]
             problem = f'has {quantity} of {", ".join(names)} beyond the limits'
             raise InvalidArgumentError(what, problem, 'what the robot can do')
+    # Positions that jump would be fast, whatever velocities the points name.
+    between = np.abs(np.diff(motion.q, axis=0)) / np.diff(motion.time)[:, np.newaxis]
+    jumping = np.flatnonzero((between > FASTER * robot.velocity_limits).any(axis=0))
+    if len(jumping):
+        names = [robot.joint_names[j] for j in jumping]
+        problem = f'has positions of {", ".join(names)} that change faster than the velocity limits'
+        raise InvalidArgumentError(what, problem, 'what the robot can do')
     if clearance is None:
         return
     looked = motion.q[:: max(1, len(motion.q) // CHECKED_POSTURES)]

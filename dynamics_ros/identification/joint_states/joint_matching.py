@@ -37,6 +37,13 @@ def match_joints(
         UnusableRecordingError: the names do not match.
     """
     names = [dict(given or {}).get(name, name) for name in recorded]
+    for name in dict(given or {}).values():
+        if names.count(name) > 1:
+            both = ' and '.join(one for one, n in zip(recorded, names, strict=True) if n == name)
+            raise UnusableRecordingError(
+                f'recorded joints {both} are both named {name}; give each its own name with '
+                '--joints RECORDED=NAME ...'
+            )
     found = {name: names.index(name) for name in robot if name in names}
     if found:
         return found, ''

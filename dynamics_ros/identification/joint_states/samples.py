@@ -105,6 +105,10 @@ class JointSamples:
                 or several motions are interleaved.
         """
         finite = np.isfinite(self.time) & _is_plausible(self.position).all(axis=1)
+        if not finite.any():
+            raise UnusableRecordingError(
+                f'{self.source}: no sample has a stamp and positions of all joints that are numbers'
+            )
         if not _is_plausible(self.effort[finite]).any() or not self.effort.any():
             raise UnusableRecordingError(
                 f'{self.source}: holds no efforts; record joint states whose effort is filled '

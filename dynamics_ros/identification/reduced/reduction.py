@@ -137,7 +137,7 @@ class Reduction:
                     file['velocity_differenced'],
                     Filtering(*file['filtering'].tolist()),
                 )
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except Exception as error:  # of the archive, its compression, its arrays
             raise UnusableRecordingError(f'{path}: no reduced recording: {error}') from error
 
 

@@ -90,6 +90,13 @@ def test_every_number_that_moves_a_robot_has_a_range(kind):
                 item.checked((value,) * size if item.type == NUMBERS else value)
 
 
+@pytest.mark.parametrize('section', SECTIONS)
+def test_every_time_is_a_number_of_nanoseconds(section):
+    for item in declared(SECTIONS[section]):
+        if item.type is float and item.constraint.unit == 's':
+            assert item.constraint.maximum * 1e9 < 2**63, item.name
+
+
 @dataclasses.dataclass(frozen=True)
 class Example:
     rate: float = parameter(1.0, 'a rate', minimum=0.0, maximum=10.0)

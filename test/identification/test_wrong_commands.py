@@ -1,0 +1,185 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""calibrate_robot with wrong files and options: one line names the fault, before any work."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('rosbags')
+
+from two_joint_arm import two_joint_arm
+
+from dynamics_ros import Robot
+from dynamics_ros.calibration import command
+from dynamics_ros.calibration.command import main
+from dynamics_ros.calibration.outputs import check_outputs
+from dynamics_ros.calibration.plan import read_trajectory
+from dynamics_ros.calibration.reading import read_samples
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.excitation.way import check_motion, straight_way
+from dynamics_ros.identification.joint_states.joint_matching import match_joints
+from dynamics_ros.identification.reduced import Reduction
+
+TEXT = two_joint_arm()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / 'arm.urdf').write_text(TEXT)
+    names = ('shoulder', 'elbow')
+    columns = ['time', *(f'{n}.position' for n in names), *(f'{n}.effort' for n in names)]
+    rows = [f'{0.01 * k},0,0,1,1' for k in range(100)]
+    (tmp_path / 'rec.csv').write_text('\n'.join([','.join(columns), *rows]))
+    return tmp_path
+
+
+def told(capsys, *words):
+    """The line on standard error of a command that fails."""
+    assert main([str(word) for word in words]) == 1
+    line = capsys.readouterr().err.strip()
+    assert '\n' not in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ('outputs', 'problem'),
+    [
+        (['--output', 'nowhere/new.urdf'], '--output: * is in a folder that does not exist'),
+        (['--parameters', 'folder'], '--parameters: * is a folder'),
+        (['--output', 'arm.urdf'], '--output: * is an input of the same command'),
+        (['--report', 'folder/../rec.csv'], '--report: * is an input of the same command'),
+        (['--output', 'new', '--report', 'new'], '--report: * is that of --output too'),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_before_the_work(
+    folder, capsys, monkeypatch, outputs, problem
+):
+    monkeypatch.setattr(command, 'read_subject', lambda *_, **__: pytest.fail('work has begun'))
+    (folder / 'folder').mkdir()
+    before = (folder / 'arm.urdf').read_text(), (folder / 'rec.csv').read_text()
+    words = [word if word.startswith('--') else folder / word for word in outputs]
+    line = told(capsys, folder / 'rec.csv', '--robot', folder / 'arm.urdf', *words)
+    option, _, problem = problem.partition('* ')
+    assert option in line and problem in line
+    assert ((folder / 'arm.urdf').read_text(), (folder / 'rec.csv').read_text()) == before
+
+
+def test_an_output_may_replace_an_earlier_one_or_be_a_device(folder):
+    (folder / 'new.urdf').write_text('of an earlier run')
+    check_outputs({'--output': folder / 'new.urdf', '--report': None})
+    check_outputs({'--output': Path('/dev/null')})
+
+
+@pytest.mark.parametrize(
+    ('options', 'problem'),
+    [
+        (['--duration', '-5'], '--duration: -5 s'),
+        (['--duration', 'nan'], '--duration: nan s'),
+        (['--duration', '1e9'], '--duration: 1e+09 s'),
+        (['--seed', '-1'], '--seed: -1'),
+        (['--iterations', '-1'], '--iterations: -1'),
+        (['--lock', 'shoulder=0', 'elbow=0'], 'no joint of it moves'),
+        (['--output', 'nowhere/motion.yaml'], 'a folder that does not exist'),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_refused(folder, capsys, options, problem):
+    words = ['--robot', folder / 'arm.urdf', '--output', folder / 'motion.yaml']
+    assert problem in told(capsys, 'plan', *words, *options)
+    assert not (folder / 'motion.yaml').exists()
+
+
+@pytest.mark.parametrize(
+    'words', [['--floor', 'nan'], ['--gravity', '1e200', '0', '0'], ['--gravity', 'x', '0', '0']]
+)
+def test_numbers_of_options_are_finite_and_believable(capsys, words):
+    with pytest.raises(SystemExit) as ended:
+        main(['plan', '--robot', 'arm.urdf', '--output', 'motion.yaml', *words])
+    assert ended.value.code == 2
+    assert f'argument {words[0]}' in capsys.readouterr().err
+
+
+def test_a_floor_without_shapes_is_told_to_have_no_effect(folder, capsys):
+    (folder / 'arm.urdf').write_text(re.sub('<collision>.*?</collision>', '', TEXT))
+    words = ['--duration', '4', '--iterations', '1', '--floor', '0.0']
+    output = ['--robot', folder / 'arm.urdf', '--output', folder / 'motion.yaml']
+    assert main(['plan', *map(str, [*output, *words])]) == 0
+    told = capsys.readouterr().out
+    assert '--floor has no effect' in told
+    assert 'inf m' not in told
+
+
+@pytest.mark.parametrize('time', ['.nan', '.inf', '1.0e+12', '-1'])
+def test_a_trajectory_with_times_that_no_robot_can_follow_is_refused(tmp_path, time):
+    path = tmp_path / 'motion.yaml'
+    zeros = 'positions: [0.0], velocities: [0.0], accelerations: [0.0]'
+    first, last = sorted(['0', time]) if time == '-1' else ('0', time)
+    points = [f'- {{{zeros}, time_from_start: {{sec: {t}, nanosec: 0}}}}' for t in (first, last)]
+    path.write_text('\n'.join(['joint_names: [a]', 'points:', *points]))
+    with pytest.raises(InvalidArgumentError, match='do not fit'):
+        read_trajectory(path)
+
+
+def test_a_trajectory_whose_positions_jump_is_refused_whatever_velocities_it_names():
+    robot = Robot.from_urdf(TEXT, backend='python')
+    way = straight_way(robot, np.zeros(2), np.array([0.5, 0.5]), 0.2)
+    check_motion(robot, way, 'the way', None, None)
+    way.q[25:, 1] += 0.9
+    with pytest.raises(InvalidArgumentError, match='positions of elbow that change faster'):
+        check_motion(robot, way, 'the way', None, None)
+
+
+@pytest.mark.parametrize('content', [b'', b'PK\x03\x04 and no more', b'PK'])
+def test_a_reduced_recording_that_is_damaged_is_told(tmp_path, content):
+    path = tmp_path / 'reduced.npz'
+    path.write_bytes(content)
+    with pytest.raises(UnusableRecordingError, match='no reduced recording'):
+        Reduction.read(path)
+
+
+def test_tables_without_columns_of_numbers_are_told(tmp_path):
+    pyarrow = pytest.importorskip('pyarrow')
+    from pyarrow.parquet import write_table
+
+    path = tmp_path / 'table.parquet'
+    write_table(pyarrow.table({}), path)
+    with pytest.raises(UnusableRecordingError, match='no columns of numbers'):
+        read_samples(path)
+    write_table(pyarrow.table({'time': [0.0], 'position': [[]]}), path)
+    with pytest.raises(UnusableRecordingError, match='no columns of positions'):
+        read_samples(path)
+
+
+@pytest.mark.parametrize('encoding', ['latin-1', 'utf-16'])
+def test_a_table_in_another_encoding_comes_with_its_cure(tmp_path, encoding):
+    (tmp_path / 'table.csv').write_bytes('time,für\n0,1\n'.encode(encoding))
+    with pytest.raises(UnusableRecordingError, match='save it as text in UTF-8'):
+        read_samples(tmp_path / 'table.csv')
+
+
+def test_positions_that_are_no_numbers_are_not_told_as_missing_efforts():
+    position, effort = np.full((10, 1), np.nan), np.ones((10, 1))
+    samples = JointSamples('rec', ('a',), np.arange(10.0), position, None, effort)
+    with pytest.raises(UnusableRecordingError, match='positions of all joints'):
+        samples.cleaned()
+
+
+def test_one_name_for_two_recorded_joints_is_refused():
+    with pytest.raises(UnusableRecordingError, match='joints a and b are both named a'):
+        match_joints(('a', 'b'), ('a', 'b'), {'b': 'a'})
+
+
+def test_a_name_that_the_robot_does_not_have_is_refused(folder, capsys):
+    words = ['--robot', folder / 'arm.urdf', '--joints', 'elbow=elbo']
+    assert "--joints: unknown joint 'elbo'" in told(capsys, folder / 'rec.csv', *words)
+
+
+def test_a_robot_whose_joints_are_all_locked_is_refused(folder, capsys):
+    words = ['--robot', folder / 'arm.urdf', '--lock', 'shoulder=0', 'elbow=0']
+    assert 'no joint of it moves' in told(capsys, folder / 'rec.csv', *words)
