@@ -179,3 +179,14 @@ def find(name: str) -> object:
     for part in parts[length:]:
         found = getattr(found, part, None)
     return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_page_of_the_algorithms_shows_their_code(site):
+    text = re.sub(r'<[^>]+>', '', (site / 'algorithms.html').read_text())
+    names = re.findall(r':pyobject: (\w+)', (ROOT / 'docs' / 'algorithms.md').read_text())
+    assert len(names) > 8
+    for name in names:
+        assert f'def {name}(' in text, name
+    assert 'solve_factorized(factors, e)' in text
