@@ -15,6 +15,9 @@ _OPENED = re.search(r'exec\(open\("(.+?)"\)', Path(__file__).read_text())
 ROOT = Path(_OPENED[1] if _OPENED else __file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from sphinx.errors import PycodeError  # noqa: E402
+from sphinx.pycode import ModuleAnalyzer  # noqa: E402
+
 import dynamics_ros  # noqa: E402
 
 project = 'dynamics_ros'
@@ -86,6 +89,32 @@ def _types(_app, _what, _name, _object, _options, lines: list[str]) -> None:
         lines[number] = re.sub(r'\bnumpy\.(\w+)_(?!\w)', r'numpy.\1\_', line)
 
 
+def _data(app, what, name: str, of, options, lines: list[str]) -> None:
+    """Document a constant of a package by the text under its definition.
+
+    autodoc reads this text only if the package itself defines the constant.
+    """
+    if what != 'data':
+        return
+    package, _, constant = name.rpartition('.')
+    for module in sorted(one for one in sys.modules if one.startswith(f'{package}.')):
+        try:
+            found = ModuleAnalyzer.for_module(module).find_attr_docs().get(('', constant))
+        except PycodeError:  # has no source
+            continue
+        if found:
+            lines[:] = found
+            _as_text(app, what, name, of, options, lines)
+            return
+
+
+def _home(_app, module: str, name: str) -> str | None:
+    """Module whose source is linked: that of an alias of another package's type is its own."""
+    value = getattr(sys.modules[module], name.partition('.')[0], None)
+    foreign = not str(getattr(value, '__module__', '')).startswith('dynamics_ros')
+    return module if foreign else None
+
+
 _INCLUDE = re.compile(r'^```\{include\} (\S+)\n```$', re.MULTILINE)
 _PATH = re.compile(r'(?<=\]\()[^)#\s:]+(?=[)#])|(?<=^```\{literalinclude\} )\S+', re.MULTILINE)
 
@@ -143,4 +172,7 @@ def setup(app) -> None:
     """Called by Sphinx."""
     app.connect('source-read', _source)
     app.connect('autodoc-process-docstring', _as_text, priority=400)
+    app.connect('viewcode-follow-imported', _home)
+    # Napoleon would take "a: b" for a type.
+    app.connect('autodoc-process-docstring', _data, priority=550)
     app.connect('autodoc-process-docstring', _types, priority=600)  # after napoleon

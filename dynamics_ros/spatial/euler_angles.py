@@ -171,6 +171,13 @@ def _columns(vectors: tuple[Vector3, Vector3, Vector3]) -> Rows:
 
 
 EULER_ZYX = EulerAngles('zyx')
+"""Yaw, pitch, roll: turns about z, the new y, the new x."""
+
 EULER_XYZ = EulerAngles('xyz')
+"""Turns about x, the new y, the new z (Cardan angles)."""
+
 EULER_ZYZ = EulerAngles('zyz')
+"""Turns about z, the new y, the new z."""
+
 EULER_ZXZ = EulerAngles('zxz')
+"""Turns about z, the new x, the new z."""

@@ -181,8 +181,13 @@ class Spherical(PositionParametrization):
 
 
 CARTESIAN = Cartesian()
+"""x, y, z."""
+
 CYLINDRICAL = Cylindrical()
+"""Distance from the z axis, angle about it, z."""
+
 SPHERICAL = Spherical()
+"""Distance from the origin, angle about z, angle from z."""
 
 POSITIONS: dict[str, PositionParametrization] = {
     p.name: p for p in (CARTESIAN, CYLINDRICAL, SPHERICAL)

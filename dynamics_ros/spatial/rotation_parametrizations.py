@@ -339,9 +339,16 @@ def _require_unit(name: str, squared: Scalar) -> None:
 
 
 DIRECTION_COSINES = DirectionCosines()
+"""The nine entries of the rotation matrix."""
+
 QUATERNION = QuaternionParametrization()
+"""Unit quaternion."""
+
 ANGLE_AXIS = AngleAxis()
+"""Angle and unit axis."""
+
 ROTATION_VECTOR = RotationVector()
+"""Unit axis times angle."""
 
 ROTATIONS: dict[str, RotationParametrization] = {
     p.name: p

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from documents import blocks, differs
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 
 from dynamics_ros.doctor.checks import findings
@@ -246,3 +248,18 @@ def test_one_screen_however_much_there_is():
 def test_names_from_outside_are_printable():
     one = graph(topic('/joint_states\x1b[2J', age=9.0, listened=True))
     assert not any('\x1b' in line for line in screen(one, findings(one)))
+
+
+def test_the_documentation_shows_what_is_printed():
+    page = Path(__file__).parents[2] / 'docs' / 'tools.md'
+    shown = blocks(page, 'text')[1].text
+    seen = graph(
+        topic('/arm/states', senders=('/driver',), listeners=()),
+        nodes=(NODE, '/driver', '/listener', '/kinematics_node', '/kinematics_node'),
+        message='silent: waiting for swing: /joint_states has no publisher, no message so far',
+    )
+    listener = Endpoint('/listener', JOINT_STATE, RELIABLE)
+    seen.topics['/arm/states'].subscriptions = (listener,)
+    lines = list(screen(seen, findings(seen)))
+    problems = lines[next(k for k, line in enumerate(lines) if line.startswith('! ')) :]
+    assert differs(shown, '\n'.join(problems)) == ''

@@ -134,6 +134,8 @@ def test_the_controller_of_the_document_computes_what_the_robot_computes(arm, tm
     ran = subprocess.run(
         [tmp_path / 'controller'], check=True, timeout=20, stdout=subprocess.PIPE, text=True
     )
+    if shutil.which('cmake'):
+        assert built_with_cmake(tmp_path) == ran.stdout
 
     def joints(name):
         (numbers,) = re.findall(rf'Joints {name}{{(.*?)}};', program)
@@ -147,6 +149,18 @@ def test_the_controller_of_the_document_computes_what_the_robot_computes(arm, tm
     assert found == pytest.approx(tau, rel=EXACT, abs=EXACT * np.abs(tau).max())
     place = [float(x) for x in last.split()[3:6]]
     assert place == pytest.approx(arm.forward_kinematics(q, 'tool0')[:3, 3], abs=EXACT)
+
+
+def built_with_cmake(folder):
+    """What the program of the document prints that its lines for CMake build."""
+    (lines,) = re.findall(r'```cmake\n(.*?)```', (ROOT / 'docs/export.md').read_text(), re.DOTALL)
+    (folder / 'CMakeLists.txt').write_text(f'cmake_minimum_required(VERSION 3.16)\n{lines}')
+    build = folder / 'build'
+    for command in (['-S', folder, '-B', build], ['--build', build]):
+        subprocess.run(['cmake', *command], check=True, timeout=200, stdout=subprocess.DEVNULL)
+    return subprocess.run(
+        [build / 'arm_controller'], check=True, timeout=20, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 class TestTheHeader:

@@ -89,6 +89,30 @@ def test_the_queries_of_the_documentation_name_the_robot_whose_friction_rose(tmp
     assert today > 1.2 * march > 0.0
 
 
+RAY = """
+import sys, types
+from joblib import register_parallel_backend
+from joblib._parallel_backends import SequentialBackend
+names = 'ray', 'ray.util', 'ray.util.joblib'
+sys.modules.update({name: types.ModuleType(name) for name in names})
+sys.modules['ray.util.joblib'].register_ray = lambda: register_parallel_backend(
+    'ray', SequentialBackend
+)
+"""
+"""Stands in for Ray, which registers a backend of joblib."""
+
+
+def test_another_backend_of_joblib_is_called_as_the_documentation_says(tmp_path):
+    for name in ('one', 'two'):
+        recorded = Recorded(tmp_path / 'fleet' / name / 'day', 'mcap', 4.0, 100.0, MARCH)
+        record(FleetRobot.of(), recorded)
+    text = (Path(__file__).parents[2] / 'docs' / 'recordings.md').read_text()
+    (program,) = (x for x in re.findall(r'```py\n(.*?)```', text, re.DOTALL) if 'ray' in x)
+    told = answer(f'{RAY}\n{program}\nprint([one["robot"] for one in summaries])', tmp_path)
+    assert sorted(ast.literal_eval(told.splitlines()[-1])) == ['one', 'two']
+    assert (tmp_path / 'results' / 'summary').is_dir()
+
+
 def answer(program, folder):
     """What a program prints that runs in a folder, in a process of its own."""
     run = subprocess.run(

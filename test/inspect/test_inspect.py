@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import blocks, differs
 from six_axis_arms import random_axes, urdf_of_axes
 
+from benchmarks.robots import urdf_path
 from dynamics_ros.inspect.command import main
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +51,13 @@ def of_text(capsys, tmp_path, text, *arguments):
     file.write_text(text)
     code, told = inspected(capsys, file, '--no-speed', *arguments)
     return code, told.out
+
+
+def test_the_documentation_shows_what_is_printed(capsys):
+    shown = blocks(ROOT / 'docs' / 'tools.md', 'text')[0].text
+    code, told = inspected(capsys, urdf_path('ur5'))
+    assert code == 1
+    assert differs(shown, told.out) == ''
 
 
 def test_the_page_has_every_link_with_its_joint_limits_and_mass(capsys):
