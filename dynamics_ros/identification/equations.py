@@ -20,7 +20,7 @@ times are kept in blocks of their own, so that they can count less (``fit``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -188,6 +188,7 @@ class Chunk:
         effort, slope: (n, nv) scaled, and its derivative [Nm or N; per s].
         standing: (n, nv) whether joints stand still.
         cut_off: (n, nv) whether efforts are cut off, so that the row says nothing.
+        further: (n, nv, m) columns that the maker was asked for beside these.
     """
 
     time: Array
@@ -198,6 +199,7 @@ class Chunk:
     slope: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
+    further: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +279,7 @@ class EquationMaker:
         cut_off: (2, nv) lowest and highest reported efforts that are no measurements, for they are
             cut off there; None: there are none.
         lag: of efforts behind positions, which is taken out [s].
+        further: columns (n, nv, m) of chunks, of positions and velocities (n, nv); None: m is 0.
     """
 
     robot: Robot
@@ -286,6 +289,7 @@ class EquationMaker:
     load: Load | None = None
     cut_off: Array | None = None
     lag: float = 0.0
+    further: Callable[[Array, Array], Array] | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """The equations of a recording, block by block.
@@ -376,6 +380,7 @@ class EquationMaker:
             if self.load is not None:
                 carried = self.load.column(Y, v)[..., np.newaxis]
                 columns = np.concatenate([columns, carried], axis=-1)
+            further = self.further(q, v) if self.further else np.zeros((*q.shape, 0))
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             whole = (
                 smooth.time[centers][:: narrow.every] - origin,
@@ -384,13 +389,15 @@ class EquationMaker:
                 narrow(columns),
                 narrow(smooth.effort[taken]),
                 narrow(smooth.effort[taken], 1),
+                narrow(further),
             )
             still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING
             cut_off = _within(smooth.cut_off, narrow)[centers][:: narrow.every]
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
-                time, v, inertial, friction, effort, slope = (part[own] for part in whole)
-                yield Chunk(time, v, inertial, friction, effort, slope, still[own], cut_off[own])
+                time, v, inertial, friction, effort, slope, further = (part[own] for part in whole)
+                rows = time, v, inertial, friction, effort, slope
+                yield Chunk(*rows, still[own], cut_off[own], further)
 
 
 def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:
