@@ -26,9 +26,8 @@ from .deviations import factors_of
 from .equations import LEAST, Chunk
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .random_effects import MixedEquations, estimated
 from .robust_weights import dry_friction, share_at_rest
-from .unmodelled_friction import UnmodelledFriction, groups
+from .unmodelled import MixedEquations, UnmodelledFriction, estimated, groups
 
 Array = NDArray[np.float64]
 

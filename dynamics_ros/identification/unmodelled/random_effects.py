@@ -34,7 +34,7 @@ FIRST_GUESS = 0.05
 """Deviation of effects that the iteration begins with, over the RMS of the right side."""
 
 USUAL_ROWS = 30.0
-"""Rows of usual noise that the noise of a level is averaged with, as few rows tell little of it."""
+"""Rows of usual noise that the logarithm of a level's is averaged with: few rows tell little."""
 
 LEAST_FREEDOM = 0.1
 """Of the rows, which are counted at least when noise is computed from residuals."""
@@ -130,8 +130,9 @@ def estimated(
         freedom = np.clip(1.0 - spent / rows, LEAST_FREEDOM, 1.0)
         squares = np.einsum('jnl,jn->jl', one_hot[..., 1:], residual**2)
         if number >= SETTLED // 2:
-            usual = (squares.sum(axis=1) / rows)[:, np.newaxis] + 1e-300
-            relative[:, 1:] = (squares / usual + USUAL_ROWS) / (counts + USUAL_ROWS)
+            usual = (squares.sum(axis=1) / rows)[:, np.newaxis]
+            own = (squares + 1e-300) / (np.maximum(counts, 1) * usual + 1e-300)
+            relative[:, 1:] = own ** (counts / (counts + USUAL_ROWS))
         variance = (squares / relative[:, 1:]).sum(axis=1) / rows / freedom
         # What is explained perfectly may not get all the weight.
         variance = np.maximum(variance, 1e-6 * variance.max() + 1e-24)
