@@ -72,11 +72,20 @@ class Parameter:
 
 def correlation_factors(evaluation: Evaluation) -> Array:
     """(nv) ratio of the low-frequency variance of correlated residuals to that of white noise."""
-    left, count = evaluation.residual, len(evaluation.time)
-    period = float(np.median(np.diff(evaluation.time)))
-    memory = min(max(1, round(MAX_CORRELATION_TIME / period)), count // 4)
     # Residuals of static friction at rest are not noise; these rows have separate weights.
     moves = ~evaluation.standing | (evaluation.standing.mean(axis=0) > MOSTLY)
+    return factors_of(evaluation.residual, moves, float(np.median(np.diff(evaluation.time))))
+
+
+def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
+    """``correlation_factors`` of residuals (n, nv).
+
+    Args:
+        left: the residuals.
+        moves: (n, nv) which rows count.
+        period: of the rows [s].
+    """
+    memory = min(max(1, round(MAX_CORRELATION_TIME / period)), len(left) // 4)
     kept = np.maximum(moves.sum(axis=0), 1)
     centered = moves * (left - (moves * left).sum(axis=0) / kept)
     variance = np.maximum((centered**2).sum(axis=0) / kept, 1e-300)

@@ -20,7 +20,7 @@ separate blocks, so that they can be weighted less (``robust_weights``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -188,6 +188,7 @@ class Chunk:
         effort, slope: (n, nv) scaled efforts [Nm or N], and their time derivatives.
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
+        further: (n, nv, m) additional columns, made by ``EquationMaker.further``.
     """
 
     time: Array
@@ -198,6 +199,7 @@ class Chunk:
     slope: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
+    further: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +279,8 @@ class EquationMaker:
         cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
             clipped.
         lag: delay of efforts relative to positions, which is compensated [s].
+        further: function of positions and velocities (n, nv) that returns additional columns
+            (n, nv, m); None: m is 0.
     """
 
     robot: Robot
@@ -286,6 +290,7 @@ class EquationMaker:
     load: Load | None = None
     cut_off: Array | None = None
     lag: float = 0.0
+    further: Callable[[Array, Array], Array] | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """Filtered equations of a recording, block by block.
@@ -376,6 +381,7 @@ class EquationMaker:
             if self.load is not None:
                 carried = self.load.column(Y, v)[..., np.newaxis]
                 columns = np.concatenate([columns, carried], axis=-1)
+            further = self.further(q, v) if self.further else np.zeros((*q.shape, 0))
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             whole = (
                 smooth.time[centers][:: narrow.every] - origin,
@@ -384,13 +390,15 @@ class EquationMaker:
                 narrow(columns),
                 narrow(smooth.effort[taken]),
                 narrow(smooth.effort[taken], 1),
+                narrow(further),
             )
             still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
             cut_off = _within_window(smooth.cut_off, narrow)[centers][:: narrow.every]
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
-                time, v, inertial, friction, effort, slope = (part[own] for part in whole)
-                yield Chunk(time, v, inertial, friction, effort, slope, still[own], cut_off[own])
+                time, v, inertial, friction, effort, slope, further = (part[own] for part in whole)
+                rows = time, v, inertial, friction, effort, slope
+                yield Chunk(*rows, still[own], cut_off[own], further)
 
 
 def _within_window(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:

@@ -4,13 +4,15 @@
 
 The parameters of the robot, of its friction, and of the payload are fitted to both recordings at
 once, so that what the empty run does not tell of the robot widens the deviations of the payload.
-Friction may differ between the runs, as it does with temperature.
+Friction may differ between the runs, as it does with temperature, and grow with the load. What it
+has beyond the model, such as ripple of gears, is a random effect that both runs share: the more of
+it the recordings show, the less their residuals tell of the payload.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,12 @@ from dynamics_ros.model import ROOT
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .deviations import correlation_factors
-from .equations import Equations
+from .deviations import factors_of
+from .equations import MIN_MOVING_ROWS, Chunk
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .normal_equations import Sums, grams
+from .robust_weights import dry_friction, share_at_rest
+from .unmodelled import MixedEquations, UnmodelledFriction, estimated, groups
 
 Array = NDArray[np.float64]
 
@@ -33,6 +36,12 @@ DRIFT, LEAST_DRIFT = 0.2, 0.01
 
 LIGHT = 2.0
 """Deviations that a mass has to be off zero by."""
+
+LEVELS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+"""rad/s or m/s between which residuals have one deviation: they are larger where joints turn."""
+
+MOST_ROWS = 5000
+"""Of a run, beyond which more rows tell little of a payload."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,48 +110,129 @@ def _payload(
     frame: str,
     swapped: bool,
 ) -> Payload:
-    robot, maker, fit = identified.robot, identified.maker, identified.fit
-    layout, n = fit.layout, fit.layout.count
+    robot, fit = identified.robot, identified.fit
     body = robot.model.frame(frame).body
     if body == ROOT:
         raise UnusableRecordingError(f'no joint moves {frame!r}, which the payload is fixed to')
-    into = maker.base.combination[:, 10 * body : 10 * body + 10] @ parameter_map(robot, frame)
-    factors = correlation_factors(identified.train)
-    noise = fit.sigma**2 * factors
-    runs = [Equations.joined([maker.equations(s) for s in part]) for part in (empty, loaded)]
-    systems = []
-    for equations in runs:
-        weights = fit.weights_of(equations, identified.moved) / noise[:, np.newaxis]
-        gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
-        systems.append(Sums.of(layout, gram).assembled(fit.shape))
-    (H_empty, g_empty, _), (H_loaded, g_loaded, _) = systems
-    # Unknowns: those of the robot, what friction is off by in the loaded run, the payload.
-    drift, own = n - layout.inertial, slice(layout.inertial, n)
-    H = np.zeros((n + drift + 10,) * 2)
-    g = np.zeros(n + drift + 10)
-    prior = fit.prior.precision + fit.prior_weight * fit.prior.divergence
-    H[:n, :n] = H_empty + prior
-    g[:n] = g_empty + prior @ fit.prior.mean
-    # In the loaded run friction drifts, and the payload moves base parameters.
-    lift = np.zeros((n, n + drift + 10))
-    lift[:, :n] = np.eye(n)
-    lift[own, n : n + drift] = np.eye(drift)
-    inverse = np.linalg.pinv(maker.base.combination)
-    lift[: layout.inertial, n + drift :] = inverse @ into
-    H += lift.T @ H_loaded @ lift
-    g += lift.T @ g_loaded
-    spread = drift_of_friction(identified)
-    places = np.arange(n, n + drift)
-    H[places, places] += 1.0 / spread.ravel() ** 2
-    # A payload of a hundred kg is none; it keeps what is not told finite.
-    far = np.array([100.0, *3 * [30.0], *6 * [10.0]])
-    tail = np.arange(n + drift, n + drift + 10)
-    H[tail, tail] += 1.0 / far**2
-    scale = 1.0 / np.sqrt(np.diag(H))
-    covariance = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)
-    pi, C = (covariance @ g)[tail], covariance[np.ix_(tail, tail)]
+    runs = _Runs.of(identified, empty, loaded)
+    equations = _equations(identified, runs, frame)
+
+    def memory(left: Array) -> Array:
+        return factors_of(left.T, (equations.level >= 0).T, runs.period)
+
+    # How far friction grows with the load is judged by a payload that was found without that.
+    x, _ = estimated(equations, fit.sigma, memory)
+    inertial = [*range(fit.layout.inertial), *range(-10, 0)]
+    carried = np.abs(equations.fixed[..., inertial] @ x[inertial])
+    with_load = equations.with_effect(carried * runs.direction)
+    x, covariance = estimated(with_load, fit.sigma, memory)
+    pi, C = x[-10:], covariance[-10:, -10:]
     mass = float(pi[0])
     center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
     J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
     told = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
     return Payload(frame, mass, center, float(np.sqrt(C[0, 0])), told, swapped)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Rows of two runs, one after the other.
+
+    Attributes:
+        inertial: (nv, n, b) columns of base parameters.
+        friction: (nv, n, 3 to 5) columns of modelled friction.
+        unmodelled: (nv, n, m) those of friction beyond the model.
+        direction: (nv, n) of the motion, 1 or -1 where it is fast.
+        effort: (nv, n).
+        speed: (nv, n) [rad/s or m/s].
+        share: (nv, n) how much a row counts, 1 while the joint moves.
+        loaded: (n) whether it is of the run with the payload.
+        period: of the rows [s].
+    """
+
+    inertial: Array
+    friction: Array
+    unmodelled: Array
+    direction: Array
+    effort: Array
+    speed: Array
+    share: Array
+    loaded: NDArray[np.bool_]
+    period: float
+
+    @classmethod
+    def of(
+        cls, identified: Identified, empty: Sequence[JointSamples], loaded: Sequence[JointSamples]
+    ) -> _Runs:
+        """The rows of recordings."""
+        fit = identified.fit
+        positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
+        extremes = positions.min(axis=0), positions.max(axis=0)
+        functions = UnmodelledFriction(*extremes, fit.shape.velocity)
+        maker = replace(identified.maker, further=functions)
+        runs = [_thinned([c for s in part for c in maker.chunks(s)]) for part in (empty, loaded)]
+        chunks = [chunk for run in runs for chunk in run]
+        enough = sum((~chunk.standing).sum(axis=0) for chunk in chunks) >= MIN_MOVING_ROWS
+        holds = dry_friction(fit.layout, fit.x, fit.shape) / fit.sigma * enough * identified.moved
+        shares = []
+        for chunk in chunks:
+            standing = chunk.standing
+            at_rest = share_at_rest(holds * standing, standing.sum(axis=0))
+            shares.append(at_rest * ~chunk.cut_off)
+
+        def joined(parts: Iterable[Array]) -> Array:
+            return np.concatenate(list(parts)).swapaxes(0, 1)
+
+        further = joined(chunk.further for chunk in chunks)
+        return cls(
+            joined(chunk.inertial for chunk in chunks),
+            joined(chunk.friction for chunk in chunks) @ fit.shape.unknowns(),
+            further[..., :-1],
+            further[..., -1],
+            joined(chunk.effort for chunk in chunks),
+            np.abs(joined(chunk.v for chunk in chunks)),
+            joined(shares),
+            np.repeat([False, True], [sum(len(c.time) for c in run) for run in runs]),
+            float(np.median(np.diff(np.concatenate([chunk.time for chunk in chunks])))),
+        )
+
+
+def _thinned(chunks: list[Chunk]) -> list[Chunk]:
+    """Every second chunk, or third and so on, of a run that has more rows than are needed."""
+    rows = sum(len(chunk.time) for chunk in chunks)
+    return chunks[:: 1 + rows // MOST_ROWS]
+
+
+def _equations(identified: Identified, runs: _Runs, frame: str) -> MixedEquations:
+    """The unknowns of the robot, what friction is off by in the loaded run, and the payload."""
+    robot, maker, fit = identified.robot, identified.maker, identified.fit
+    layout, n = fit.layout, fit.layout.count
+    body = robot.model.frame(frame).body
+    into = maker.base.combination[:, 10 * body : 10 * body + 10] @ parameter_map(robot, frame)
+    drift, k = n - layout.inertial, runs.friction.shape[-1]
+    fixed = np.zeros((*runs.effort.shape, n + drift + 10))
+    fixed[..., : layout.inertial] = runs.inertial @ maker.base.combination
+    for joint in range(layout.joints):
+        first = layout.friction(joint).start
+        fixed[joint, :, first : first + k] = runs.friction[joint]
+        # In the loaded run friction drifts, and the payload moves base parameters.
+        first += drift
+        fixed[joint, :, first : first + k] = runs.friction[joint] * runs.loaded[:, np.newaxis]
+    fixed[..., n + drift :] = runs.inertial @ into * runs.loaded[:, np.newaxis]
+    precision, pull = np.zeros((n + drift + 10,) * 2), np.zeros(n + drift + 10)
+    prior = fit.prior.precision + fit.prior_weight * fit.prior.divergence
+    precision[:n, :n], pull[:n] = prior, prior @ fit.prior.mean
+    # A payload of a hundred kg is none; it keeps what is not told finite.
+    far = np.array([100.0, *3 * [30.0], *6 * [10.0]])
+    known = np.concatenate([drift_of_friction(identified).ravel(), far])
+    precision[n:, n:] = np.diag(1.0 / known**2)
+    root, moves = np.sqrt(runs.share), runs.share == 1.0
+    return MixedEquations(
+        fixed * root[..., np.newaxis],
+        runs.unmodelled * (root * identified.moved[:, np.newaxis])[..., np.newaxis],
+        runs.effort * root,
+        np.where(moves, np.searchsorted(LEVELS, runs.speed), -1),
+        groups(),
+        precision,
+        pull,
+    )
