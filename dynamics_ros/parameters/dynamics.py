@@ -15,7 +15,7 @@ from dynamics_ros.estimation.contact_settings import (
 )
 from dynamics_ros.settings import parameter
 
-from .robot import HEAVIEST_PAYLOAD
+from .robot import MAX_PAYLOAD
 from .shared import AUTOSTART, PUBLISH_RATE, output_rate
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ class PayloadParameters:
         'Mass, up to largest_payload; 0: no payload',
         unit='kg',
         minimum=0.0,
-        maximum=HEAVIEST_PAYLOAD,
+        maximum=MAX_PAYLOAD,
     )
     center_of_mass: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0),

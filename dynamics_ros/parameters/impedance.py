@@ -11,7 +11,7 @@ from dynamics_ros.settings import parameter
 
 from .shared import AUTOSTART
 
-LARGEST_STIFFNESS = 1e5
+MAX_STIFFNESS = 1e5
 """Largest stiffness of the tool [N/m, Nm/rad]; more than any torque-controlled arm can hold."""
 
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
@@ -302,8 +302,8 @@ class ImpedanceParameters:
         '~/stiffness_command replaces it until the parameter is set again',
         unit='N/m, Nm/rad',
         sizes=(6, 36),
-        minimum=-LARGEST_STIFFNESS,
-        maximum=LARGEST_STIFFNESS,
+        minimum=-MAX_STIFFNESS,
+        maximum=MAX_STIFFNESS,
     )
     stiffness_frame: str = parameter(
         '',

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from dynamics_ros.settings import parameter
 
-LARGEST_GRAVITY = 1000.0
+MAX_GRAVITY = 1000.0
 """Largest gravity along an axis [m/s^2]; more than in any centrifuge that carries a robot."""
 
-HEAVIEST_PAYLOAD = 1e4
+MAX_PAYLOAD = 1e4
 """Largest mass of a payload [kg]; more than any arm carries."""
 
 
@@ -78,8 +78,8 @@ class RobotParameters:
         'Acceleration of free fall in the root frame',
         unit='m/s^2',
         sizes=(3,),
-        minimum=-LARGEST_GRAVITY,
-        maximum=LARGEST_GRAVITY,
+        minimum=-MAX_GRAVITY,
+        maximum=MAX_GRAVITY,
     )
     largest_payload: float = parameter(
         0.0,
@@ -87,7 +87,7 @@ class RobotParameters:
         'payload',
         unit='kg',
         minimum=0.0,
-        maximum=HEAVIEST_PAYLOAD,
+        maximum=MAX_PAYLOAD,
     )
     gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(

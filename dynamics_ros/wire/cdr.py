@@ -61,9 +61,6 @@ class MalformedMessageError(DynamicsRosError):
     """Serialized bytes are not a valid message of the expected type."""
 
 
-# --- reading ------------------------------------------------------------------------------------
-
-
 class Layout:
     """Positions of the fields in serialized joint states with certain names and lengths.
 
@@ -335,8 +332,5 @@ def deserialized(data: bytes, kind: Any) -> Any:
     """
     try:
         return deserialize_message(data, kind)
-    except Exception as error:  # of no type that rclpy promises
+    except Exception as error:  # rclpy documents no type of this error
         raise MalformedMessageError(f'encapsulation {data[:2].hex()}: {error}') from None
-
-
-# --- what goes out ------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def read_command(kind: Any, data: bytes) -> Any:
         raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MAX_BYTES}')
     try:
         return deserialize_message(data, kind)
-    except Exception as error:  # of no type that rclpy promises
+    except Exception as error:  # rclpy documents no type of this error
         raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
 
 

@@ -53,7 +53,7 @@ class ContactLocalization:
         self._settings = settings
         self._faults = faults
         self._worker = Worker('contact_place')
-        self._twin = KernelTwin()  # of the worker's thread
+        self._twin = KernelTwin()  # used only in the worker's thread
         self._rate = RateLimit()
         self._locator: ContactLocator | None = None
         self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
@@ -86,7 +86,7 @@ class ContactLocalization:
             geometry = self._geometry
             if key != self._geometry_key:
                 geometry = ContactGeometry.read(pipeline.robot, *key, check)
-            twin = self._twin.of(pipeline.robot)  # for every link it has kernels
+            twin = self._twin.of(pipeline.robot)  # has the kernels of every link
             locator = geometry.locator(twin, noise, settings.friction)
             locator.compile(check)
             return locator, geometry

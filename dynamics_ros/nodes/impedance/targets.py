@@ -23,7 +23,7 @@ from dynamics_ros.nodes.commanding.targets import (
     WrenchTarget,
     check_size,
 )
-from dynamics_ros.parameters.impedance import LARGEST_STIFFNESS, WrenchParameters
+from dynamics_ros.parameters.impedance import MAX_STIFFNESS, WrenchParameters
 from dynamics_ros.wire.conversions import Array, float_array
 
 NO_WRENCH = np.zeros(6)
@@ -42,7 +42,7 @@ class StiffnessTarget(Target):
     def _parse(self, message: Any, frames: Frames, q: Array) -> None:
         values = float_array(message.data)
         self.stiffness = stiffness_of('stiffness_command.data', values)
-        check_size('stiffness_command.data', values, LARGEST_STIFFNESS)
+        check_size('stiffness_command.data', values, MAX_STIFFNESS)
 
 
 class ArmTargets:

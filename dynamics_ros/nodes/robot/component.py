@@ -59,7 +59,7 @@ class Component(ABC):
     def adopt(self, prepared: Any) -> None:
         """Switch to the result of ``prepare``; called between two messages."""
 
-    def leave(self, prepared: Any) -> None:  # noqa: B027 - most have nothing that moves
+    def leave(self, prepared: Any) -> None:  # noqa: B027 - most components move nothing
         """Finish with the current robot before the switch to another one.
 
         Args:
@@ -79,10 +79,10 @@ class Component(ABC):
     def outputs(self) -> list[Output]:
         """Return all publishers except that of diagnostics."""
 
-    def start(self) -> None:  # noqa: B027 - not every component has something to ask for
+    def start(self) -> None:  # noqa: B027 - most components need no start
         """Apply parameters to the robot; called when the executor has been created."""
 
-    def end(self) -> None:  # noqa: B027 - most leave nothing behind that moves
+    def end(self) -> None:  # noqa: B027 - most components move nothing
         """Send the last messages before the process ends."""
 
     def warm_up(self) -> Sequence[Callable[[], object]]:

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.parameters.dynamics import PayloadParameters
-from dynamics_ros.parameters.robot import LARGEST_GRAVITY
+from dynamics_ros.parameters.robot import MAX_GRAVITY
 from dynamics_ros.requests.robot_request import RobotRequest
 from dynamics_ros.wire.conversions import (
     header,
@@ -114,8 +114,8 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -
     """
     frame_id, robot = message.header.frame_id, context.robot
     vector = vector_array(message.vector, f'{name}.vector')
-    if np.abs(vector).max() > LARGEST_GRAVITY:
-        expected = f'up to {LARGEST_GRAVITY:g} m/s^2 along each axis'
+    if np.abs(vector).max() > MAX_GRAVITY:
+        expected = f'up to {MAX_GRAVITY:g} m/s^2 along each axis'
         raise InvalidArgumentError(f'{name}.vector', f'has {np.abs(vector).max():g}', expected)
     gravity = tuple(vector.tolist())
     if robot is None or frame_id in ('', context.root_frame_id()):

@@ -63,7 +63,7 @@ ODOMETRY_FRAME = 'odom'
 """Frame of the pose of a moving base."""
 
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
-_LONGEST_LAG = 0.5  # longest stall that is caught up [s of real time]; the rest is dropped
+_MAX_LAG = 0.5  # longest stall that is caught up [s of real time]; the rest is dropped
 _POSITION_TIME = 0.01  # s in which a commanded position is reached
 _MAX_STEPS = 50  # per timer callback, so that services are answered while catching up
 
@@ -166,13 +166,13 @@ class RobotSimulator(GuardedNode):
         speed = self.parameters.values.speed
         elapsed = time.monotonic() - self._start_time
         lag = elapsed - self._simulated.time / NANOSECONDS / speed
-        if lag > _LONGEST_LAG:
-            self._start_time += lag - _LONGEST_LAG
+        if lag > _MAX_LAG:
+            self._start_time += lag - _MAX_LAG
             self.get_logger().warning(
                 f'the machine is too slow or has slept: simulated time slips by {lag:.1f} s',
                 throttle_duration_sec=5.0,
             )
-            lag = _LONGEST_LAG
+            lag = _MAX_LAG
         steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
         try:
             for _ in range(min(steps, _MAX_STEPS)):
