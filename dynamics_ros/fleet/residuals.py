@@ -51,8 +51,8 @@ class JointResiduals:
     """Residuals of the joints, in the order of v.
 
     Attributes:
-        effort_rms, residual_rms: (nv) without contact, unless most samples are in contact [Nm or
-            N].
+        effort_rms, residual_rms: (nv) without contact; of all samples if less than
+            ``MIN_FREE_SHARE`` of them are without contact [Nm or N].
         moving: (nv) duration of motion [s].
         unknowns: (nv, 4) ``COLUMNS`` in addition to the model; NaN for joints that hardly moved.
         friction: (nv) sum of the model's friction and the unknowns at ``SPEED`` [Nm or N].

@@ -178,7 +178,7 @@ class StateBuffer:
         return self._take_finite(message.time, target, selection, selection.values(message))
 
     def update_all(self, messages: JointValues) -> RobotStates | None:
-        """Merges consecutive complete joint states with increasing stamps.
+        """Merges consecutive complete joint states whose stamps do not decrease.
 
         Args:
             messages: several messages, one row each.
