@@ -37,6 +37,15 @@ def interpolate(
     return integrate(model, q0, [t * velocity for velocity in difference(model, q0, q1)])
 
 
+def joint_positions(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
+    """Positions (nv) of the joints with one coordinate; 0 for all other velocities."""
+    positions: list[Scalar] = [0.0] * model.nv
+    for joint in model.actuated:
+        if len(joint.q_indices) == 1:
+            positions[joint.v_indices[0]] = q[joint.q_indices[0]]
+    return positions
+
+
 def neutral(model: Model) -> list[float]:
     """Configuration (nq) with the identity transform in all joints that are not mimic joints."""
     return _coordinates(model, lambda joint: joint.kind.neutral())

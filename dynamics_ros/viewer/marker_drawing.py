@@ -8,11 +8,17 @@ import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from visualization_msgs.msg import Marker, MarkerArray
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.wire.conversions import pose_matrix, vector_array
 
 from .posed import PosedRobot
 from .scene import Array, Color, Scene
+
+MAX_MARKERS = 2000
+"""Names of markers that are drawn; a publisher that takes a new name each time has more."""
+
+FARTHEST = 1e6
+"""m: browsers compute in single precision."""
 
 
 class MarkerDrawing:
@@ -33,6 +39,7 @@ class MarkerDrawing:
         self._scene, self._frame_prefix, self._log = scene, frame_prefix, log
         self._rejected: set[str] = set()
         self._drawn: set[str] = set()
+        self._full = False
         self._pending: dict[str, Marker] = {}
 
     def keep(self, topic: str, message: MarkerArray) -> None:
@@ -45,7 +52,18 @@ class MarkerDrawing:
                     if name.startswith(gone):
                         self._pending[name] = marker
             else:
-                self._pending[f'{space}{marker.id}'] = marker
+                self._keep(f'{space}{marker.id}', marker)
+
+    def _keep(self, name: str, marker: Marker) -> None:
+        """Keep a marker for the next picture, unless there are too many names."""
+        known = name in self._drawn or name in self._pending
+        if not known and len(self._drawn | self._pending.keys()) >= MAX_MARKERS:
+            if not self._full:
+                self._full = True
+                text = f'not shown: markers of more than {MAX_MARKERS} names, such as {name}'
+                self._log.warning(text)
+            return
+        self._pending[name] = marker
 
     def draw(self, posed: PosedRobot | None) -> None:
         """Draw the markers that have arrived since the last call."""
@@ -86,11 +104,18 @@ class MarkerDrawing:
         self._show(name, frame, marker, points, place)
 
     def _show(self, name: str, frame: str, marker: Marker, points: Array, place: Array) -> None:
+        farthest = float(np.abs(np.vstack([points, place])).max())
+        if not (farthest <= FARTHEST and abs(marker.scale.x) <= FARTHEST):
+            size = f'{farthest:.3g} m away, {marker.scale.x:.3g} m large'
+            raise InvalidArgumentError('marker', size, f'at most {FARTHEST:g} m')
         color = _color(marker.color)
         if marker.type == Marker.ARROW and len(points) == 2:
             self._scene.show_arrow(name, frame, points, color, marker.scale.x)
         elif marker.type == Marker.LINE_LIST and len(points) >= 2:
             colors = [_color(one) for one in marker.colors[::2]] or [color] * (len(points) // 2)
+            if len(colors) != len(points) // 2:
+                problem = f'{len(marker.colors)} for {len(points)} points'
+                raise InvalidArgumentError('marker.colors', problem, 'none, or one for each point')
             pairs = points[: len(points) // 2 * 2].reshape(-1, 2, 3)
             self._scene.show_lines(name, frame, pairs, colors, marker.scale.x)
         elif marker.type == Marker.SPHERE:
@@ -100,5 +125,7 @@ class MarkerDrawing:
 
 
 def _color(color: object) -> Color:
-    red, green, blue = (float(getattr(color, name)) for name in 'rgb')
+    # Black where a number is none.
+    channels = (float(getattr(color, name)) for name in 'rgb')
+    red, green, blue = (min(max(x, 0.0), 1.0) if x == x else 0.0 for x in channels)
     return red, green, blue

@@ -22,9 +22,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import PATIENCE, description, occupy
 from sensor_msgs.msg import JointState
+from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
+from dynamics_ros.viewer.marker_drawing import MOST_MARKERS
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
@@ -193,3 +195,29 @@ def test_what_was_drawn_goes_when_its_marker_makes_no_sense_any_more(viewer):
 def test_delete_all_clears_what_the_topic_has_drawn(viewer):
     assert len(draw(viewer, sphere('tool0', id=1), sphere('tool0', id=2))) == 2
     assert draw(viewer, Marker(action=Marker.DELETEALL)) == {}
+
+
+def test_numbers_and_colours_that_a_page_cannot_draw_are_left_out(viewer):
+    lines = sphere('tool0', id=1, points=[Point()] * 4)
+    lines.type = Marker.LINE_LIST
+    lines.colors = [ColorRGBA()] * 2
+    far, huge, endless = (sphere('tool0', id=k) for k in (2, 3, 4))
+    far.pose.position.x = 1e300
+    huge.scale.x, endless.scale.x = 1e300, math.nan
+    black = sphere('tool0', id=5)
+    black.color.r = math.nan
+    assert set(draw(viewer, lines, far, huge, endless, black)) == {'topic//5'}
+    viewer.scene.show_lines.assert_not_called()
+    lines.colors = [ColorRGBA()] * 4
+    draw(viewer, lines)
+    viewer.scene.show_lines.assert_called_once()
+
+
+def test_a_publisher_that_names_each_marker_anew_fills_no_memory(viewer):
+    many = [sphere('tool0', id=k) for k in range(MOST_MARKERS + 100)]
+    assert len(draw(viewer, *many[:1000])) == 1000
+    assert len(draw(viewer, *many[1000:])) == MOST_MARKERS
+    # Those that are drawn can still move, and go.
+    assert draw(viewer, sphere('tool0', 0.5, id=0))['topic//0'][1][0] != 0.0
+    assert draw(viewer, Marker(action=Marker.DELETEALL)) == {}
+    assert len(draw(viewer, *many[-10:])) == 10

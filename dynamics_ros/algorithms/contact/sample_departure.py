@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dynamics_ros.algorithms.configuration import joint_positions
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, smaller, where_less
@@ -70,7 +71,7 @@ def sample_departure(
         is accepted.
     """
     values = dict(zip(SETTINGS, settings, strict=True))
-    sample = [positions(model, q), list(v), list(effort)]
+    sample = [joint_positions(model, q), list(v), list(effort)]
     floors = [
         [(interval + STAMP_UNCERTAINTY) * speed for speed in values['speed']],
         values['velocity_floor'],
@@ -109,12 +110,3 @@ def sample_departure(
         excess,
         [*sample, *usual_changes, unchanged, longest_unchanged],
     )
-
-
-def positions(model: Model, q: Values) -> list[Scalar]:
-    """Positions (nv) of the joints with one coordinate; 0 for all other velocities."""
-    coordinates: list[Scalar] = [0.0] * model.nv
-    for joint in model.actuated:
-        if len(joint.q_indices) == 1:
-            coordinates[joint.v_indices[0]] = q[joint.q_indices[0]]
-    return coordinates

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.algorithms.configuration import difference
-from dynamics_ros.algorithms.contact.sample_departure import positions
+from dynamics_ros.algorithms.configuration import difference, joint_positions
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import clipped, exp, larger, magnitude, smaller, where_less
@@ -84,7 +83,7 @@ def motion_check(
     jumps, ranges, contradictions = [], [], []
     apart, way = [], []
     for x, moved, v0, v1, a, w, lower, upper, fastest in zip(
-        *(positions(model, q), difference(model, previous_q, q), previous_v, v),
+        *(joint_positions(model, q), difference(model, previous_q, q), previous_v, v),
         *(*memory, *limits),
         strict=True,
     ):

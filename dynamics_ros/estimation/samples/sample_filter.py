@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS, positions
+from dynamics_ros.algorithms.configuration import joint_positions
+from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 
@@ -304,7 +305,7 @@ class SampleFilter(Generic[S]):
         )
 
     def _values(self, sample: S) -> Vector:
-        rows = positions(self._robot.model, sample.q.tolist()), sample.v, sample.effort
+        rows = joint_positions(self._robot.model, sample.q.tolist()), sample.v, sample.effort
         return np.array(rows, dtype=np.float64)
 
     def _begin(self, sample: S) -> None:
