@@ -28,11 +28,10 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification.reduced import identify_reduced
 from dynamics_ros.identification.uncertainty import Learned, learn
-from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
-from dynamics_ros.parameters.robot import LARGEST_GRAVITY
 
 from .description import calibrated_description
 from .node_parameters import node_parameters
+from .options import add_robot_options, finite, pair, positions, share
 from .outputs import check_outputs
 from .plan import plan
 from .report import report
@@ -347,7 +346,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--split',
-        type=_share,
+        type=share,
         metavar='SHARE',
         help='first share of each recording for the identification; the rest is the test',
     )
@@ -384,82 +383,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument('--topic', help='topic of the joint states (default: the only one)')
     parser.add_argument(
         '--joints',
-        type=_pair,
+        type=pair,
         nargs='+',
         default=[],
         metavar='RECORDED=NAME',
         help='joint names of the robot for recorded names (default: matched automatically)',
     )
     return parser
-
-
-def add_robot_options(parser: argparse.ArgumentParser) -> None:
-    """Options that all tasks have."""
-    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
-    parser.add_argument(
-        '--lock',
-        type=_pair,
-        nargs='+',
-        default=[],
-        metavar='NAME=POSITION',
-        help='joints that are fixed at positions [rad or m]',
-    )
-    parser.add_argument(
-        '--gravity',
-        type=_acceleration,
-        nargs=3,
-        default=DEFAULT_GRAVITY,
-        metavar=('X', 'Y', 'Z'),
-        help='gravity in the root frame [m/s^2]; for a tilted robot (default: 0 0 -9.81)',
-    )
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.rpartition('=')
-    if not equals or not name:
-        raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
-    return name, value
-
-
-def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
-    """Returns positions by joint name from the values of ``--lock``.
-
-    Raises:
-        InvalidArgumentError: a position is no number.
-    """
-    try:
-        return {name: float(value) for name, value in pairs}
-    except ValueError as error:
-        raise InvalidArgumentError('--lock', str(error), 'NAME=POSITION') from error
-
-
-def finite(text: str) -> float:
-    """A number of an option.
-
-    Raises:
-        ArgumentTypeError: it is none, or not finite.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f'{text!r} is no finite number')
-    return number
-
-
-def _acceleration(text: str) -> float:
-    number = finite(text)
-    if abs(number) > LARGEST_GRAVITY:
-        raise argparse.ArgumentTypeError(f'{text} is more than {LARGEST_GRAVITY:g} m/s^2')
-    return number
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
-    if not 0.0 < share < 1.0:
-        raise argparse.ArgumentTypeError(f'{text} is not between 0 and 1')
-    return share

@@ -26,7 +26,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
-from dynamics_ros.viewer.marker_drawing import MOST_MARKERS
+from dynamics_ros.viewer.marker_drawing import MAX_MARKERS
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
@@ -214,9 +214,9 @@ def test_numbers_and_colours_that_a_page_cannot_draw_are_left_out(viewer):
 
 
 def test_a_publisher_that_names_each_marker_anew_fills_no_memory(viewer):
-    many = [sphere('tool0', id=k) for k in range(MOST_MARKERS + 100)]
+    many = [sphere('tool0', id=k) for k in range(MAX_MARKERS + 100)]
     assert len(draw(viewer, *many[:1000])) == 1000
-    assert len(draw(viewer, *many[1000:])) == MOST_MARKERS
+    assert len(draw(viewer, *many[1000:])) == MAX_MARKERS
     # Those that are drawn can still move, and go.
     assert draw(viewer, sphere('tool0', 0.5, id=0))['topic//0'][1][0] != 0.0
     assert draw(viewer, Marker(action=Marker.DELETEALL)) == {}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.calibration import command
+from dynamics_ros.calibration.options import add_robot_options, finite, positions
 from dynamics_ros.calibration.outputs import check_outputs
 from dynamics_ros.calibration.plan import read_trajectory, without_shapes
 from dynamics_ros.calibration.tables import write_table
@@ -44,7 +45,7 @@ def run(arguments: list[str]) -> None:
         {'--record': options.record, **outputs}, [Path(options.robot), options.trajectory]
     )
     text = read_description_file(options.robot)
-    locked = dict(command.positions(options.lock))
+    locked = dict(positions(options.lock))
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
     planned = _planned(robot, read_trajectory(options.trajectory))
     geometry = read_collision_geometry(text)
@@ -130,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         description='Moves a robot along a planned trajectory, records it, and identifies it. '
         f'All other options are those of {command.NAME}.',
     )
-    command.add_robot_options(parser)
+    add_robot_options(parser)
     parser.add_argument(
         '--trajectory',
         type=Path,
@@ -164,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--floor',
-        type=command.finite,
+        type=finite,
         metavar='HEIGHT',
         help='least height of links in the root frame [m] (default: not checked)',
     )

@@ -1,0 +1,95 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the command line that several tasks of calibrate_robot have, and their values."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.parameters.robot import MAX_GRAVITY
+
+
+def add_robot_options(parser: argparse.ArgumentParser) -> None:
+    """Options that all tasks have."""
+    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
+    parser.add_argument(
+        '--lock',
+        type=pair,
+        nargs='+',
+        default=[],
+        metavar='NAME=POSITION',
+        help='joints that are fixed at positions [rad or m]',
+    )
+    parser.add_argument(
+        '--gravity',
+        type=_acceleration,
+        nargs=3,
+        default=DEFAULT_GRAVITY,
+        metavar=('X', 'Y', 'Z'),
+        help='gravity in the root frame [m/s^2]; for a tilted robot (default: 0 0 -9.81)',
+    )
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A name and a value, given as NAME=VALUE.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+    """
+    name, equals, value = text.rpartition('=')
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
+    return name, value
+
+
+def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
+    """Returns positions by joint name from the values of ``--lock``.
+
+    Raises:
+        InvalidArgumentError: a position is no number.
+    """
+    try:
+        return {name: float(value) for name, value in pairs}
+    except ValueError as error:
+        raise InvalidArgumentError('--lock', str(error), 'NAME=POSITION') from error
+
+
+def finite(text: str) -> float:
+    """A number of an option.
+
+    Raises:
+        ArgumentTypeError: it is none, or not finite.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f'{text!r} is no finite number')
+    return number
+
+
+def _acceleration(text: str) -> float:
+    number = finite(text)
+    if abs(number) > MAX_GRAVITY:
+        raise argparse.ArgumentTypeError(f'{text} is more than {MAX_GRAVITY:g} m/s^2')
+    return number
+
+
+def share(text: str) -> float:
+    """A number between 0 and 1.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f'{text} is not between 0 and 1')
+    return number
