@@ -128,7 +128,7 @@ def _forces_of_column(
     """Forces on a composite body due to one column of its joint.
 
     Returns:
-        Forces for the derivatives by q, v and a of torques nearer to the root, and B^T S for the
+        Forces for the derivatives by q, v and a of torques nearer to the root, and 2 B^T S for the
         derivatives of this joint's torque by coordinates nearer to the root.
     """
     for_dq = (B @ psi_rate) * 2.0 + Y @ psi_acceleration
