@@ -31,10 +31,8 @@ AXES = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 class EulerAngles(RotationParametrization):
     """Three angles [rad]: R_AB = R_i(first) R_j(second) R_k(third), about axes i, j, k.
 
-    | sequence | range of the second angle | singular where |
-    |---|---|---|
-    | three different axes (ZYX, XYZ) | [-pi/2, pi/2] | the second is +-pi/2 (gimbal lock) |
-    | first axis again (ZYZ, ZXZ) | [0, pi] | the second is 0 or pi |
+    The second angle of three different axes (ZYX, XYZ) is in [-pi/2, pi/2]; where the first axis
+    comes again (ZYZ, ZXZ) it is in [0, pi]. Both ends of its range are singular (gimbal lock).
 
     The first and third angle are in [-pi, pi), as in [Kindr]. The range of the second angle
     includes its upper end, because no other angles describe the same rotation. At a singularity the
