@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import gc
 import threading
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from documents import blocks
 from random_robots import random_robot, random_urdf
 
 from dynamics_ros import Robot
@@ -235,3 +237,13 @@ def test_what_is_no_kernel_is_refused():
     for wrong in (3, PLAIN.gravity, None):
         with pytest.raises(InvalidArgumentError, match=r"kernel: a .*robot.kernel\('gravity'\)"):
             jax_function(wrong)
+
+
+def test_the_lines_of_the_documentation_give_derivatives():
+    page = Path(__file__).parents[2] / 'docs' / 'kernels.md'
+    (lines,) = (block.text for block in blocks(page, 'py') if 'import jax' in block.text)
+    names = {'robot': PLAIN, 'many': states(1, 5)[0]}
+    exec(lines, names)
+    assert names['slopes'].shape == (5, PLAIN.nv, PLAIN.nq)
+    wanted = PLAIN.kernel('gravity').derivative('q')(names['many'])
+    np.testing.assert_allclose(names['slopes'], wanted, rtol=1e-9, atol=1e-9)

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from documents import blocks
 from random_robots import random_robot, random_state
 
 from dynamics_ros.bindings.torch_function import torch_function
@@ -75,3 +78,12 @@ def test_an_optimizer_finds_the_torque_of_a_motion():
         optimizer.step(loss)
     found = ROBOT.forward_dynamics(state.q, state.v, tau.detach().numpy())
     np.testing.assert_allclose(found, state.a, atol=1e-2)
+
+
+def test_the_lines_of_the_documentation_give_a_gradient():
+    page = Path(__file__).parents[2] / 'docs' / 'kernels.md'
+    (lines,) = (block.text for block in blocks(page, 'py') if 'import torch' in block.text)
+    names = {'robot': ROBOT}
+    exec(lines, names)
+    assert names['tau'].grad.shape == (8, ROBOT.nv)
+    assert torch.isfinite(names['tau'].grad).all()

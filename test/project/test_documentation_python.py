@@ -24,11 +24,31 @@ def runnable(path: Path) -> list[Block]:
     return [block for block in blocks(path, 'python') if 'GroupAction' not in block.text]
 
 
-def test_all_documents_with_python_are_run():
-    with_python = {
-        str(path.relative_to(ROOT)) for path in (ROOT / 'docs').glob('*.md') if runnable(path)
+ELSEWHERE = {
+    ('docs/export.md', 'cmake'): 'test/export/test_export.py',
+    ('docs/export.md', 'cpp'): 'test/export/test_export.py',
+    ('docs/kernels.md', 'py'): 'test/bindings',
+    ('docs/recordings.md', 'py'): 'test/fleet/test_outputs_of_a_fleet.py',
+    ('docs/recordings.md', 'sql'): 'test/fleet/test_outputs_of_a_fleet.py',
+    ('docs/tools.md', 'text'): 'test/inspect, test/doctor',
+    ('README.md', 'python'): 'test/project/test_documentation.py',
+    ('README.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('CONTRIBUTING.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('docs/notebooks/index.md', 'bash'): 'test/project/test_documentation_commands.py',
+}
+"""Page and language of blocks that other tests run or look up; those of tutorials are theirs."""
+
+
+def test_all_code_of_documents_has_a_test():
+    pages = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *(ROOT / 'docs').rglob('*.md')]
+    found = {
+        (str(page.relative_to(ROOT)), block.language)
+        for page in pages
+        if page.parent.name != 'tutorials'
+        for block in blocks(page)
+        if not block.language.startswith('{') and 'GroupAction' not in block.text
     }
-    assert with_python == {*DOCUMENTS}
+    assert found == {*((page, 'python') for page in DOCUMENTS), *ELSEWHERE}
 
 
 @pytest.mark.parametrize('document', DOCUMENTS)
