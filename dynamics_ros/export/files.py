@@ -116,7 +116,7 @@ def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> 
         name = function_name(prefix, key)
         if name in functions:
             problem = f'{":".join(functions[name].key)!r} and {":".join(key)!r}'
-            expected = f'kernels with different names in C, not two with the name {name}'
+            expected = f'kernels with different names in C, not twice {name}'
             raise InvalidArgumentError('kernels', problem, expected)
         formula = define(model, key)
         traced = trace(formula.function, formula.inputs, name, ' '.join(key))
