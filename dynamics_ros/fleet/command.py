@@ -14,6 +14,7 @@ from typing import Any
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.recordings.bag import require_rosbags
+from dynamics_ros.recordings.interruption import interrupted_by_signals
 from dynamics_ros.recordings.settings import read_settings
 
 from .analysis import OK, Task
@@ -33,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        return _run(options)
+        with interrupted_by_signals():
+            return _run(options)
     except (DynamicsRosError, OSError) as error:
         print(f'{NAME}: {error}', file=sys.stderr)
         return 1

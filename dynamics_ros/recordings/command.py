@@ -17,6 +17,7 @@ from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter, comple
 from .estimates import EstimateWriter, Summary
 from .estimators import EstimatorFactory
 from .inputs import ODOMETRY, Topics, payload_topic, recorded_description, topic_of
+from .interruption import interrupted_by_signals
 from .plot import plot
 from .settings import read_settings
 from .states import EstimatedStates, Messages
@@ -35,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        summary_text = estimate(options)
+        with interrupted_by_signals():
+            summary_text = estimate(options)
     except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1

@@ -1,0 +1,83 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on recordings that are ended by a signal clean up as after Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('rosbags')
+
+from dynamics_ros.fleet import command as fleet
+from dynamics_ros.recordings import command
+from dynamics_ros.recordings.bag import completed
+from dynamics_ros.recordings.interruption import SIGNALS, interrupted_by_signals
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_a_signal_interrupts_and_its_handler_is_restored(number):
+    def work():
+        with interrupted_by_signals():
+            os.kill(os.getpid(), number)
+            signal.pause()
+
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupted_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_another_thread_than_the_main_one_is_let_be():
+    def work():
+        with interrupted_by_signals():
+            return True
+
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(work).result()
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_an_estimation_that_is_ended_leaves_no_partial_recording(
+    tmp_path, monkeypatch, capsys, number
+):
+    def ended(options):
+        with completed(options.output) as partial:
+            partial.mkdir()
+            os.kill(os.getpid(), number)
+            signal.pause()
+
+    monkeypatch.setattr(command, 'estimate', ended)
+    assert command.main(['bag', '--output', str(tmp_path / 'out')]) == command.INTERRUPTED
+    assert list(tmp_path.iterdir()) == []
+    assert 'interrupted; nothing is written' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_an_analysis_that_is_ended_says_where_the_results_are(
+    tmp_path, monkeypatch, capsys, number
+):
+    def ended(_options):
+        os.kill(os.getpid(), number)
+        signal.pause()
+
+    monkeypatch.setattr(fleet, '_run', ended)
+    output = tmp_path / 'out'
+    assert fleet.main(['bags', '--output', str(output)]) == fleet.INTERRUPTED
+    assert f'interrupted; bags that are done are in {output}' in capsys.readouterr().err
