@@ -195,8 +195,11 @@ def _controller(
         'robot_description': with_counters(subject.urdf, subject.model.root_frame),
         'command_joints': joints,
         'frame': subject.frames[0],
-        # The pendulums have no springs.
-        'posture': {'stiffness': [5.0] * (len(joints) - len(COUNTERS)) + [0.0] * len(COUNTERS)},
+        # The pendulums have no springs and dampers: only gravity tells which state is answered.
+        'posture': {
+            name: [value] * (len(joints) - len(COUNTERS)) + [0.0] * len(COUNTERS)
+            for name, value in (('stiffness', 5.0), ('damping', 2.0))
+        },
         'autostart': True,
     }
     file = folder / 'parameters.yaml'
