@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.recordings.bag import require_rosbags
+from dynamics_ros.recordings.bag import METADATA, require_rosbags
 from dynamics_ros.recordings.interruption import interrupted_by_signals
 from dynamics_ros.recordings.settings import read_settings
 
@@ -47,6 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     require_rosbags()
     require_pyarrow()
+    _check_output(options.output)
+    if not options.jobs:
+        raise InvalidArgumentError('--jobs', '0', 'a number of processes, or -1 for one per core')
     bags = find_bags(options.inputs, options.name, options.output)
     task = Task(
         output=options.output.resolve(),
@@ -71,6 +74,19 @@ def _run(options: argparse.Namespace) -> int:
     print(_summary_text(summaries, task.output))
     (task.output / 'report.html').write_text(report(summaries, _events(task.output, bags, bad)))
     return 1 if bad else 0
+
+
+def _check_output(path: Path) -> None:
+    """Checks that results can be written to a folder.
+
+    Raises:
+        InvalidArgumentError: it is a file, or the folder of a recording.
+    """
+    if path.exists() and not path.is_dir():
+        raise InvalidArgumentError('--output', f'{path} is not a folder', 'a folder')
+    if (path / METADATA).exists():
+        problem = f'{path} is a recording: it has a {METADATA}'
+        raise InvalidArgumentError('--output', problem, 'another folder')
 
 
 def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) -> list[Any]:

@@ -54,6 +54,21 @@ def test_bags_have_the_estimates_beside_the_inputs(tmp_path, storage):
     np.testing.assert_allclose(np.array(found)[new], torques, rtol=1e-12, atol=1e-12)
 
 
+def test_results_are_not_written_into_a_file_or_a_recording(tmp_path, capsys):
+    file, recording = tmp_path / 'file', tmp_path / 'arm' / 'day'
+    file.write_text('')
+    record(FleetRobot.of(), Recorded(recording, 'mcap', 1.0, 50.0))
+    for output, words in ((file, 'is not a folder'), (recording, 'is a recording')):
+        before = sorted(tmp_path.rglob('*'))
+        assert main([str(tmp_path / 'arm'), '--output', str(output)]) != 0
+        printed = capsys.readouterr().err
+        assert words in printed, printed
+        assert 'Traceback' not in printed
+        assert sorted(tmp_path.rglob('*')) == before
+    assert main([str(tmp_path / 'arm'), '--output', str(tmp_path / 'out'), '--jobs', '0']) != 0
+    assert '-1 for one per core' in capsys.readouterr().err
+
+
 def test_a_change_of_payload_is_an_event_with_its_mass(tmp_path):
     mass, begin = 1.5, 10.0
     weight = Push('tool0', begin, 20.0, (0.0, 0.0, -9.81 * mass))
