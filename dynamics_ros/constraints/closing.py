@@ -154,5 +154,5 @@ def _drift(constraint: Closable, robot: RigidBodySystem, q: Array) -> Array:
 
 def _check_closable(constraint: object) -> None:
     if not hasattr(constraint, 'residual'):
-        expected = 'ClosedLoop or ConfigurationConstraint, which have a residual'
+        expected = 'ClosedLoop or ConfigurationConstraint, which have a gap'
         raise InvalidArgumentError('constraint', repr(constraint), expected)

@@ -20,8 +20,8 @@ from .prepared import prepared
 from .solve import solve_constrained
 
 CONTRADICTION = (
-    'no acceleration satisfies all constraints: dependent rows contradict each other, for example'
-    ' if v violates a contact; support_projector(...) @ v satisfies them'
+    'no acceleration satisfies all constraints: dependent rows contradict each other,'
+    ' as when v breaks a contact; support_projector(...) @ v satisfies them'
 )
 
 INDEPENDENT = 1e-6

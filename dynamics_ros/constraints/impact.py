@@ -52,7 +52,7 @@ def impact(
         J,
         apply(M, v),
         -coefficients * apply(J, v),
-        'dependent rows have different coefficients of restitution',
+        'dependent rows have different restitution',
     )
     refuse_overflow(after, impulses, q=q, v=v)
     return after, impulses

@@ -122,7 +122,7 @@ def repeat(
     if symbol is not None:
         return symbol.repeat(body, initial, limit, captured)
     if limit < 1:
-        raise ValueError(f'a loop of {limit} iterations; at least one is expected')
+        raise ValueError(f'a loop of {limit} turns; at least one is expected')
     state = list(initial)
     active: Any = True
     for _ in range(limit):

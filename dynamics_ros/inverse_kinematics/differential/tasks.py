@@ -253,7 +253,7 @@ class CenterOfMassTask(VelocityTask):
     def check(self, robot: RigidBodySystem) -> None:
         """Check that the robot has mass."""
         if not robot.total_mass > 0.0:
-            raise InvalidArgumentError('robot', 'no moving body has mass', 'a robot with masses')
+            raise InvalidArgumentError('robot', 'no moving body has mass', 'a robot with inertias')
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Jacobian of the centre of mass, and its desired velocity."""
