@@ -126,7 +126,10 @@ class Motion(SixVector):
         return matrix_of(Motion, lambda m: self.cross(m))
 
     def cross_force_matrix(self) -> list[list[Scalar]]:
-        """Rows of the 6x6 matrix of the map f -> v x* f on forces, -`cross_matrix`^T ([SE3] 6)."""
+        """Rows of the 6x6 matrix of the map f -> v x* f on forces ([SE3] 6).
+
+        It is the negative transpose of `cross_matrix`.
+        """
         return matrix_of(Force, lambda f: self.cross(f))
 
 

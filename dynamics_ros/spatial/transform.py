@@ -142,7 +142,10 @@ class Transform:
         return matrix_of(Motion, lambda m: self.act(m))
 
     def force_matrix(self) -> list[list[Scalar]]:
-        """Rows of the 6x6 matrix ^A X_B^* that transforms forces, `motion_matrix`^-T ([SE3] 4)."""
+        """Rows of the 6x6 matrix ^A X_B^* that transforms forces ([SE3] 4).
+
+        It is the inverse transpose of `motion_matrix`.
+        """
         return matrix_of(Force, lambda f: self.act(f))
 
     def rows(self) -> list[list[Scalar]]:
