@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.robot import Robot
 
-from .alternatives.effort_shares import BETTER, effort_shares
+from .alternatives.effort_shares import MIN_MISFIT_RATIO, effort_shares
 from .alternatives.misfit import (
     MAX_UNIT_RATIO,
     MIN_CARRIED_SHARE,
@@ -76,13 +76,13 @@ def effort_scale(
     if not 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO:
         other = _nearest_parameters(robot, layout, equations, moving, usual)
         # A heavy tool makes efforts larger than described; nothing makes them much smaller.
-        if other.misfit * (BETTER if usual > 1.0 else 1.0) < found.misfit:
+        if other.misfit * (MIN_MISFIT_RATIO if usual > 1.0 else 1.0) < found.misfit:
             found = other
         else:
             usual = 1.0
     for shares in effort_shares(robot):
         by_limits = _nearest_parameters(robot, layout, equations, moving, 1.0 / shares.limits)
-        if BETTER * by_limits.misfit < found.misfit:
+        if MIN_MISFIT_RATIO * by_limits.misfit < found.misfit:
             return EffortScale(
                 by_limits.signs * shares.limits,
                 (
@@ -106,7 +106,7 @@ def effort_scale(
 
 def _other_limits(gain: float) -> str:
     """What described masses say of the limits, if that is something else."""
-    if 1.0 / BETTER < gain < BETTER:
+    if 1.0 / MIN_MISFIT_RATIO < gain < MIN_MISFIT_RATIO:
         return ''
     return f'. By the masses of the description, limits are about {1.0 / gain:.2g} times as large'
 

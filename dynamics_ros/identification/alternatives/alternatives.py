@@ -21,7 +21,7 @@ from dynamics_ros.identification.joint_states.plausibility import NotThisRobotEr
 from dynamics_ros.identification.joint_states.samples import UnusableRecordingError
 from dynamics_ros.robot import Robot
 
-from .effort_shares import BETTER, effort_shares
+from .effort_shares import MIN_MISFIT_RATIO, effort_shares
 from .misfit import MAX_UNIT_RATIO, Explained, Misfit, States
 
 Array = NDArray[np.float64]
@@ -111,7 +111,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
     for shares in effort_shares(robot)[:1]:
         converted = replace(states, effort=states.effort * shares.limits)
         explained = judge.explain(converted)
-        if BETTER * explained.misfit < as_read.misfit:
+        if MIN_MISFIT_RATIO * explained.misfit < as_read.misfit:
             states, as_read = converted, explained
     best = min(_alternative_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt

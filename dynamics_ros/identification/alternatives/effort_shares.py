@@ -13,10 +13,10 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-BETTER = 1.3
+MIN_MISFIT_RATIO = 1.3
 """Ratio of misfits from which on another unit of the efforts is believed."""
 
-ALIKE = 1.5
+MAX_LIMIT_RATIO = 1.5
 """Ratio of the largest to the smallest effort limit up to which shares of them look like one unit
 for all joints."""
 
@@ -38,6 +38,6 @@ def effort_shares(robot: Robot) -> tuple[Shares, ...]:
     limits = robot.effort_limits
     if not len(limits) or not np.isfinite(limits).all() or limits.min() <= 0.0:
         return ()
-    if limits.max() < ALIKE * limits.min():
+    if limits.max() < MAX_LIMIT_RATIO * limits.min():
         return ()
     return Shares('percent', limits / 100.0), Shares('shares', limits)
