@@ -81,6 +81,8 @@ def effort_scale(
         else:
             usual = 1.0
     for shares in effort_shares(robot):
+        if not shares.explain(gains):
+            continue
         by_limits = _nearest_parameters(robot, layout, equations, moving, 1.0 / shares.limits)
         if MIN_MISFIT_RATIO * by_limits.misfit < found.misfit:
             return EffortScale(

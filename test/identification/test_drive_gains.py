@@ -86,7 +86,7 @@ def test_the_command_tells_gains_and_uses_them(runs, tmp_path, capsys):
     out = tmp_path / 'out.yaml'
     assert main([*files, *words, '--json', '--parameters', str(out)]) == 0
     shown = capsys.readouterr().out
-    assert 'Nm for a unit' in shown
+    assert 'Nm per unit of effort' in shown
     gains = json.loads(shown.splitlines()[-1])['drive_gains']
     assert gains['joints'] == list(ROBOT.joint_names)
     told = np.array(gains['told'])

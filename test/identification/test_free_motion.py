@@ -211,10 +211,10 @@ def test_parameters_are_written_only_where_they_overwrite_nothing_else(tmp_path)
     path.write_text('mine: 1\n')
     (tmp_path / 'link.yaml').symlink_to(path)
     for wrong, words in (
-        (path, 'not of a calibration'),
-        (tmp_path / 'link.yaml', 'not of a calibration'),
+        (path, 'not written by a calibration'),
+        (tmp_path / 'link.yaml', 'not written by a calibration'),
         (tmp_path / 'found.txt', 'absolute path'),
-        (tmp_path / 'nowhere' / 'found.yaml', 'no folder'),
+        (tmp_path / 'nowhere' / 'found.yaml', 'folder that cannot be written'),
         (type(path)('found.yaml'), 'absolute path'),
         (tmp_path / f'{"a" * 300}.yaml', 'File name too long'),
         (tmp_path / ('a' * 300) / 'found.yaml', 'File name too long'),

@@ -83,7 +83,7 @@ def test_free_motion_of_them_is_no_contact_and_deviations_hold(found, learned):
 
 def test_a_person_is_told_in_every_output(found, learned, poor, tmp_path, capsys):
     text = node_parameters(found, learned)
-    (comment,) = [line for line in text.splitlines() if 'Did not move' in line]
+    (comment,) = [line for line in text.splitlines() if 'did not move' in line]
     page = report(found, None, [])
     for k, name in enumerate(ROBOT.joint_names):
         assert (name in comment) == (k in STILL)

@@ -55,8 +55,11 @@ def test_a_trajectory_that_is_none_is_refused(tmp_path):
     point = '{positions: [0.1], velocities: [0.0], accelerations: [0.0], time_from_start: '
     for text, words in (
         ('- no', 'TypeError'),
-        ('joint_names: [a]\npoints: []', 'do not fit'),
-        (f'joint_names: [a]\npoints:\n- {point}{{sec: 1, nanosec: 0}}}}\n' * 1, 'do not fit'),
+        ('joint_names: [a]\npoints: []', 'do not match its joints'),
+        (
+            f'joint_names: [a]\npoints:\n- {point}{{sec: 1, nanosec: 0}}}}\n' * 1,
+            'do not match its joints',
+        ),
     ):
         path.write_text(text)
         with pytest.raises(InvalidArgumentError, match=words):

@@ -122,7 +122,7 @@ def test_a_trajectory_with_times_that_no_robot_can_follow_is_refused(tmp_path, t
     first, last = sorted(['0', time]) if time == '-1' else ('0', time)
     points = [f'- {{{zeros}, time_from_start: {{sec: {t}, nanosec: 0}}}}' for t in (first, last)]
     path.write_text('\n'.join(['joint_names: [a]', 'points:', *points]))
-    with pytest.raises(InvalidArgumentError, match='do not fit'):
+    with pytest.raises(InvalidArgumentError, match='do not match its joints'):
         read_trajectory(path)
 
 

@@ -121,7 +121,7 @@ class TestUse:
         assert disk_cache.read(names[0]) == CODE  # and so used
         monkeypatch.setattr(disk_cache, 'LIMIT', 3 * (len(CODE) + 32))
         monkeypatch.setattr(disk_cache, '_written', 0)
-        monkeypatch.setattr(disk_cache, 'CHECKED_EVERY', 2 * len(CODE))
+        monkeypatch.setattr(disk_cache, 'CHECK_EVERY', 2 * len(CODE))
         disk_cache.write(names[0], CODE)
         assert all(disk_cache.read(x) is not None for x in names[1:]), 'not looked at each time'
         for i, name in enumerate(names[1:], 1):
@@ -134,7 +134,7 @@ class TestUse:
         (folder / 'letter.txt').write_bytes(CODE)
         os.utime(folder / 'letter.txt', (1000, 1000))
         monkeypatch.setattr(disk_cache, 'LIMIT', len(CODE) + 32)
-        monkeypatch.setattr(disk_cache, 'CHECKED_EVERY', 0)
+        monkeypatch.setattr(disk_cache, 'CHECK_EVERY', 0)
         other = disk_cache.key('another')
         os.utime(folder / (NAME + disk_cache.SUFFIX), (1000, 1000))
         disk_cache.write(other, CODE)

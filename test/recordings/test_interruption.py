@@ -80,4 +80,4 @@ def test_an_analysis_that_is_ended_says_where_the_results_are(
     monkeypatch.setattr(fleet, '_run', ended)
     output = tmp_path / 'out'
     assert fleet.main(['bags', '--output', str(output)]) == fleet.INTERRUPTED
-    assert f'interrupted; bags that are done are in {output}' in capsys.readouterr().err
+    assert f'interrupted; finished bags are in {output}' in capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_what_is_drawn_keeps_its_colour_when_it_moves(explorer):
         scene.show_ellipsoid('egg', 'tool0', center, axes, radii, color)
         scene.show_arrow('arrow', 'tool0', np.array([center, center + 0.1]), color, 0.01)
         scene.show_lines('lines', 'tool0', np.array([[center, center + 0.1]]), [color], 2.0)
-        shown = {name: handle for name, (_, _, handle) in scene._shown.items()}
+        shown = {name: handle for name, (_, _, handle) in scene._objects.items()}
         handles.append(shown)
         for name in ('ball', 'egg'):
             np.testing.assert_allclose(shown[name].color, 255.0 * np.array(color), atol=1.0)

@@ -107,8 +107,9 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
         return []
     judge = Misfit(robot, held)
     as_read = judge.explain(states)
-    # One unit of shares stands for all: how many of them are a Nm is free in a misfit.
-    for shares in effort_shares(robot)[:1]:
+    for shares in effort_shares(robot):
+        if not shares.explain(as_read.gains):
+            continue
         converted = replace(states, effort=states.effort * shares.limits)
         explained = judge.explain(converted)
         if MIN_MISFIT_RATIO * explained.misfit < as_read.misfit:

@@ -21,6 +21,14 @@ MAX_LIMIT_RATIO = 1.5
 for all joints."""
 
 
+MAX_GAIN = 3.0
+"""Ratio by which effort limits may differ from those of the description, up or down."""
+
+MAX_SPREAD_RATIO = 0.7
+"""Spread of the gains of joints with shares, relative to that without, from which on shares are
+considered."""
+
+
 class Shares(NamedTuple):
     """Meaning of efforts.
 
@@ -31,6 +39,20 @@ class Shares(NamedTuple):
 
     words: str
     limits: Array
+
+    def explain(self, gains: Array) -> bool:
+        """Whether gains (nv) of reported efforts over described torques, NaN if unknown, agree.
+
+        They must be plausible as shares, and more alike than without.
+        """
+        known = np.isfinite(gains) & (gains > 0.0)
+        if known.sum() < 2:
+            return False
+        before = np.log(gains[known])
+        after = before + np.log(self.limits[known])
+        if abs(np.median(after)) > np.log(MAX_GAIN):
+            return False
+        return bool(np.ptp(after) < MAX_SPREAD_RATIO * np.ptp(before))
 
 
 def effort_shares(robot: Robot) -> tuple[Shares, ...]:

@@ -185,7 +185,7 @@ def test_feedback_says_what_is_missing_and_a_goal_can_be_cancelled(ros, actions)
         ({'duration': np.nan}, 'duration'),
         ({'duration': 1e6}, 'duration'),
         ({'path': '/etc/passwd'}, 'absolute path in .yaml'),
-        ({'path': '/no/such/folder/found.yaml'}, 'no folder'),
+        ({'path': '/no/such/folder/found.yaml'}, 'folder that cannot be written'),
     ],
 )
 def test_a_goal_that_cannot_be_is_aborted_at_once(ros, actions, goal, text):

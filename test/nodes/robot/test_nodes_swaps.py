@@ -140,7 +140,7 @@ class Rig:
     def idle(self) -> bool:
         """Whether the geometry of the robot in force has been read."""
         contact = self.parts[2]
-        return contact._place.told == 'of 1 links' and contact._place._locator is not None
+        return contact._location.status == 'of 1 links' and contact._location._locator is not None
 
     def close(self) -> None:
         self.executor.shutdown()
@@ -236,7 +236,7 @@ def test_more_changes_than_a_queue_holds_leave_the_newest_in_force(rig, monkeypa
 
     reading = ContactGeometry.read
     monkeypatch.setattr(ContactGeometry, 'read', slow)
-    contact._place._made_of = ('another description', 0.0)
+    contact._location._geometry_key = ('another description', 0.0)
     contact.adopt(contact._pipeline)
     assert begun.wait(PATIENCE)
     for _ in range(500):
