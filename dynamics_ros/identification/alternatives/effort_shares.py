@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from dynamics_ros.robot import Robot
 
+from .misfit import MAX_UNIT_RATIO
+
 Array = NDArray[np.float64]
 
 MIN_MISFIT_RATIO = 1.3
@@ -19,10 +21,6 @@ MIN_MISFIT_RATIO = 1.3
 MAX_LIMIT_RATIO = 1.5
 """Ratio of the largest to the smallest effort limit up to which shares of them look like one unit
 for all joints."""
-
-
-MAX_GAIN = 3.0
-"""Ratio by which effort limits may differ from those of the description, up or down."""
 
 MAX_SPREAD_RATIO = 0.7
 """Spread of the gains of joints with shares, relative to that without, from which on shares are
@@ -50,7 +48,7 @@ class Shares(NamedTuple):
             return False
         before = np.log(gains[known])
         after = before + np.log(self.limits[known])
-        if abs(np.median(after)) > np.log(MAX_GAIN):
+        if abs(np.median(after)) > np.log(MAX_UNIT_RATIO):
             return False
         return bool(np.ptp(after) < MAX_SPREAD_RATIO * np.ptp(before))
 

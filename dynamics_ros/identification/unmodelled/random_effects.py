@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ROUNDS = 12
+"""Iterations of the variances."""
 
 SETTLED = 4
 """Rounds after which residuals hang together no more by effects that are not learned yet."""
