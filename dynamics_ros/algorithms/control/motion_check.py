@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a sample of joint motion exceeds what is physically possible after the previous sample.
 
-Three bounds are checked for each joint, with Delta q the position change and v-bar the mean of the
+Two bounds are checked for each joint, with Delta q the position change and v-bar the mean of the
 previous and the current velocity:
 
 - jump: an impact may drive a joint far beyond its velocity limit, so motion at v-bar is accepted
   too; of the rest, |Delta q| may be at most 2 v_max dt + ``JUMP``. Where velocities are differences
   of positions, this accepts half of a jump.
-- range: the position may be ``BEYOND`` outside the range of the joint at most.
 - contradiction: with a time constant ``MEMORY``, a = sum of v-bar dt - Delta q and w = sum of
   max(|v-bar dt|, |Delta q|); |a| may be at most ``APART`` + ``SHARE_APART`` w. Springs use
   positions and dampers use velocities, so both must be right.
@@ -18,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.algorithms.configuration import difference, joint_positions
+from dynamics_ros.algorithms.configuration import difference
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import clipped, exp, larger, magnitude, smaller, where_less
@@ -27,13 +26,6 @@ Values = Sequence[Scalar]
 
 JUMP = 0.01
 """Position error allowed in addition to what the velocity limits permit [rad or m]."""
-
-BEYOND = 0.1
-"""Distance outside its range from which a joint cannot have got there by motion [rad or m].
-
-Either the range is not that of the robot or the position has an offset, e.g. of a full turn. A
-torque that pulls the joint back would move the arm.
-"""
 
 MEMORY = 0.5
 """Time constant over which positions and velocities are compared [s]."""
@@ -48,10 +40,7 @@ it; velocities in wrong units exceed it.
 LONGEST_STEP = 0.05
 """Longest sample interval over which velocities are integrated [s]."""
 
-LIMITS = ('lower', 'upper', 'velocity')
-"""Rows of the limits of the joints."""
-
-CHECKS = ('jump', 'range', 'contradiction')
+CHECKS = ('jump', 'contradiction')
 """Rows of the excess."""
 
 
@@ -62,7 +51,7 @@ def motion_check(
     previous_q: Values,
     previous_v: Values,
     memory: Sequence[Values],
-    limits: Sequence[Values],
+    velocity_limits: Values,
     interval: Scalar,
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
     """Excess of a sample over the bounds above, and the memory for the next sample.
@@ -72,31 +61,29 @@ def motion_check(
         q, v: (nq), (nv) of the sample.
         previous_q, previous_v: those of the sample before.
         memory: (2, nv) a and w of the sample before.
-        limits: (3, nv), rows as in ``LIMITS``.
+        velocity_limits: (nv) [rad/s or m/s].
         interval: time since the sample before [s].
 
     Returns:
-        (3, nv) excess over each bound, rows as in ``CHECKS``, positive where a sample is
+        (2, nv) excess over each bound, rows as in ``CHECKS``, positive where a sample is
         impossible; (2, nv) memory, zero after an interval longer than ``LONGEST_STEP``.
     """
     kept = exp(-interval / MEMORY)
-    jumps, ranges, contradictions = [], [], []
+    jumps, contradictions = [], []
     apart, way = [], []
-    for x, moved, v0, v1, a, w, lower, upper, fastest in zip(
-        *(joint_positions(model, q), difference(model, previous_q, q), previous_v, v),
-        *(*memory, *limits),
-        strict=True,
+    moves = difference(model, previous_q, q)
+    for moved, v0, v1, a, w, fastest in zip(
+        moves, previous_v, v, *memory, velocity_limits, strict=True
     ):
         driven = 0.5 * (v0 + v1) * interval
         explained = clipped(moved, smaller(driven, 0.0), larger(driven, 0.0))
         jumps.append(magnitude(moved - explained) - 2.0 * fastest * interval - JUMP)
-        ranges.append(larger(lower - x, x - upper) - BEYOND)
         a = _integrable(interval, kept * a + driven - moved)
         w = _integrable(interval, kept * w + larger(magnitude(driven), magnitude(moved)))
         apart.append(a)
         way.append(w)
         contradictions.append(magnitude(a) - APART - SHARE_APART * w)
-    return [jumps, ranges, contradictions], [apart, way]
+    return [jumps, contradictions], [apart, way]
 
 
 def _integrable(interval: Scalar, x: Scalar) -> Scalar:

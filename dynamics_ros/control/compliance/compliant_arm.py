@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL, NOMINAL_INTERVAL
-from dynamics_ros.algorithms.control.motion_check import BEYOND
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import TORQUE_LIMITS, ImpedanceGains
@@ -23,7 +22,7 @@ from .impedance import (
     ImpedanceTarget,
     bounded_task_inertia,
 )
-from .motion_check import JointRanges, believable, velocity_limits
+from .motion_check import BEYOND, JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
 from .stop import Stop, decayed

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.motion_check import BEYOND, CHECKS, LIMITS
+from dynamics_ros.algorithms.control.motion_check import CHECKS
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -18,10 +18,17 @@ from .gains import NO_LIMIT, joint_ranges
 FASTEST = 10.0
 """Velocity limit assumed where the robot description has none [rad/s or m/s]."""
 
+BEYOND = 0.1
+"""Distance outside its range from which a joint cannot have got there by motion [rad or m].
+
+Either the range is not that of the robot or the position has an offset, e.g. of a full turn. A
+torque that pulls the joint back would move the arm.
+"""
+
 BELIEVABLE = 1e6
 """Largest absolute value of a plausible input (rad, m, their rates, N and Nm)."""
 
-JUMP, RANGE, CONTRADICTION = map(CHECKS.index, ('jump', 'range', 'contradiction'))
+JUMP, CONTRADICTION = map(CHECKS.index, ('jump', 'contradiction'))
 
 
 class JointRanges:
@@ -41,13 +48,13 @@ class JointRanges:
 
 
 class MotionCheck:
-    """Compares each sample of an arm with the previous ones; bounds in ``algorithms``."""
+    """Compares each sample of an arm with the previous ones and with the ranges of the joints."""
 
     def __init__(self, robot: RigidBodySystem) -> None:
         self._robot = robot
         self._kernel = robot.kernel('motion_check')
-        rows = dict(zip(LIMITS, (*joint_ranges(robot), velocity_limits(robot)), strict=True))
-        self._limits = np.clip([rows[name] for name in LIMITS], -NO_LIMIT, NO_LIMIT)
+        self._limits = velocity_limits(robot)
+        self._ranges = JointRanges(robot)
         self._nothing = np.zeros((2, robot.nv))
         self.begin(robot.neutral(), np.zeros(robot.nv))
 
@@ -72,19 +79,18 @@ class MotionCheck:
             q, v, self._q, self._v, self._memory, self._limits, min(dt, NO_LIMIT)
         )
         self._q, self._v = q, v
-        if excess.max(initial=0.0) <= 0.0:
-            return ''
-        worst = excess.argmax(axis=1)
-        largest = excess.max(axis=1)
-        name = self._name(int(worst[int((largest > 0.0).argmax())]))
-        if largest[JUMP] > 0.0:
-            return f'the position of {name} has jumped'
-        if largest[RANGE] > 0.0:
-            return f'{name} is {largest[RANGE] + BEYOND:.2f} beyond its range'
-        return f'positions and velocities of {name} contradict each other'
+        jumped, beyond, apart = excess[JUMP], self._ranges.beyond(q), excess[CONTRADICTION]
+        if jumped.max() > 0.0:
+            return f'the position of {self._name(jumped)} has jumped'
+        if beyond.max() > BEYOND:
+            return f'{self._name(beyond)} is {beyond.max():.2f} beyond its range'
+        if apart.max() > 0.0:
+            return f'positions and velocities of {self._name(apart)} contradict each other'
+        return ''
 
-    def _name(self, k: int) -> str:
-        joints = self._robot.model.joints
+    def _name(self, excess: Array) -> str:
+        """Name of the joint with the largest excess (nv)."""
+        joints, k = self._robot.model.joints, int(excess.argmax())
         return next(x.name for x in joints if x.leader is None and k in x.v_indices)
 
 

@@ -198,8 +198,7 @@ def _motion_check(model: Model) -> Formula:
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
     inputs |= {'previous_q': model.nq, 'previous_v': model.nv, 'memory': (2, model.nv)}
-    inputs |= {'limits': (len(motion_check.LIMITS), model.nv)}
-    return Formula(inputs | {'interval': ()}, function)
+    return Formula(inputs | {'velocity_limits': model.nv, 'interval': ()}, function)
 
 
 def _whole_body_program(model: Model, *names: str) -> Formula:
