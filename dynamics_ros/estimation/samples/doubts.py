@@ -4,16 +4,37 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from dynamics_ros.errors import printable
 from dynamics_ros.robot import Robot
 
+from .history import Array
 from .position_check import joints_far_beyond_limits, limits_problem
+from .reports import NANOSECONDS
 from .robot_state import RobotState
 from .state_buffer import ODOMETRY, StateBuffer
 
 MAX_NAMED = 8
+
+MAX_SAMPLES = 64
+"""Number of consecutive states that are compared with each other, once per second."""
+
+MAX_CALLS = 10
+"""Number of calls after which a return to the position before a jump is forgotten."""
+
+MIN_RETURNS = 3
+"""Number of such returns that are a contradiction; one alone may be an outlier."""
+
+MIN_JUMP = 0.01
+"""Smallest step of a position that is a jump, for two states at the same time [rad or m]."""
+
+UNLIMITED_VELOCITY = 10.0
+"""Velocity that joints without a velocity limit are assumed to reach [rad/s or m/s]."""
 
 
 class JointStateCheck:
@@ -22,15 +43,19 @@ class JointStateCheck:
     Attributes:
         positions: a sentence about implausible positions; '' if there are none. It contains the
             first values, so that the text does not change with every message.
+        jumps: positions that jump back and forth.
     """
 
-    def __init__(self, warn: Callable[[str], object]) -> None:
+    def __init__(self, warn: Callable[[str], object], publishers: Callable[[], str]) -> None:
         """Creates a check without findings.
 
         Args:
             warn: receives each finding once.
+            publishers: returns how many publishers the topic has, as a clause.
         """
+        self._publishers = publishers
         self.positions = ''
+        self.jumps = JumpCheck()
         self._warn = warn
         self._joints: frozenset[str] = frozenset()
         self._seen: tuple[str, ...] = ()
@@ -40,6 +65,7 @@ class JointStateCheck:
     def forget(self) -> None:
         """Clears all findings for another robot."""
         self.positions, self._joints, self._seen = '', frozenset(), ()
+        self.jumps = JumpCheck()
         self._warned.clear()
         self._warned_far.clear()
 
@@ -58,6 +84,10 @@ class JointStateCheck:
                 if not self._warned_far.issuperset(found):
                     self._warned_far.update(found)
                     self._warn(self.positions)
+        before = self.jumps.problem
+        self.jumps.look(robot, self._publishers)
+        if self.jumps.problem not in ('', before):
+            self._warn(self.jumps.problem)
         # New names wait for the next call: another publisher may still add missing joints.
         names = tuple(buffer.unknown_names)
         if names == self._seen and not self._warned.issuperset(names):
@@ -66,6 +96,74 @@ class JointStateCheck:
             missing_text = f'; they do not name {_listed(missing)}' if missing else ''
             self._warn(unknown_joints(robot, buffer) + missing_text)
         self._seen = names
+
+
+class JumpCheck:
+    """Detects joints whose positions jump back and forth between the values of two publishers.
+
+    A step is a jump if it needs more than twice the velocity limit of the joint, and a return if
+    the next jump of the joint in the same samples is as large, within a factor of two, and in the
+    opposite direction.
+
+    Attributes:
+        problem: a sentence with the first values found; '' if no joint returns.
+    """
+
+    def __init__(self) -> None:
+        """Creates a check without findings."""
+        self.problem = ''
+        self._samples: list[RobotState] = []
+        self._returns: deque[Array] = deque(maxlen=MAX_CALLS)
+
+    def record(self, state: RobotState) -> None:
+        """Keeps a state for the next call of ``look``, if there are not enough of them yet."""
+        if len(self._samples) < MAX_SAMPLES:
+            self._samples.append(state)
+
+    def look(self, robot: Robot, publishers: Callable[[], str]) -> None:
+        """Updates ``problem`` from the states recorded since the last call.
+
+        Args:
+            robot: the robot.
+            publishers: returns how many publishers the topic has, as a clause.
+        """
+        samples, self._samples = self._samples, []
+        joints = [joint for joint in robot.model.actuated if len(joint.q_indices) == 1]
+        if len(samples) < 2 or not joints:
+            return
+        angular = np.array([joint.kind.units[0] == 'rad' for joint in joints])
+        limits = np.array([joint.limits.velocity for joint in joints])
+        fastest = 2.0 * np.where(np.isfinite(limits), limits, UNLIMITED_VELOCITY)
+        q = np.array([state.q for state in samples])[:, [joint.q_indices[0] for joint in joints]]
+        duration = np.abs(np.diff([state.time for state in samples])) / NANOSECONDS
+        steps = np.diff(q, axis=0)
+        # A driver may wrap angles at any multiple of half a turn.
+        steps -= np.where(angular, 2.0 * math.pi * np.round(steps / (2.0 * math.pi)), 0.0)
+        jumps = np.abs(steps) > MIN_JUMP + fastest * duration[:, None]
+        self._returns.append(np.array([_returns(x[y]) for x, y in zip(steps.T, jumps.T)]))
+        total = np.sum(self._returns, axis=0)
+        if not total.any():
+            self.problem = ''
+        found = np.flatnonzero((total >= MIN_RETURNS) & jumps.any(axis=0))
+        if found.size and not self.problem:
+            described = []
+            for i in found.tolist():
+                first = int(np.argmax(jumps[:, i]))
+                low, high = sorted((q[first, i], q[first + 1, i]))
+                unit = joints[i].kind.units[0]
+                name = printable(joints[i].name)
+                described.append(f'{name} between {low:.3g} and {high:.3g} {unit}')
+            self.problem = (
+                f'positions jump back and forth: {_listed(described)}; {publishers()}, of which '
+                'only one may report a joint'
+            )
+
+
+def _returns(jumps: Array) -> int:
+    """Returns the number of jumps (n) that take back the jump before them."""
+    before, after = jumps[:-1], jumps[1:]
+    ratio = -after / before
+    return int(np.count_nonzero((ratio > 0.5) & (ratio < 2.0)))
 
 
 def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:

@@ -86,7 +86,8 @@ class Diagnostics:
         if self._still_starting():
             return
         # Refusals and implausible joint states have already been logged elsewhere.
-        known = self._context.changes.refusal, self._context.inputs.doubts.positions
+        doubts = self._context.inputs.doubts
+        known = self._context.changes.refusal, doubts.positions, doubts.jumps.problem
         if summary != self._logged and not any(text and text in message for text in known):
             # Two calls, because rclpy allows only one severity for each line of code.
             if level == DiagnosticStatus.OK:
@@ -140,10 +141,10 @@ class Diagnostics:
             return DiagnosticStatus.WARN, f'silent: {reason}'
         if inputs.joint_states.age() > SILENCE_TIMEOUT:
             return DiagnosticStatus.ERROR, f'silent: {inputs.describe_stopped()}'
-        if inputs.doubts.positions:
+        if implausible := inputs.doubts.positions or inputs.doubts.jumps.problem:
             # Other problems are consequences of this one.
             prefix = 'silent:' if component.silence else 'publishing;'
-            return DiagnosticStatus.WARN, f'{prefix} {inputs.doubts.positions}'
+            return DiagnosticStatus.WARN, f'{prefix} {implausible}'
         if component.silence:
             return DiagnosticStatus.WARN, f'silent: {component.silence}'
         missing = [output.topic for output in component.outputs() if output.missing]

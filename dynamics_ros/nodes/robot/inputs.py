@@ -77,8 +77,11 @@ class RobotInputs:
         self.rate = 0.0
         self.received_any = False
         self.without_robot = 0
-        self.doubts = JointStateCheck(node.get_logger().warning)
         self.publishers = Publishers(node)
+        self.doubts = JointStateCheck(
+            node.get_logger().warning,
+            lambda: self.publishers.describe(self.incoming.topic),
+        )
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
             node, self._on_joint_state, self._refuse_bytes, parameters.values.joint_state_topic
@@ -137,6 +140,7 @@ class RobotInputs:
         """Pass a new state on; do nothing for None, when a message has not completed a state."""
         if state is None:
             return
+        self.doubts.jumps.record(state)
         first = self.state is None
         self.state, self._outputs_pending = state, not answer
         self._on_state(state, answer)

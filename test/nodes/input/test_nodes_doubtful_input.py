@@ -10,7 +10,9 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from rclpy.qos import qos_profile_sensor_data
 from ros_harness import LATCHED, client, description, running
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from urdf_texts import pendulum
 
@@ -135,3 +137,24 @@ def test_a_normal_start_warns_of_nothing(user):
             assert '[WARN]' not in nodes.printed
         # How busy this machine is, is another matter.
         assert simulator.printed.count('[WARN]') == simulator.printed.count('too slow')
+
+
+def test_publishers_that_contradict_each_other(user, process):
+    pretend(user, pendulum('twice'))
+    second = user.node.create_publisher(JointState, '/joint_states', qos_profile_sensor_data)
+    told = 'positions jump back and forth: swing between 0.2 and 0.9 rad; /joint_states has 2 publ'
+
+    def contradict():
+        for _ in range(4):
+            send(user, swing=0.2)
+            second.publish(user.joint_state(['swing'], [0.9], [0.0], [0.0]))
+
+    for node in ('kinematics_node', 'contact_node'):
+        status = user.wait_for_status(node, told, meanwhile=contradict)
+        assert status.level == status.WARN
+        assert 'of which only one may report a joint' in status.message
+    assert warned(process, told) == 1
+    user.node.destroy_publisher(second)
+    user.wait_for_status(
+        'dynamics_node', 'to whoever listens', meanwhile=lambda: send(user, swing=0.2)
+    )
