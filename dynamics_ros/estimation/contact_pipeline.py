@@ -376,10 +376,8 @@ class ContactPipeline:
         return state.stale_mask if state.stale else None, excess
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
-        """Estimates the foot contacts of a robot with feet; None until the kernels are compiled."""
-        assert self.feet is not None
-        if not self.feet.ready:
-            self.caution = self.caution or NO_KERNEL.format('foot contacts')
+        """Estimates the foot contacts of a robot with feet; None until the kernel is compiled."""
+        if self.feet is None or not self.feet.ready:
             return None
         tau = self.observer.torque_on_bodies(state.q, state.v, state.effort)
         return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
@@ -447,3 +445,5 @@ class ContactPipeline:
             self.caution = f'refused: {refused}'
         elif self._postures and self.judged and (far := self._postures.beyond(self.judged.q)):
             self.caution = f'beyond calibrated postures, less certain than stated: {far}'
+        elif self.feet is not None and not self.feet.ready:
+            self.caution = NO_KERNEL.format('foot contacts')

@@ -7,15 +7,7 @@ and joints, which all feet share: J_1^T f_1 + ... + J_n^T f_n = tau_ext. This ne
 about contact but has the delay of the observer. Constraints ([RD] eq. 3.62) give the forces of feet
 that are known to rest without delay, from the joint torques.
 
-The contact probability of a foot combines two independent measurements: its normal force f_n
-relative to a threshold f_0, and its speed s along the normal, which is small in contact and large
-in swing:
-
-    log P / (1 - P) = log Phi(z) / Phi(-z) + log N(s; 0, s_c) / N(s; 0, s_s),
-    z = (f_n - f_0) / sigma,
-
-where f_0 is at least two standard deviations of the force, and sigma combines that deviation with a
-third of f_0. A contact begins when P rises above ``ON`` and ends when P falls below ``OFF``.
+Equations of the contact probability are in ``algorithms.contact.feet``.
 """
 
 from __future__ import annotations
@@ -29,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 
 from .wrench import LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR, JointNoise, frame_list
@@ -40,19 +33,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ON, OFF = 0.7, 0.3
-"""Probabilities at which a contact begins and ends."""
-
 THRESHOLD_SHARE = 0.03
 """Default force threshold of a foot, as a share of the weight divided by the number of feet."""
 
-CONTACT_SPEED, SWING_SPEED = 0.2, 0.6
-"""Standard deviations of a foot's speed along the normal in contact and in swing [m/s]. On soft
-ground a contact begins and ends with the speed of a swing."""
-
-SPEED_OFFSET = float(np.log(SWING_SPEED / CONTACT_SPEED))
-SPEED_WEIGHT = 0.5 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
-"""log N(s; 0, s_c) / N(s; 0, s_s) = OF_SPEED - SPEED_WEIGHT s^2."""
+IN_CONTACT, DEGRADED = 4, 6
+"""Indices of outputs of the kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +68,7 @@ class FootContacts:
 
 
 class FootContactEstimator:
-    """Estimates foot contacts and forces per sample; equations in the module docstring."""
+    """Estimates foot contacts and forces per sample."""
 
     def __init__(
         self,
@@ -127,15 +112,16 @@ class FootContactEstimator:
         if not self.feet or len(set(self.feet)) < len(self.feet):
             raise InvalidArgumentError('frames', repr(self.feet), 'distinct frames, at least one')
         self._noise = JointNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
-        self._settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
-        self._friction = friction
-        self._normal = direction / length
+        self._rows_of_noise = np.zeros_like(self._noise.all_joints[0])
+        self._current_noise: Array | None = None
         self._no_torques = np.zeros(robot.nv)
         if force_threshold is None:
             weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
             force_threshold = THRESHOLD_SHARE * weight / len(self.feet)
         check_positive('force_threshold', force_threshold)
-        self._threshold = force_threshold
+        wrench_settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
+        numbers = np.array(force_threshold), np.array(friction)
+        self._constants = wrench_settings, direction / length, *numbers
         self.reset()
 
     def compile(self, *, wait: bool = False) -> None:
@@ -144,22 +130,18 @@ class FootContactEstimator:
         Args:
             wait: return only once the kernels are ``ready``.
         """
-        # This import takes as long as that of the rest of the package; only feet need it.
-        import scipy.special  # noqa: F401
-
-        kernels = self._observer_kernel, self._constraint_kernel
+        kernel = self._contact_kernel
         if wait:
-            for kernel in kernels:
-                kernel.wait()
+            kernel.wait()
 
     @property
     def ready(self) -> bool:
         """Whether compilation of the kernels has finished; until then updates are slower."""
-        return self._observer_kernel.ready and self._constraint_kernel.ready
+        return self._contact_kernel.ready
 
     @computed_once
-    def _observer_kernel(self) -> Kernel:
-        return self._robot.kernel('felt_feet', *self.feet)
+    def _contact_kernel(self) -> Kernel:
+        return self._robot.kernel('foot_contacts', *self.feet)
 
     @computed_once
     def _constraint_kernel(self) -> Kernel:
@@ -171,7 +153,8 @@ class FootContactEstimator:
 
     def reset(self) -> None:
         """Clears the contact states."""
-        self._in_contact = np.zeros(len(self.feet), dtype=bool)
+        self._in_contact = np.zeros(len(self.feet))
+        self._results: tuple[Array, ...] = ()
 
     def update(
         self,
@@ -193,22 +176,56 @@ class FootContactEstimator:
             InvalidArgumentError: a wrong shape or NaN.
         """
         noise, _ = self._noise.of(ignored)
-        forces, deviations, speeds, degraded = self._observer_kernel.call(
-            q, v, external_torque, noise, self._settings, self._normal
+        torques = self._no_torques if tau is None else tau
+        found = self._contact_kernel.call(
+            *(q, v, external_torque, torques, self._in_contact, noise, *self._constants)
         )
-        probabilities = self._probabilities(forces @ self._normal, deviations, speeds)
-        self._in_contact = probabilities > np.where(self._in_contact, OFF, ON)
-        known = self._no_torques if tau is None else tau
-        held, violations = self._constraint_forces(q, v, known, self._in_contact, forces)
+        result = self._contacts(found)
+        self._in_contact[:] = result.in_contact
+        if tau is None:
+            result.constraint_forces[:] = 0.0
+        return result
+
+    def step(self, q: Array, v: Array, external_torque: Array, tau: Array) -> Step:
+        """Returns the estimation as a step of a program; ``latest`` returns its results.
+
+        Args:
+            q, v, external_torque, tau: arguments as of ``update``, arrays that the step reads in
+                each run.
+        """
+        self._results = tuple(np.zeros(x.shape) for x in self._contact_kernel.trace.outputs)
+        self._results[IN_CONTACT][:] = self._in_contact
+        inputs = q, v, external_torque, tau, self._in_contact, self._rows_of_noise
+        return Step(self._contact_kernel, (*inputs, *self._constants), self._results)
+
+    def prepare_step(self, ignored: Mask | None) -> None:
+        """Continues from the contacts of the last run of ``step``; argument as of ``update``."""
+        self._in_contact[:] = self._results[IN_CONTACT]
+        noise, _ = self._noise.of(ignored)
+        if noise is not self._current_noise:
+            self._rows_of_noise[:] = self._current_noise = noise
+
+    @property
+    def latest(self) -> FootContacts:
+        """Results of the last run of ``step``, in arrays that the next run overwrites."""
+        return self._contacts(self._results)
+
+    @property
+    def flags(self) -> tuple[bytes, bytes]:
+        """Contact states, and whether degraded, after the last run of ``step``, as bytes."""
+        return self._results[IN_CONTACT].tobytes(), self._results[DEGRADED].tobytes()
+
+    def _contacts(self, results: Sequence[Array]) -> FootContacts:
+        forces, deviations, held, probabilities, in_contact, violations, degraded = results
         return FootContacts(
             feet=self.feet,
             forces=forces,
             deviations=deviations,
-            constraint_forces=np.zeros_like(held) if tau is None else held,
+            constraint_forces=held,
             probabilities=probabilities,
-            in_contact=self._in_contact,
+            in_contact=in_contact > 0.5,
             friction_violations=violations,
-            degraded=degraded > 0.5,
+            degraded=bool(degraded > 0.5),
         )
 
     def constraint_forces(
@@ -225,25 +242,6 @@ class FootContactEstimator:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        forces, _ = self._constraint_forces(q, v, tau, in_contact, np.zeros((len(self.feet), 3)))
-        return forces
-
-    def _constraint_forces(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, in_contact: Mask, forces: Array
-    ) -> tuple[Array, Array]:
-        """Returns constraint forces (n, 3), and friction violations (n) of ``forces`` (n, 3)."""
-        found: tuple[Array, Array] = self._constraint_kernel.call(
-            *(q, v, tau, forces, np.asarray(in_contact, dtype=np.float64)),
-            *(self._normal, self._friction),
-        )
+        resting = np.asarray(in_contact, dtype=np.float64)
+        found: Array = self._constraint_kernel.call(q, v, tau, resting)
         return found
-
-    def _probabilities(self, normal_forces: Array, deviations: Array, speeds: Array) -> Array:
-        """Returns contact probabilities (n) for normal forces, their deviations and speeds."""
-        from scipy.special import expit, log_ndtr  # see compile
-
-        threshold = np.maximum(self._threshold, 2.0 * deviations)
-        z = (normal_forces - threshold) / np.hypot(deviations, threshold / 3.0)
-        odds = log_ndtr(z) - log_ndtr(-z) + SPEED_OFFSET - SPEED_WEIGHT * (speeds * speeds)
-        probabilities: Array = expit(odds)
-        return probabilities

@@ -5,8 +5,7 @@
 On numbers each function equals NumPy's function of the same meaning, so that code written with them
 also runs on arrays. NumPy's own functions (``np.sin``, ``np.maximum``, ``np.where``) accept the
 inputs of a traced function and values computed from them; the functions here also accept plain
-lists
-and arrays that mix traced values and numbers.
+lists and arrays that mix traced values and numbers.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ __all__ = [
     'atan',
     'atan2',
     'cos',
+    'erfc',
     'exp',
     'log',
     'maximum',
@@ -67,6 +67,14 @@ absolute = _elementwise(np.absolute, 'Absolute value.')
 sign = _elementwise(np.sign, '1 above zero, -1 below, 0 at zero.')
 minimum = _elementwise(np.minimum, 'The smaller of two values.')
 maximum = _elementwise(np.maximum, 'The larger of two values.')
+
+
+def erfc(x: Any) -> Any:
+    """Complementary error function of x."""
+    # This import takes as long as that of the rest of the package.
+    from scipy.special import erfc as function
+
+    return _elementwise(function, '')(x)
 
 
 def array(values: Any) -> Any:

@@ -50,6 +50,18 @@ def exp(x: Scalar) -> Scalar:
     return np.exp(x) if isinstance(x, np.ndarray) else math.exp(x)
 
 
+def log(x: Scalar) -> Scalar:
+    """Natural logarithm."""
+    if hasattr(x, 'log'):
+        return x.log()
+    return np.log(x) if isinstance(x, np.ndarray) else math.log(x)
+
+
+def erfc(x: Scalar) -> Scalar:
+    """Complementary error function of a number or a symbol."""
+    return x.erfc() if hasattr(x, 'erfc') else math.erfc(x)
+
+
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of the point (x, y) in [-pi, pi] [rad]; 0 at the origin."""
     if hasattr(y, 'atan2'):

@@ -18,7 +18,6 @@ from dynamics_ros.estimation import (
     FootContacts,
     WrenchEstimate,
 )
-from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Copy
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
@@ -26,7 +25,6 @@ from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
 from .conversions import Array, empty_efforts, header, vector_message, wrench_stamped
 from .message_template import MessageTemplate
-from .templates import fill
 
 STATE_NUMBERS = (
     *('external_torques', 'contact_thresholds', 'collision_thresholds'),
@@ -164,20 +162,24 @@ def contact_state_message(
 
 
 def foot_contacts_message(
-    templates: Templates, contacts: FootContacts, state: RobotState, frame_id: str
-) -> MessageTemplate:
-    """Return the filled FootContacts, expressed in the root frame with id ``frame_id``."""
+    templates: Templates, contacts: FootContacts, stale: tuple[str, ...], frame_id: str
+) -> CopiedMessage:
+    """Return FootContacts with the copies of an estimate.
+
+    Args:
+        templates: returns the template of a key.
+        contacts: the estimate; its arrays are the sources of the copies.
+        stale: names of the stale joints.
+        frame_id: frame id of the root, in which the forces are expressed.
+    """
     standing = tuple(contacts.in_contact.tolist())
-    key = frame_id, contacts.feet, standing, bool(contacts.degraded or state.stale)
+    key = frame_id, contacts.feet, standing, bool(contacts.degraded or stale)
     template = templates(key, empty_feet, FEET_NUMBERS)
-    fill(
-        template,
-        (
-            *(contacts.forces.ravel(), contacts.deviations, contacts.constraint_forces.ravel()),
-            *(contacts.probabilities, contacts.friction_violations),
-        ),
+    values = (
+        *(contacts.forces, contacts.deviations, contacts.constraint_forces),
+        *(contacts.probabilities, contacts.friction_violations),
     )
-    return template
+    return CopiedMessage(template, tuple(map(Copy, values, template.numbers)))
 
 
 def true_foot_contacts(

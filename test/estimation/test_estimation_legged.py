@@ -6,11 +6,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.special import expit, log_ndtr
+from scipy.stats import norm
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.contact.feet import contact_probabilities
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import EffortModel, FootContactEstimator, MomentumObserver
+from dynamics_ros.kernels import Program
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 WEIGHT = 9.81
@@ -176,8 +183,11 @@ def test_constraint_forces_come_with_the_contacts_when_torques_are_told(anymal, 
     tau = anymal.gravity(q) - external
     assert not estimator.update(q, zero, external).constraint_forces.any()
     told = estimator.update(q, zero, external, tau=tau)
-    np.testing.assert_array_equal(
-        told.constraint_forces, estimator.constraint_forces(q, zero, tau, told.in_contact)
+    assert_allclose(
+        told.constraint_forces,
+        estimator.constraint_forces(q, zero, tau, told.in_contact),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
@@ -248,3 +258,48 @@ def test_feet_on_one_body_share_the_force_of_least_norm(anymal):
     )
     expected = anymal.contact_forces(q, zero, zero, feet)
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-6)
+
+
+@settings(max_examples=200)
+@given(
+    force=st.floats(-1e6, 1e6),
+    deviation=st.floats(1e-6, 1e3),
+    speed=st.floats(-100.0, 100.0),
+    least=st.floats(1e-3, 100.0),
+)
+def test_contact_probabilities_are_those_of_normal_distributions(force, deviation, speed, least):
+    (found,) = contact_probabilities([force], [deviation], [speed], least)
+    threshold = max(least, 2.0 * deviation)
+    z = np.clip((force - threshold) / np.hypot(deviation, threshold / 3.0), -37.0, 37.0)
+    odds = log_ndtr(z) - log_ndtr(-z) + norm.logpdf(speed, 0, 0.2) - norm.logpdf(speed, 0, 0.6)
+    assert found == pytest.approx(expit(odds), rel=1e-9, abs=1e-300)
+
+
+def test_a_step_of_a_program_continues_as_updates_do(anymal):
+    """Contacts begin above 0.7 and end below 0.3 for both, from the same states."""
+    rng, names = np.random.default_rng(1), ('forces', 'constraint_forces', 'probabilities')
+    updated, stepped = (FootContactEstimator(anymal, FEET, force_threshold=30.0) for _ in '12')
+    stepped.compile(wait=True)
+    q, v, external, tau = stance(anymal), *np.zeros((3, anymal.nv))
+    program = Program([stepped.step(q, v, external, tau)])
+    changes = 0
+    for _ in range(200):
+        forces = np.zeros((4, 3))
+        forces[:, 2] = rng.uniform(0.0, 60.0, 4)
+        external[:] = pushed(anymal, q, forces)
+        v[:], tau[:] = rng.normal(size=(2, anymal.nv)) * 0.01
+        stepped.prepare_step(None)
+        assert program.run()
+        before = stepped.latest.in_contact
+        # The same state again, as for another layout of the message, changes nothing.
+        stepped.prepare_step(None)
+        assert program.run()
+        found, expected = stepped.latest, updated.update(q, v, external, tau=tau)
+        assert (found.in_contact == before).all()
+        assert (found.in_contact == expected.in_contact).all()
+        assert found.degraded == expected.degraded
+        for name in names:
+            assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
+        between = (found.probabilities > 0.3) & (found.probabilities < 0.7)
+        changes += int(between.sum())
+    assert changes > 20

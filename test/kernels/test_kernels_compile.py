@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.special
 from c_library import VECTOR, compiled, needs_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +41,7 @@ FUNCTIONS = {
     'scalar first': lambda x: x[0] * np.arange(3.0) + np.arange(3.0) / (3.0 + x[1]) - x[2],
     'crossed': lambda x: np.cross(x, [1.0, 2.0, 3.0]),
     'module': lambda x: km.sin(x) + km.where(x > 0.0, km.sqrt(km.absolute(x)), km.tanh(x)),
+    'scipy': lambda x: scipy.special.erfc(x) + km.erfc([x[1], 0.5, -3.0 * x[0]]),
     'mixed list': lambda x: km.cos([x[0], 0.5, x[2]]) + km.norm(km.array([x[0], 1.0])) + km.sign(2),
     'in place': lambda x: incremented(x),
     'constants': lambda x: km.atan2(-0.5, 2.0 + x) + km.minimum(0.2, x) + np.sin(0.0 * x),
@@ -86,7 +88,9 @@ def test_many_states_are_a_batch(kernel_of):
     np.testing.assert_allclose(many, [FUNCTIONS['choices'](x) for x in states], atol=1e-14)
 
 
-@pytest.mark.parametrize('name', ['ufuncs', 'products', 'reductions', 'module', 'outer', 'norms'])
+@pytest.mark.parametrize(
+    'name', ['ufuncs', 'products', 'reductions', 'module', 'outer', 'norms', 'scipy']
+)
 @settings(max_examples=20)
 @given(x=STATES.filter(lambda x: np.abs(x).min() > 1e-2))
 def test_derivatives_are_slopes(kernel_of, name, x):
@@ -139,11 +143,16 @@ def test_several_outputs_and_shapes():
 @needs_compiler
 def test_it_is_a_function_in_c(tmp_path):
     kernel = kernels.compile(numpy_ufuncs, {'x': 3})
-    library = compiled(c_source(kernel.trace), tmp_path)
-    library.numpy_ufuncs.argtypes = [VECTOR, VECTOR]
+    error_function = kernels.compile(FUNCTIONS['scipy'], {'x': 3}, 'error_function')
+    library = compiled(c_source(kernel.trace) + c_source(error_function.trace), tmp_path)
     x, y = np.array([0.3, -0.7, 1.1]), np.zeros(3)
-    library.numpy_ufuncs(x, y)
-    np.testing.assert_allclose(y, numpy_ufuncs(x), rtol=1e-13)
+    for function, expected in (
+        (library.numpy_ufuncs, numpy_ufuncs(x)),
+        (library.error_function, FUNCTIONS['scipy'](x)),
+    ):
+        function.argtypes = [VECTOR, VECTOR]
+        function(x, y)
+        np.testing.assert_allclose(y, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def everything(q, A, s):
             (0.5 * q[0].sin()).asin() + (0.5 * q[1].cos()).acos(),
             (0.5 * q[2].sin()).tan() + q[3].atan2(s * s + 0.5),
             (q[4] * q[4] + 0.5).log() + q[0].exp() + q[1].tanh(),
+            q[2].erfc(),
             (q[1] * q[1] + 1.0).sqrt() * abs(q[2]),
             q[3].minimum(q[4]) - q[0].maximum(0.25),
             select(q[0].less(q[1]), 2.0, 3.0) + select(q[3].less_equal(s), 1.0, 4.0),

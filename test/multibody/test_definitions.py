@@ -47,7 +47,7 @@ INTERNAL = {
     'sample_departure': (),
     'motion_check': (),
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
-    'felt_feet': ('tool0',),
+    'foot_contacts': ('tool0',),
     'resting_feet': ('tool0',),
     'damped_inverse': (),
     'joint_friction': (),

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Ground reaction forces on point feet, from external torques or from the contact constraints.
+"""Contacts of point feet and ground reaction forces on them.
 
 The external torques of an observer are distributed to all feet (``wrench.py``). For feet at rest,
 the constraint J a + J-dot v = 0 gives the forces directly from the joint torques ([RD] eq. 3.62):
@@ -10,10 +10,21 @@ the constraint J a + J-dot v = 0 gives the forces directly from the joint torque
 where the second bracket is minus the acceleration that the feet would have without the ground. If
 the constraints are redundant, for example of several feet on one rigid body, the forces of least
 norm are returned.
+
+The contact probability of a foot combines two independent measurements: its normal force f_n
+relative to a threshold f_0, and its speed s along the normal, which is small in contact and large
+in swing:
+
+    log P / (1 - P) = log Phi(z) / Phi(-z) + log N(s; 0, s_c) / N(s; 0, s_s),
+    z = (f_n - f_0) / sigma,
+
+where f_0 is at least two standard deviations of the force, and sigma combines that deviation with a
+third of f_0. A contact begins when P rises above ``ON`` and ends when P falls below ``OFF``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,7 +37,7 @@ from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_c
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, Vector3
-from dynamics_ros.spatial.scalar import sqrt, where_less
+from dynamics_ros.spatial.scalar import clipped, erfc, exp, larger, log, sqrt, where_less
 
 from .wrench import ContactEquations, ContactSolution, any_of
 
@@ -38,6 +49,23 @@ thousand times the rounding error."""
 
 TINY = 1e-290
 """Added to a bound that eigenvalues must exceed, so that no zero eigenvalue is divided by."""
+
+ON, OFF = 0.7, 0.3
+"""Probabilities at which a contact begins and ends."""
+
+CONTACT_SPEED, SWING_SPEED = 0.2, 0.6
+"""Standard deviations of a foot's speed along the normal in contact and in swing [m/s]. On soft
+ground a contact begins and ends with the speed of a swing."""
+
+SPEED_OFFSET = math.log(SWING_SPEED / CONTACT_SPEED)
+SPEED_WEIGHT = 0.5 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
+"""log N(s; 0, s_c) / N(s; 0, s_s) = SPEED_OFFSET - SPEED_WEIGHT s^2."""
+
+MAX_Z = 37.0
+"""Magnitude of z from which on the normal distribution is 0 or 1 in double precision."""
+
+MAX_LOG_ODDS = 700.0
+"""Largest magnitude of log-odds whose exponential is finite."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +116,35 @@ def felt_feet(
         twist = frame_velocity(model, q, v, foot, 'local_world_aligned')
         result.normal_speeds.append(twist.linear.dot(unit_normal))
     return result
+
+
+def contact_probabilities(
+    normal_forces: Values, deviations: Values, speeds: Values, force_threshold: Scalar
+) -> list[Scalar]:
+    """Compute contact probabilities (n); equations in the module docstring.
+
+    Args:
+        normal_forces: (n) of the ground on each foot [N].
+        deviations: (n) their standard deviations [N].
+        speeds: (n) of the feet along the normal [m/s].
+        force_threshold: normal force that indicates contact [N].
+    """
+    result = []
+    for force, deviation, speed in zip(normal_forces, deviations, speeds, strict=True):
+        threshold = larger(force_threshold, 2.0 * deviation)
+        sigma = sqrt(deviation * deviation + threshold * threshold / 9.0)
+        z = clipped((force - threshold) / sigma, -MAX_Z, MAX_Z) * math.sqrt(0.5)
+        odds = log(erfc(-z)) - log(erfc(z)) + SPEED_OFFSET - SPEED_WEIGHT * (speed * speed)
+        result.append(1.0 / (1.0 + exp(-clipped(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))))
+    return result
+
+
+def contacts_with_hysteresis(probabilities: Values, before: Values) -> list[Scalar]:
+    """Contact states (n), 1 or 0, from probabilities and the states before."""
+    return [
+        where_less(where_less(0.5, was, OFF, ON), probability, 1.0, 0.0)
+        for probability, was in zip(probabilities, before, strict=True)
+    ]
 
 
 def resting_forces(

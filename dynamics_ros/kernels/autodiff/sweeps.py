@@ -11,6 +11,7 @@ be differentiated again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from dynamics_ros.kernels.graph.operations import (
     ATAN2,
     COS,
     ELEMENT,
+    ERFC,
     EXP,
     INPUT,
     LOG,
@@ -281,5 +283,6 @@ _SLOPES: dict[Operation, Callable[..., tuple[Scalar, ...]]] = {
     EXP: lambda y, a: (y,),
     LOG: lambda _, a: (1.0 / a,),
     TANH: lambda y, a: (1.0 - y * y,),
+    ERFC: lambda _, a: (-2.0 / math.sqrt(math.pi) * (-(a * a)).exp(),),
     ATAN2: _slopes_of_atan2,
 }

@@ -22,6 +22,7 @@ from dynamics_ros.kernels.graph.operations import (
     ASIN,
     ATAN2,
     COS,
+    ERFC,
     EXP,
     LESS,
     LESS_EQUAL,
@@ -287,6 +288,10 @@ class Expression(Node):
     def tanh(self) -> Expression:
         """Return the hyperbolic tangent."""
         return self.graph.odd(TANH, self)
+
+    def erfc(self) -> Expression:
+        """Return the complementary error function."""
+        return self.graph.node(ERFC, self)
 
     def angle_at(self, y: float) -> Expression:
         """Return the angle in rad of the point (self, y) with a constant y."""

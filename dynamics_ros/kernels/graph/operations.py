@@ -119,6 +119,7 @@ ACOS = _function('acos', math.acos, 'acos', 'acos{lanes}')
 EXP = _function('exp', math.exp, 'exp', 'exp{lanes}')
 LOG = _function('log', math.log, 'log', 'log{lanes}')
 TANH = _function('tanh', math.tanh, 'tanh', 'tanh{lanes}')
+ERFC = _function('erfc', math.erfc, 'erfc', 'erfc{lanes}')
 ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2{lanes}')
 MINIMUM = _extremum('minimum', 'olt', min)
 MAXIMUM = _extremum('maximum', 'ogt', max)
@@ -152,6 +153,7 @@ OPERATIONS: tuple[Operation, ...] = (
     EXP,
     LOG,
     TANH,
+    ERFC,
     ATAN2,
     MINIMUM,
     MAXIMUM,
@@ -159,6 +161,14 @@ OPERATIONS: tuple[Operation, ...] = (
     LESS_EQUAL,
     SELECT,
 )
+
+
+def _erfc_of_array(x: Any) -> Any:
+    # This import takes as long as that of the rest of the package.
+    from scipy.special import erfc
+
+    return erfc(x)
+
 
 SCALAR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
@@ -176,6 +186,7 @@ ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         'exp': np.exp,
         'log': np.log,
         'tanh': np.tanh,
+        'erfc': _erfc_of_array,
         'atan2': np.arctan2,
         'minimum': np.minimum,
         'maximum': np.maximum,

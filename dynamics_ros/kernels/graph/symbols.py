@@ -9,6 +9,7 @@ condition or a number.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -71,9 +72,9 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
         TypeError: traced values do not support the function.
     """
     out = options.pop('out', None)
-    scalar = _SCALAR.get(ufunc)
+    scalar = _SCALAR.get(ufunc, _OF_SCIPY.get(ufunc.__name__))
     if scalar is None and ufunc not in _NATIVE:
-        known = ', '.join(sorted({x.__name__ for x in (*_NATIVE, *_SCALAR)}))
+        known = ', '.join(sorted({x.__name__ for x in (*_NATIVE, *_SCALAR)} | _OF_SCIPY.keys()))
         raise TypeError(f"NumPy's {ufunc.__name__} takes no traced values; these do: {known}")
     plain = [_boxed(x) for x in inputs]
     function = ufunc if scalar is None else np.frompyfunc(scalar, ufunc.nin, 1)
@@ -186,6 +187,11 @@ _SCALAR: dict[Any, Callable[..., Any]] = {
     np.invert: _not,
 }
 """Functions of NumPy by their meaning for one element."""
+
+_OF_SCIPY: dict[str, Callable[..., Any]] = {
+    'erfc': lambda x: x.erfc() if hasattr(x, 'erfc') else math.erfc(x)
+}
+"""Functions of scipy.special by their names, because importing it is slow."""
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: where,

@@ -18,7 +18,7 @@ from dynamics_ros.kernels.process import disk_cache, executable_memory
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.kernels.process.lifetime import token
 
-LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh')
+LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh', 'erfc')
 """Names for double; the names for float end in f."""
 
 

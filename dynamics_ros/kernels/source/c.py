@@ -26,7 +26,7 @@ auto break case char const continue default do double else enum extern float for
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm main class delete new template this throw try catch namespace using operator
 private protected public friend virtual bool true false and or not xor
-acos asin atan atan2 cos sin tan tanh exp log sqrt fabs fmin fmax pow floor ceil
+acos asin atan atan2 cos sin tan tanh erfc exp log sqrt fabs fmin fmax pow floor ceil
 j0 j1 jn y0 y1 yn gamma minimum maximum memory
 """.split()  # noqa: SIM905
 )

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.excess import contact_excess
 from dynamics_ros.algorithms.contact.feet import (
-    FeltFeet,
+    contact_probabilities,
+    contacts_with_hysteresis,
     felt_feet,
     friction_violations,
     resting_forces,
@@ -30,6 +30,7 @@ from dynamics_ros.algorithms.contact.wrench import (
     contact_solution,
     contact_wrenches,
 )
+from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
@@ -116,46 +117,57 @@ def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
     return Formula(inputs | {'settings': SETTINGS}, function)
 
 
-def _felt_feet(model: Model, *names: str) -> Formula:
-    """Return ground forces on feet from external torques."""
+def _foot_contacts(model: Model, *names: str) -> Formula:
+    """Return contacts of feet and forces on them, from external torques and from constraints."""
     feet = [model.frame(name) for name in names]
     contacts = [ContactFrame(foot, None) for foot in feet]
 
     def function(
-        q: Values, v: Values, torque: Values, noise: Any, settings: Values, normal: Values
+        q: Values,
+        v: Values,
+        torque: Values,
+        tau: Values,
+        before: Values,
+        noise: Any,
+        settings: Values,
+        normal: Values,
+        force_threshold: Scalar,
+        friction: Scalar,
     ) -> dict[str, Any]:
         points = [[0.0] * 3] * len(feet)
         equations = contact_equations(model, contacts, 3, q, points, settings[0])
         solution = contact_solution(model, equations, q, noise, *settings[1:])
         felt = felt_feet(model, feet, equations, solution, q, v, torque, normal)
-        return {field.name: getattr(felt, field.name) for field in fields(FeltFeet)}
+        probabilities = contact_probabilities(
+            [dot(force, normal) for force in felt.forces],
+            *(felt.deviations, felt.normal_speeds, force_threshold),
+        )
+        in_contact = contacts_with_hysteresis(probabilities, before)
+        return {
+            'forces': felt.forces,
+            'deviations': felt.deviations,
+            'constraint_forces': resting_forces(model, feet, q, v, tau, in_contact),
+            'probabilities': probabilities,
+            'in_contact': in_contact,
+            'friction_violations': friction_violations(felt.forces, in_contact, normal, friction),
+            'degraded': felt.degraded,
+        }
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'external_torque': model.nv}
-    inputs |= {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS, 'normal': 3}
+    inputs |= {'tau': model.nv, 'before': len(feet), 'noise': (NOISE_ROWS, model.nv)}
+    inputs |= {'settings': SETTINGS, 'normal': 3, 'force_threshold': (), 'friction': ()}
     return Formula(inputs, function)
 
 
 def _resting_feet(model: Model, *names: str) -> Formula:
-    """Return ground forces on resting feet from constraints, and what friction cannot carry."""
+    """Return ground forces on resting feet from constraints."""
     feet = [model.frame(name) for name in names]
 
-    def function(
-        q: Values,
-        v: Values,
-        tau: Values,
-        forces: Any,
-        resting: Values,
-        normal: Values,
-        friction: Scalar,
-    ) -> dict[str, Any]:
-        return {
-            'constraint_forces': resting_forces(model, feet, q, v, tau, resting),
-            'friction_violations': friction_violations(forces, resting, normal, friction),
-        }
+    def function(q: Values, v: Values, tau: Values, resting: Values) -> dict[str, Any]:
+        return {'constraint_forces': resting_forces(model, feet, q, v, tau, resting)}
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
-    inputs |= {'forces': (len(feet), 3), 'resting': len(feet), 'normal': 3, 'friction': ()}
-    return Formula(inputs, function)
+    return Formula(inputs | {'resting': len(feet)}, function)
 
 
 CONTACT = {
@@ -219,13 +231,16 @@ CONTACT = {
         Options.OTHER,
         internal=True,
     ),
-    'felt_feet': Definition(
-        _felt_feet,
-        'forces of the ground on feet by external torques, and how the feet move',
+    'foot_contacts': Definition(
+        _foot_contacts,
+        'contacts of feet and forces of the ground on them',
         {
-            'forces': 'of the ground on each foot, in the root frame [N]',
+            'forces': 'of the ground on each foot by external torques, in the root frame [N]',
             'deviations': 'standard deviation of each normal force [N]',
-            'normal_speeds': 'of each foot away from the ground [m/s]',
+            'constraint_forces': 'the forces on feet in contact by constraints [N]',
+            'probabilities': 'of contact',
+            'in_contact': '1 for each foot in contact',
+            'friction_violations': 'tangential force beyond the friction cone [N]',
             'degraded': '1 when some direction of a force is damped or not felt',
         },
         Options.OTHER,
@@ -233,11 +248,8 @@ CONTACT = {
     ),
     'resting_feet': Definition(
         _resting_feet,
-        'forces of the ground on feet that rest, and what friction does not carry',
-        {
-            'constraint_forces': 'of the ground on each foot that rests, in the root frame [N]',
-            'friction_violations': 'tangential force beyond the friction cone [N]',
-        },
+        'forces of the ground on feet that rest',
+        {'constraint_forces': 'of the ground on each foot that rests, in the root frame [N]'},
         Options.OTHER,
         internal=True,
     ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import ContactPipeline, ExternalTorques
+from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.large_robots import check_size, is_large
@@ -34,16 +34,17 @@ from dynamics_ros.wire.contact_messages import (
     contact_state_message,
     efforts_message,
     external_wrench_message,
-    foot_contacts_message,
     wrench_stamped_message,
 )
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
+from dynamics_ros_msgs.msg import ExternalWrench
 
 from .calibrate_action import CalibrateAction
+from .feet_output import FeetOutput
+from .latest import Estimated, StateArrays
 from .localization import ContactLocalization
 
 NAME = 'contact_node'
@@ -57,27 +58,6 @@ LIVE_PARAMETERS = frozenset(
 
 SLOW_RATE = 1.0
 """Rate of friction changes [Hz], which develop over minutes."""
-
-
-class StateArrays(NamedTuple):
-    """Fixed arrays of the latest state, from which kernels and copies fill the messages.
-
-    Attributes:
-        q: configuration (nq).
-        torques: external torques (nv) [Nm or N].
-        thresholds: thresholds of contact and of collision (2, nv) [Nm or N].
-        offset: offset of the tare (nv) [Nm or N].
-    """
-
-    q: Array
-    torques: Array
-    thresholds: Array
-    offset: Array
-
-    @classmethod
-    def zeros(cls, nq: int, nv: int) -> StateArrays:
-        """Return arrays of zeros for a robot with ``nq`` coordinates and ``nv`` velocities."""
-        return cls(np.zeros(nq), np.zeros(nv), np.zeros((2, nv)), np.zeros(nv))
 
 
 class Contact(Component):
@@ -97,12 +77,12 @@ class Contact(Component):
             context, lambda: self.parameters.values.location, self.faults
         )
         self._arrays, self._offset = StateArrays.zeros(0, 0), np.zeros(0)
-        self._last: tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays] | None = None
+        self._last: Estimated | None = None
         self._estimation: Step | None = None
         self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
-        self._feet = Output(node, FootContacts, '~/foot_contacts')
+        self._feet = FeetOutput(node, self._latest_estimates)
         self._friction = Output(node, JointState, '~/friction_changes')
         self._markers = Output(node, MarkerArray, '~/markers')
         self._frame_outputs = FrameOutputs(
@@ -146,6 +126,7 @@ class Contact(Component):
         robot = prepared.robot
         self._arrays, self._offset = StateArrays.zeros(robot.nq, robot.nv), np.zeros(0)
         self._estimation = self._last = None
+        self._feet.adopt()
         self._location.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -157,7 +138,7 @@ class Contact(Component):
 
     def outputs(self) -> list[Output]:
         """Return the publishers of torques, contact state, feet, friction, frames and markers."""
-        single = self._torques, self._state, self._feet, self._friction
+        single = self._torques, self._state, self._feet.output, self._friction
         return [*single, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
@@ -215,7 +196,7 @@ class Contact(Component):
             self._last = None
             return
         judged = pipeline.judged or state
-        self._last = pipeline, judged, external, self._arrays
+        self._last = Estimated(pipeline, judged, external, self._arrays)
         self._location.update(judged, external)
 
     def groups(self) -> list[Group]:
@@ -232,8 +213,8 @@ class Contact(Component):
             self._group(self._state, rates.contact_state, state, variant=self._contact_variant),
         ]
         if pipeline.feet is not None:
-            fill, rate = partial(self._feet_message, root), self._rate(rates.foot_contacts)
-            groups.append(Group(self._feet, rate, NOTHING, 'feet', fill=fill))
+            rate = self._rate(rates.foot_contacts)
+            groups.append(self._feet.group(rate, root, self._write_arrays))
         if pipeline.adaptation is not None:
             changes = self._friction_message
             groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=changes))
@@ -264,7 +245,7 @@ class Contact(Component):
     def _rate(self, rate: float) -> float:
         return cap(rate, self.parameters.values.publish_rate)
 
-    def _latest_estimates(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, StateArrays]:
+    def _latest_estimates(self) -> Estimated:
         """Return the estimators, state, external torques and arrays of the latest state."""
         assert self._last is not None, 'outputs are computed only while the component is not silent'
         return self._last
@@ -320,14 +301,6 @@ class Contact(Component):
             self.context.names.frame_id_of(location.point_frame) if location else '',
         )
         return KernelMessage(*message)
-
-    def _feet_message(self, root: str) -> MessageTemplate | None:
-        pipeline, state, external, _ = self._latest_estimates()
-        contacts = pipeline.foot_contacts(state, external.values)
-        self.caution = pipeline.caution
-        if contacts is None:
-            return None
-        return foot_contacts_message(self._feet.template, contacts, state, root)
 
     def _wrench_output(self, make: Callable[[], CopiedMessage]) -> KernelMessage | None:
         """Return a message of a wrench with the kernel that computes the wrenches of all frames."""
