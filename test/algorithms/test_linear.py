@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
+    LEAST_PIVOT,
+    bounded_inverse,
     cholesky,
     factorize,
     inverse_of,
@@ -91,3 +93,39 @@ def test_what_is_not_positive_definite():
         factorize([[0.0]])
     kernel = Kernel(trace(lambda M: cholesky(M), {'M': (2, 2)}, 'cholesky'))
     assert np.isnan(kernel(np.array([[1.0, 2.0], [2.0, 1.0]]))[1, 1])
+
+
+@pytest.mark.parametrize('rank', [1, 3, 6])
+@pytest.mark.parametrize('backend', ['numbers', 'python', 'llvm'])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(-6.0, 6.0))
+def test_an_inverse_bounds_the_smallest_eigenvalue(rank, backend, seed, scale):
+    B = 10.0**scale * np.random.default_rng(seed).normal(size=(6, rank))
+    A = B @ B.T
+    inverse, bound = BOUNDED[backend](A)
+    smallest = np.linalg.eigvalsh(A)[0]
+    assert np.isfinite(inverse).all()
+    if rank < 6:
+        assert 0.0 < bound <= 2.0 * LEAST_PIVOT * np.trace(A)
+        return
+    rounding = 1e-13 * np.trace(A)
+    assert smallest / 6.0 - rounding <= bound <= smallest + rounding
+    if bound > 1e-6 * np.trace(A):
+        np.testing.assert_allclose(inverse @ A, np.eye(6), atol=1e-8)
+
+
+def bounded(A):
+    inverse, bound = bounded_inverse(A)
+    return {'inverse': inverse, 'bound': bound}
+
+
+BOUNDED = {
+    'numbers': lambda A: [np.array(x) for x in bounded_inverse(A.tolist())],
+    'python': Kernel(trace(bounded, {'A': (6, 6)}, 'bounded'), 'python'),
+    'llvm': Kernel(trace(bounded, {'A': (6, 6)}, 'bounded'), 'llvm'),
+}
+
+
+def test_an_inverse_of_zeros_is_finite():
+    inverse, bound = bounded_inverse(np.zeros((3, 3)).tolist())
+    assert np.isfinite(inverse).all() and bound >= 0.0

@@ -16,7 +16,12 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.contact.feet import contact_probabilities
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import EffortModel, FootContactEstimator, MomentumObserver
+from dynamics_ros.estimation import (
+    EffortModel,
+    FootContactEstimator,
+    MomentumObserver,
+    WrenchEstimator,
+)
 from dynamics_ros.kernels import Program
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
@@ -303,3 +308,21 @@ def test_a_step_of_a_program_continues_as_updates_do(anymal):
         between = (found.probabilities > 0.3) & (found.probabilities < 0.7)
         changes += int(between.sum())
     assert changes > 20
+
+
+@pytest.mark.parametrize('posture', ['bent legs', 'straight legs', 'one straight leg'])
+def test_forces_are_those_of_wrenches_of_point_contacts(anymal, estimator, posture):
+    """Also where a direction is damped, so that eigenvalues are needed."""
+    wrenches = WrenchEstimator(anymal, FEET, force_only=True)
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        q = stance(anymal, rng) if posture != 'straight legs' else anymal.neutral()
+        if posture == 'one straight leg':
+            q[7:10] = 0.0
+        external = rng.normal(size=anymal.nv) * 20.0
+        found = estimator.update(q, np.zeros(anymal.nv), external)
+        expected = wrenches.estimate(q, external)
+        assert_allclose(found.forces, [x.wrench[:3] for x in expected], rtol=1e-8, atol=1e-8)
+        deviations = [np.sqrt(x.covariance[2, 2]) for x in expected]
+        assert_allclose(found.deviations, deviations, rtol=1e-8)
+        assert found.degraded == any(x.degraded for x in expected)

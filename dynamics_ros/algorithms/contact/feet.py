@@ -32,8 +32,13 @@ from dynamics_ros.algorithms.forward_dynamics import forward_dynamics
 from dynamics_ros.algorithms.forward_kinematics import frame_acceleration, frame_velocity
 from dynamics_ros.algorithms.jacobian import jacobian_columns
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
-from dynamics_ros.algorithms.linear_algebra.matrices import Matrix, product, transposed
-from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_columns
+from dynamics_ros.algorithms.linear_algebra.matrices import Matrix, chosen, product, transposed
+from dynamics_ros.algorithms.linear_algebra.solve import (
+    bounded_inverse,
+    dot,
+    factorize,
+    solve_columns,
+)
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, Vector3
@@ -46,6 +51,10 @@ Values = Sequence[Scalar]
 REDUNDANT = 1e-12
 """Ratio to the largest eigenvalue of J M^-1 J^T below which an eigenvalue counts as zero: about a
 thousand times the rounding error."""
+
+REGULAR = 1e-7
+"""Ratio of the smallest eigenvalue to the trace of J M^-1 J^T above which its inverse is used: the
+rounding error of forces is then below 1e-9 of them."""
 
 TINY = 1e-290
 """Added to a bound that eigenvalues must exceed, so that no zero eigenvalue is divided by."""
@@ -168,9 +177,13 @@ def resting_forces(
         J += transposed([[*twist.linear] for twist in twists])
         acceleration = frame_acceleration(model, q, v, free, foot, 'local_world_aligned')
         required += [-x for x in acceleration.linear]
-    J = [[rests * x for x in row] for rests, row in zip(mask, J, strict=True)]
     required = [rests * x for rests, x in zip(mask, required, strict=True)]
     mobility = product(J, solve_columns(factorize(mass_matrix(model, q)), transposed(J)))
+    # Feet in the air are decoupled, not left out: their forces are then zero.
+    for i, row in enumerate(mobility):
+        for j in range(len(row)):
+            if i != j:
+                row[j] = mask[i] * mask[j] * row[j]
     forces = _least_norm(mobility, required)
     return [forces[3 * i : 3 * i + 3] for i in range(len(feet))]
 
@@ -198,8 +211,16 @@ def friction_violations(
 
 
 def _least_norm(A: Matrix, b: Values) -> list[Scalar]:
-    """A^+ b, the least-norm solution for a symmetric, positive semidefinite matrix A."""
-    values, V = symmetric_eigen(A)
+    """A^+ b, the least-norm solution for a symmetric, positive semidefinite matrix A.
+
+    Eigenvalues, which take longer than all else, are needed only if A is almost singular.
+    """
+    inverse, least = bounded_inverse(A)
+    trace: Scalar = 0.0
+    for i, row in enumerate(A):
+        trace = trace + row[i]
+    is_singular = where_less(REGULAR * trace, least, 0.0, 1.0)
+    values, V = symmetric_eigen(A, is_singular)
     largest: Scalar = 0.0
     for value in values:
         largest = where_less(largest, value, value, largest)
@@ -209,4 +230,6 @@ def _least_norm(A: Matrix, b: Values) -> list[Scalar]:
         where_less(threshold, value, x, 0.0) / where_less(threshold, value, value, 1.0)
         for value, x in zip(values, projections, strict=True)
     ]
-    return [dot(row, coefficients) for row in V]
+    least_norm = [[dot(row, coefficients)] for row in V]
+    solution = chosen(is_singular, least_norm, [[dot(row, b)] for row in inverse])
+    return [x for (x,) in solution]

@@ -37,6 +37,7 @@ from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import (
     Matrix,
     beside,
+    chosen,
     columns,
     descending,
     product,
@@ -44,7 +45,7 @@ from dynamics_ros.algorithms.linear_algebra.matrices import (
     times_transposed,
     transposed,
 )
-from dynamics_ros.algorithms.linear_algebra.solve import dot
+from dynamics_ros.algorithms.linear_algebra.solve import bounded_inverse, dot
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, Transform, Vector3, shift_matrix
@@ -103,7 +104,8 @@ class ContactSolution:
         P: (N, n) from torques to wrenches at the origins of the frames, with torques of a wrench
             divided by the length scale.
         missed: (N, N) part of unit wrenches that is not recovered.
-        singular_values: (min(N, n)) of the equations of all contacts, in descending order.
+        singular_values: (min(N, n)) of the equations of all contacts, in descending order; empty
+            if they were not wanted.
         own_noise: (n) standard deviations of the independent noise of the external torques.
         momentum_noise: (n, nv) external torques due to the noise of each velocity.
         prior: standard deviation of a force in an unobservable direction [N].
@@ -203,6 +205,8 @@ def contact_solution(
     noise: Sequence[Values],
     threshold: Scalar,
     prior: Scalar,
+    *,
+    spectrum: bool = True,
 ) -> ContactSolution:
     """Compute the linear estimate of wrenches from external torques.
 
@@ -214,12 +218,14 @@ def contact_solution(
             independent noise of the external torque, momentum gain [1/s] and velocity noise.
         threshold: singular value below which a direction is damped [Nm per N].
         prior: standard deviation of a force in an unobservable direction [N].
+        spectrum: whether singular values are needed; without them, a solution in which no direction
+            is damped needs no eigenvalues, which take longer than all else.
     """
     joints, M = equations.joints, mass_matrix(model, q)
     *joint_rows, velocity_noise = noise
     weights, own_noise, gain = ([row[k] for k in joints] for row in joint_rows)
     weighted = scaled_columns(equations.G, weights)
-    damped, singular_values = _damped_inverse(weighted, threshold)
+    damped, singular_values = _damped_inverse(weighted, threshold, spectrum)
     return ContactSolution(
         P=scaled_columns(damped, weights),
         missed=_identity_minus(product(damped, transposed(weighted))),
@@ -267,14 +273,25 @@ def any_of(flags: Values) -> Scalar:
     return result
 
 
-def _damped_inverse(G: Matrix, threshold: Scalar) -> tuple[Matrix, list[Scalar]]:
-    """V diag(1/d) V^T G (N, n), and the singular values of G in descending order."""
+def _damped_inverse(G: Matrix, threshold: Scalar, spectrum: bool) -> tuple[Matrix, list[Scalar]]:
+    """V diag(1/d) V^T G (N, n), and the singular values of G in descending order.
+
+    If all singular values are above the threshold, this is (G G^T)^-1 G or G (G^T G)^-1.
+    """
     wide = len(G) <= len(G[0])
     wide_G = G if wide else transposed(G)
-    squares, V = symmetric_eigen(times_transposed(wide_G))
-    limit = threshold * threshold
+    A, limit = times_transposed(wide_G), threshold * threshold
+    is_damped: Scalar = 1.0
+    undamped: Matrix = []
+    if not spectrum:
+        inverse, least = bounded_inverse(A)
+        is_damped, undamped = where_less(limit, least, 0.0, 1.0), product(inverse, wide_G)
+    squares, V = symmetric_eigen(A, is_damped)
     inverses = [1.0 / where_less(square, limit, limit, square) for square in squares]
     damped = product(scaled_columns(V, inverses), product(transposed(V), wide_G))
+    if not spectrum:
+        damped = chosen(is_damped, damped, undamped)
+        return damped if wide else transposed(damped), []
     singular = [sqrt(where_less(square, 0.0, 0.0, square)) for square in squares]
     return damped if wide else transposed(damped), descending(singular)
 

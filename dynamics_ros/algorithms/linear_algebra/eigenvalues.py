@@ -26,11 +26,14 @@ TINY = 1e-290
 """Added under the square root of a divisor, to avoid 0/0 for a pair of zero entries."""
 
 
-def symmetric_eigen(A: Sequence[Sequence[Scalar]]) -> tuple[list[Scalar], list[list[Scalar]]]:
+def symmetric_eigen(
+    A: Sequence[Sequence[Scalar]], wanted: Scalar = 1.0
+) -> tuple[list[Scalar], list[list[Scalar]]]:
     """Eigenvalues and eigenvectors of a symmetric matrix, not sorted.
 
     Args:
         A: (n, n); the lower triangle is read.
+        wanted: 0 ends the iteration after its first step, if nobody reads the result; 1 otherwise.
 
     Returns:
         Eigenvalues (n), and V (n, n) with A = V diag(eigenvalues) V^T.
@@ -39,12 +42,15 @@ def symmetric_eigen(A: Sequence[Sequence[Scalar]]) -> tuple[list[Scalar], list[l
     lower = [A[i][j] for i in range(n) for j in range(i + 1)]
     unit = [1.0 if i == j else 0.0 for i in range(n) for j in range(n)]
     rounds = max(n - 1 + n % 2, 1)
-    state = repeat(lambda values: _round(n, values), [*lower, *unit], SWEEPS * rounds)
+    state = repeat(
+        lambda values, wanted: _round(n, values, wanted),
+        *([*lower, *unit], SWEEPS * rounds, wanted),
+    )
     work, V = _matrices(n, state)
     return [work[i][i] for i in range(n)], V
 
 
-def _round(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
+def _round(n: int, state: Sequence[Scalar], wanted: Scalar) -> tuple[list[Scalar], Scalar]:
     """Rotate all pairs of opposite rows; return the state, and a value above 0 to continue."""
     work, V = _matrices(n, state)
     pairs = [(i, n - 1 - i) for i in range(n // 2)]
@@ -65,7 +71,7 @@ def _round(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
         for j in range(i):
             off_diagonal = off_diagonal + work[i][j] * work[i][j]
     permuted = [row[seat] for row in V for seat in seats]
-    return [*lower, *permuted], off_diagonal - CONVERGED**2 * diagonal
+    return [*lower, *permuted], wanted * off_diagonal - CONVERGED**2 * diagonal
 
 
 def _next_seats(n: int) -> list[int]:

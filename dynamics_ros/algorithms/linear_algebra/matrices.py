@@ -55,3 +55,11 @@ def descending(values: Sequence[Scalar]) -> list[Scalar]:
             a, b = result[i], result[i + 1]
             result[i], result[i + 1] = where_less(a, b, b, a), where_less(a, b, a, b)
     return result
+
+
+def chosen(condition: Scalar, then: Matrix, otherwise: Matrix) -> list[list[Scalar]]:
+    """The first matrix where the condition is 1, the second where it is 0."""
+    return [
+        [where_less(0.5, condition, x, y) for x, y in zip(*rows, strict=True)]
+        for rows in zip(then, otherwise, strict=True)
+    ]

@@ -8,13 +8,20 @@ from collections.abc import Sequence
 
 from dynamics_ros.errors import SingularError
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import sqrt
+from dynamics_ros.spatial.scalar import larger, sqrt
 
 Matrix = Sequence[Sequence[Scalar]]
+TINY = 1e-270
+"""Added to a trace, so that no zero pivot is divided by."""
+
 Factors = tuple[list[list[Scalar]], list[Scalar]]
 
 
-def factorize(M: Matrix) -> Factors:
+LEAST_PIVOT = 1e-14
+"""Smallest pivot of a bounded inverse, as a share of the trace: about the rounding error."""
+
+
+def factorize(M: Matrix, least_pivot: Scalar | None = None) -> Factors:
     """M = L^T D L with L unit lower triangular ([Featherstone2008] table 6.3).
 
     This is the L D L^T factorization in reverse order, without square roots and pivoting. Leaves
@@ -23,6 +30,7 @@ def factorize(M: Matrix) -> Factors:
 
     Args:
         M: symmetric positive definite, (n, n); the lower triangle is read.
+        least_pivot: positive number that replaces smaller pivots; None replaces none.
 
     Returns:
         L (n, n) without its unit diagonal, and the inverse diagonal of D (n).
@@ -35,7 +43,8 @@ def factorize(M: Matrix) -> Factors:
     L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     inverse: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
-        inverse[k] = _reciprocal(work[k][k])
+        pivot = work[k][k] if least_pivot is None else larger(work[k][k], least_pivot)
+        inverse[k] = _reciprocal(pivot)
         for i in range(k):
             L[k][i] = work[k][i] * inverse[k]
         for i in range(k):
@@ -117,6 +126,30 @@ def inverse_of(factors: Factors) -> list[list[Scalar]]:
     scaled = [[x * y for x, y in zip(row, inverse, strict=True)] for row in W]
     lower = [[dot(scaled[i], W[j]) for j in range(i + 1)] for i in range(n)]
     return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+
+def bounded_inverse(A: Matrix) -> tuple[list[list[Scalar]], Scalar]:
+    """Inverse of a symmetric matrix, and a lower bound of its smallest eigenvalue.
+
+    The bound is 1 / trace(A^-1), as the trace is the sum of all 1 / eigenvalue. It is at least the
+    smallest eigenvalue divided by n.
+
+    Args:
+        A: symmetric positive semidefinite, (n, n); the lower triangle is read.
+
+    Returns:
+        A^-1 (n, n) and the bound. If A is singular to rounding error, the bound is at most
+        ``LEAST_PIVOT`` of the trace of A, and the inverse is finite but meaningless.
+    """
+    n = len(A)
+    trace: Scalar = TINY
+    for i in range(n):
+        trace = trace + A[i][i]
+    inverse = inverse_of(factorize(A, LEAST_PIVOT * trace))
+    total: Scalar = 0.0
+    for i in range(n):
+        total = total + inverse[i][i]
+    return inverse, 1.0 / total
 
 
 def damped_inverse(J: Matrix, damping: Scalar) -> list[list[Scalar]]:

@@ -105,7 +105,8 @@ class StateBuffer:
         self._whole: CompleteMessage | None = None
         self._known = Known(-1, (), False, (), ())
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
-        self._nothing_stale.flags.writeable = False
+        self._no_ages = np.zeros(robot.nv, dtype=np.int64)
+        self._nothing_stale.flags.writeable = self._no_ages.flags.writeable = False
         self.base_frame_id = ''
 
     @property
@@ -358,11 +359,14 @@ class StateBuffer:
                 return None
             numbers = self._blank.copy()
             numbers[self._places] = history.at(now)
-            positions, velocities, efforts = history.newest.reshape(3, -1)
-            ages = np.zeros(self.robot.nv, dtype=np.int64)
-            ages[self._v_index] = np.maximum(now - positions, 0)
             velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
-            if any(self._is_too_old(stamp) for stamp in history.spread()):
+            oldest, newest = history.spread()
+            ages = self._no_ages
+            if oldest < now:
+                ages = np.zeros(self.robot.nv, dtype=np.int64)
+                ages[self._v_index] = np.maximum(now - history.newest[: len(self.joint_names)], 0)
+            if self._is_too_old(oldest) or self._is_too_old(newest):
+                positions, velocities, efforts = history.newest.reshape(3, -1)
                 old = self._too_old(positions)
                 mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
                 mask[self._v_index] = old
@@ -373,9 +377,12 @@ class StateBuffer:
         if base_known:
             base = self.timeline.base
             q[: self._base_nq], v[: self._base_nv] = base.at(now)
+            age = max(now - base.stamp, 0)
             if ages is None:
-                ages = np.zeros(nv, dtype=np.int64)
-            ages[: self._base_nv] = max(now - base.stamp, 0)
+                ages = self._no_ages
+            if age:
+                ages = ages.copy()
+                ages[: self._base_nv] = age
             if self._is_too_old(base.stamp):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True

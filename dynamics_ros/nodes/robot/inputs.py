@@ -54,7 +54,7 @@ class RobotInputs:
         node: Node,
         parameters: ParameterSet[RobotParameters],
         on_state: Callable[[RobotState, bool], None],
-        on_base: Callable[[], None],
+        on_frame: Callable[[], None],
         on_change: Callable[[], None],
     ) -> None:
         """Subscribe to joint states and odometry.
@@ -64,11 +64,11 @@ class RobotInputs:
             parameters: parameters of the robot.
             on_state: called with each new state, and whether to publish outputs for it; False if
                 newer messages are waiting.
-            on_base: called after an odometry message has been accepted.
+            on_frame: called when the frame of the odometry has changed.
             on_change: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
-        self._on_state, self._on_base, self._on_change = on_state, on_base, on_change
+        self._on_state, self._on_frame, self._on_change = on_state, on_frame, on_change
         self._root_link = ''
         self.buffer: StateBuffer | None = None
         self.state: RobotState | None = None
@@ -153,12 +153,14 @@ class RobotInputs:
         if buffer is None or not buffer.has_base:
             return
         root, prefix = self._root_link, self._parameters.values.frame_prefix
+        frame_before = buffer.base_frame_id
         try:
             buffer.update_base(values, (root, f'{prefix}{root}'))
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
-        self._on_base()
+        if buffer.base_frame_id != frame_before:
+            self._on_frame()
         if not buffer.joint_names:
             # For a body without joints, the pose of the base is the complete state.
             self.joint_states.tick(time.monotonic())
