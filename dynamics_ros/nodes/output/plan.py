@@ -26,6 +26,8 @@ from .outputs import CHECK_PERIOD, Output
 MAX_BATCHES = 64
 """Maximum number of batches that a plan caches, one for each combination of groups."""
 
+MAX_RENEWALS = 3
+"""Maximum number of times that the messages of a state are built again for changed variants."""
 
 Need = int
 """Bit mask of the requirements of a group on the robot state: ``FRESH`` and ``VELOCITY``."""
@@ -280,9 +282,11 @@ class Plan:
         batch = self._batches.get(due) or self._new_batch(due)
         try:
             accepted = batch.compute()
-            if accepted and not batch.is_current():
+            renewed = 0
+            # Building a message may itself change a variant, if it is the first of a kernel.
+            while accepted and renewed < MAX_RENEWALS and not batch.is_current():
                 batch = self._new_batch(due)
-                accepted = batch.compute()
+                accepted, renewed = batch.compute(), renewed + 1
         except Exception:
             accepted = False
         if accepted:

@@ -207,6 +207,30 @@ def test_what_is_said_beside_numbers_is_of_the_state_whose_numbers_are_sent():
     assert made == [False, True, False]
 
 
+def test_a_message_that_makes_its_kernel_has_the_flags_of_the_first_state():
+    """Its variant changes when the kernel is made, after a state, and when it has run."""
+    source, numbers, sink = np.full(2, 4.0), np.zeros(2), Sink()
+    asked, made, flags = [], [], []
+
+    def filled():
+        asked.append(True)
+        if len(asked) == 1:
+            return None  # the kernel is still being compiled
+        if not made:
+            made.append(Step(doubled(), (source,), (numbers,)))
+        flag = numbers[0] > 5.0
+        form = Vector(1)
+        form.packed = lambda: flags.append(flag)
+        return KernelMessage(form, (made[0],))
+
+    group = Group(sink, 0.0, FRESH, 'it', filled, variant=lambda: (bool(made), numbers[0] > 5.0))
+    plan = Plan([Component(group)])
+    answer(plan)
+    assert not flags
+    answer(plan)
+    assert flags == [True]
+
+
 def test_what_kernels_read_is_written_before_they_run_once_for_all_groups():
     source, sinks, written = np.zeros(2), (Sink(), Sink()), []
 
