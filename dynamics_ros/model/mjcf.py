@@ -97,10 +97,10 @@ class _Reader:
         self.links: list[LinkDescription] = []
         self.joints: dict[str, JointDescription] = {}
         self.taken: set[str] = set()
-        self.body_links = [self.free_name(self.told('body', i)) for i in range(model.nbody)]
+        self.body_links = [self.free_name(self.name_of('body', i)) for i in range(model.nbody)]
         self.mimics = dict(self.followers())
 
-    def told(self, kind: str, index: int) -> str:
+    def name_of(self, kind: str, index: int) -> str:
         """Return the name of an element, or its kind and number if it has none."""
         return getattr(self.model, kind)(index).name or f'{kind}_{index}'
 
@@ -152,7 +152,7 @@ class _Reader:
         for array, (kind, owners) in rows.items():
             for owner, row in zip(owners, np.asarray(getattr(model, array)), strict=True):
                 if not np.all(np.abs(row) <= MAXIMUM_NUMBER):
-                    element = f'{kind} {quoted(self.told(kind, int(owner)))}'
+                    element = f'{kind} {quoted(self.name_of(kind, int(owner)))}'
                     raise ModelError(element, f'{array} has {row}, which is too large')
 
     def floating_base(self) -> int | None:
@@ -195,7 +195,7 @@ class _Reader:
         """Add a joint; return the pose of the body in the link that it moves, and that link."""
         model = self.model
         kind = TYPES[int(model.jnt_type[joint])]
-        name = self.told('joint', joint)
+        name = self.name_of('joint', joint)
         anchor, axis = np.array(model.jnt_pos[joint]), np.array(model.jnt_axis[joint])
         if kind == 'floating':
             # Its coordinates are the pose in the world, whatever the body's own pose.
@@ -252,11 +252,11 @@ class _Reader:
             constant, slope, *higher = map(float, model.eq_data[i][:5])
             couples = int(model.eq_type[i]) == int(mujoco.mjtEq.mjEQ_JOINT)
             if not couples or second < 0 or any(higher) or not slope:
-                self.doubts.add(LEFT_OUT.format(tag='equalities'), self.told('equality', i))
+                self.doubts.add(LEFT_OUT.format(tag='equalities'), self.name_of('equality', i))
                 continue
             start, other = (float(model.qpos0[model.jnt_qposadr[x]]) for x in (first, second))
             offset = start + constant - slope * other
-            yield self.told('joint', first), Mimic(self.told('joint', second), slope, offset)
+            yield self.name_of('joint', first), Mimic(self.name_of('joint', second), slope, offset)
 
     def add_sites(self, body: int) -> None:
         """Add the named sites of a body as links without mass."""
@@ -273,7 +273,7 @@ class _Reader:
 
     def joint_name(self, name: str) -> str:
         """Return a unique name for a fixed joint."""
-        others = {self.told('joint', i) for i in range(self.model.njnt)}
+        others = {self.name_of('joint', i) for i in range(self.model.njnt)}
         while name in self.joints or name in others:
             name = f'{name}_'
         return name
@@ -286,7 +286,7 @@ class _Reader:
             ('compensation of gravity', 'body', model.body_gravcomp != 0.0),
         ):
             for i in np.flatnonzero(found):
-                self.doubts.add(LEFT_OUT.format(tag=tag), self.told(kind, int(i)))
+                self.doubts.add(LEFT_OUT.format(tag=tag), self.name_of(kind, int(i)))
 
 
 def _text(names: bytes, start: int) -> str:

@@ -34,7 +34,7 @@ def found(robot, times, positions, *, calls=1):
             q, stamp = np.array([position]), int(time * 1e9)
             mask = np.zeros(1, dtype=bool)
             check.record(RobotState(stamp, q, nothing, nothing, (), (), (), mask))
-        check.look(robot, lambda: '/joint_states has 2 publishers')
+        check.update(robot, lambda: '/joint_states has 2 publishers')
     return check.problem
 
 
@@ -96,6 +96,6 @@ def test_jumps_are_forgotten_after_ten_looks(robot):
             position = 0.5 * (i % 2) if look == 0 else 0.0
             state = RobotState(i * 10**6, np.array([position]), nothing, nothing, (), (), (), mask)
             check.record(state)
-        check.look(robot, lambda: 'there is 1 publisher')
+        check.update(robot, lambda: 'there is 1 publisher')
         said.append(bool(check.problem))
     assert said == [True] * 10 + [False] * 2

@@ -78,7 +78,7 @@ MAX_LOG_ODDS = 700.0
 
 
 @dataclass(frozen=True)
-class FeltFeet:
+class FootForces:
     """Ground reaction forces on n feet from external torques.
 
     Attributes:
@@ -94,7 +94,7 @@ class FeltFeet:
     degraded: Scalar
 
 
-def felt_feet(
+def foot_forces(
     model: Model,
     feet: Sequence[Frame],
     equations: ContactEquations,
@@ -103,7 +103,7 @@ def felt_feet(
     v: Values,
     torque: Values,
     normal: Values,
-) -> FeltFeet:
+) -> FootForces:
     """Compute forces and speeds of feet from external torques.
 
     Args:
@@ -116,7 +116,7 @@ def felt_feet(
     """
     torques = [torque[k] for k in equations.joints]
     unit_normal = Vector3(*normal)
-    result = FeltFeet([], [], [], any_of(solution.degraded))
+    result = FootForces([], [], [], any_of(solution.degraded))
     for index, foot in enumerate(feet):
         rows = slice(3 * index, 3 * index + 3)
         result.forces.append([dot(row, torques) for row in solution.P[rows]])

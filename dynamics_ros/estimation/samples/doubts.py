@@ -69,7 +69,7 @@ class JointStateCheck:
         self._warned.clear()
         self._warned_far.clear()
 
-    def look(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
+    def update(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
         """Checks the messages received so far.
 
         Args:
@@ -85,7 +85,7 @@ class JointStateCheck:
                     self._warned_far.update(found)
                     self._warn(self.positions)
         before = self.jumps.problem
-        self.jumps.look(robot, self._publishers)
+        self.jumps.update(robot, self._publishers)
         if self.jumps.problem not in ('', before):
             self._warn(self.jumps.problem)
         # New names wait for the next call: another publisher may still add missing joints.
@@ -116,11 +116,11 @@ class JumpCheck:
         self._returns: deque[Array] = deque(maxlen=MAX_CALLS)
 
     def record(self, state: RobotState) -> None:
-        """Keeps a state for the next call of ``look``, if there are not enough of them yet."""
+        """Keeps a state for the next call of ``update``, if there are not enough of them yet."""
         if len(self._samples) < MAX_SAMPLES:
             self._samples.append(state)
 
-    def look(self, robot: Robot, publishers: Callable[[], str]) -> None:
+    def update(self, robot: Robot, publishers: Callable[[], str]) -> None:
         """Updates ``problem`` from the states recorded since the last call.
 
         Args:

@@ -12,7 +12,7 @@ from dynamics_ros.algorithms.contact.excess import contact_excess
 from dynamics_ros.algorithms.contact.feet import (
     contact_probabilities,
     contacts_with_hysteresis,
-    felt_feet,
+    foot_forces,
     friction_violations,
     resting_forces,
 )
@@ -137,20 +137,20 @@ def _foot_contacts(model: Model, *names: str) -> Formula:
         points = [[0.0] * 3] * len(feet)
         equations = contact_equations(model, contacts, 3, q, points, settings[0])
         solution = contact_solution(model, equations, q, noise, *settings[1:], spectrum=False)
-        felt = felt_feet(model, feet, equations, solution, q, v, torque, normal)
+        found = foot_forces(model, feet, equations, solution, q, v, torque, normal)
         probabilities = contact_probabilities(
-            [dot(force, normal) for force in felt.forces],
-            *(felt.deviations, felt.normal_speeds, force_threshold),
+            [dot(force, normal) for force in found.forces],
+            *(found.deviations, found.normal_speeds, force_threshold),
         )
         in_contact = contacts_with_hysteresis(probabilities, before)
         return {
-            'forces': felt.forces,
-            'deviations': felt.deviations,
+            'forces': found.forces,
+            'deviations': found.deviations,
             'constraint_forces': resting_forces(model, feet, q, v, tau, in_contact),
             'probabilities': probabilities,
             'in_contact': in_contact,
-            'friction_violations': friction_violations(felt.forces, in_contact, normal, friction),
-            'degraded': felt.degraded,
+            'friction_violations': friction_violations(found.forces, in_contact, normal, friction),
+            'degraded': found.degraded,
         }
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'external_torque': model.nv}

@@ -145,7 +145,7 @@ class RobotInputs:
         self.state, self._outputs_pending = state, not answer
         self._on_state(state, answer)
         if first and self.buffer is not None:
-            self.doubts.look(self.buffer.robot, self.buffer, state)
+            self.doubts.update(self.buffer.robot, self.buffer, state)
             self._on_change()
 
     def _on_odometry(self, data: bytes) -> None:
@@ -176,7 +176,7 @@ class RobotInputs:
         """Update ``rate`` and check the latest joint states; called once a second."""
         self.rate = self.joint_states.take_rate()
         if self.buffer is not None:
-            self.doubts.look(self.buffer.robot, self.buffer, self.state)
+            self.doubts.update(self.buffer.robot, self.buffer, self.state)
 
     def latest(self) -> RobotState:
         """Return the latest state for a service; a base without odometry is at the identity.
