@@ -127,7 +127,9 @@ class JumpCheck:
             robot: the robot.
             publishers: returns how many publishers the topic has, as a clause.
         """
-        samples, self._samples = self._samples, []
+        # States of the robot before may have another size.
+        samples = [state for state in self._samples if len(state.q) == robot.nq]
+        self._samples = []
         joints = [joint for joint in robot.model.actuated if len(joint.q_indices) == 1]
         if len(samples) < 2 or not joints:
             return
