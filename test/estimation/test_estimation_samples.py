@@ -125,6 +125,27 @@ def test_what_changes_much_all_the_time_is_usual(robot):
     assert [len(x) for x in taken(filter, samples)[200:]] == [1] * 800
 
 
+def test_positions_of_a_second_publisher_never_become_usual(robot):
+    filter, samples = make(robot), list(stream(1000))
+    for sample in samples[1::2]:
+        sample.q[2] += 0.5
+    result = [time for times in taken(filter, samples) for time in times]
+    assert result == [sample.time // MILLISECOND for sample in samples[::2]][: len(result)]
+    assert len(result) >= 499
+    (reason,) = filter.refused
+    assert reason == f'position of {robot.joint_names[2]} departs from its neighbours'
+
+
+@pytest.mark.parametrize('quantity', ['q', 'v'])
+def test_an_angle_wrapped_at_half_a_turn_is_no_outlier(robot, quantity):
+    filter, samples = make(robot), list(stream(400))
+    for k, sample in enumerate(samples):
+        if k > 200 and k % 3 == 0:
+            getattr(sample, quantity)[0] -= 2.0 * np.pi
+    result = taken(filter, samples)
+    assert (result == [[k + 1] for k in range(400)]) == (quantity == 'q')
+
+
 def test_a_joint_that_a_message_does_not_tell_of_decides_nothing(robot):
     """Two publishers by turns: the outlier of one stands until its next message."""
     filter, samples = make(robot), list(stream(300))

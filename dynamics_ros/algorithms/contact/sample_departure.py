@@ -8,12 +8,14 @@ single change counts at most as twice the current limit:
     d = |x_1 - x_0|,   limit = max(floor, sigmas u_0),
     u_1 = u_0 + CHANGE_WEIGHT (min(d, 2 limit) - u_0).
 
-A departure is a change above the limit. ``estimation/samples/sample_filter.py`` decides with the
+Angles that differ by a whole turn are the same: drivers wrap those of continuous joints. A
+departure is a change above the limit. ``estimation/samples/sample_filter.py`` decides with the
 next sample whether it is an outlier, by a median of three ([Hampel1974] for the scale).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dynamics_ros.algorithms.configuration import joint_positions
@@ -79,19 +81,26 @@ def sample_departure(
     ]
     bounds = [values[f'{quantity}_bound'] for quantity in QUANTITIES]
     excess: Scalar = -1.0
+    turns = [math.inf] * model.nv
+    for joint in model.actuated:
+        if len(joint.q_indices) == 1 and joint.kind.units == ('rad',):
+            turns[joint.v_indices[0]] = 2.0 * math.pi
+    never = [math.inf] * model.nv
     departures: list[list[Scalar]] = []
     out_of_bounds: list[list[Scalar]] = []
     usual_changes: list[list[Scalar]] = []
-    for x, before, mean, floor, bound in zip(
-        sample, memory[:3], memory[3:6], floors, bounds, strict=True
+    for x, before, mean, floor, bound, periods in zip(
+        *(sample, memory[:3], memory[3:6], floors, bounds, (turns, never, never)), strict=True
     ):
         departures.append([])
         out_of_bounds.append([])
         usual_changes.append([])
-        for x1, x0, u, lowest_limit, largest, n in zip(
-            x, before, mean, floor, bound, values['sigmas'], strict=True
+        for x1, x0, u, lowest_limit, largest, n, period in zip(
+            *(x, before, mean, floor, bound, values['sigmas'], periods), strict=True
         ):
             change = magnitude(x1 - x0)
+            if period < math.inf:
+                change = smaller(change, magnitude(period - change))
             limit = larger(lowest_limit, n * u)
             departures[-1].append(where_less(limit, change, 1.0, 0.0))
             out_of_bounds[-1].append(where_less(largest, magnitude(x1), 1.0, 0.0))

@@ -7,7 +7,9 @@ until the next sample arrives. If that one has returned by more than half of the
 sample was an outlier and is refused. Otherwise both samples pass in order: a lasting step is real
 and passes one sample late. An effort or velocity that returned also passes if effort and motion are
 consistent, for example after a command that lasted one sample. Values beyond their bounds are
-refused immediately, however long they last.
+refused immediately, however long they last. Frequent outliers of velocities and efforts become
+usual and pass; those of positions do not, because no noise exceeds what a joint can move: they are,
+for example, those of a second publisher with other positions.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ because the results after a departure are discarded."""
 REPORTED_FOR = 2 * 10**9
 """How long a refusal is reported [ns]."""
 
-USUAL_ROWS = slice(3, 6)
-"""Rows of the memory that contain the usual changes."""
+USUAL_ROWS = slice(4, 6)
+"""Rows of the memory that contain the usual changes of velocities and efforts."""
 
 RUN_ROWS = slice(MEMORY - 2, MEMORY)
 """Rows of the memory: number of samples since each effort changed, and its usual maximum."""
@@ -291,7 +293,7 @@ class SampleFilter(Generic[S]):
         believed = not returned[0].any() and self._consistent(first, sample)
         if returned.any() and not believed:
             self._refuse(first, returned, 'departs from its neighbours')
-            # Frequent departures raise the usual change.
+            # Frequent departures raise the usual change, but not that of positions.
             self._memory[USUAL_ROWS] = memory[USUAL_ROWS]
             return self.take(sample)
         for one in held:

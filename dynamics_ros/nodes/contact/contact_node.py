@@ -191,8 +191,9 @@ class Contact(Component):
         if pipeline is None:
             return
         external = pipeline.update(state)
-        self.silence, self.caution = pipeline.silence, pipeline.caution
-        if external is None:
+        contradiction = self.context.inputs.doubts.jumps.problem
+        self.silence, self.caution = pipeline.silence or contradiction, pipeline.caution
+        if external is None or contradiction:
             self._last = None
             return
         judged = pipeline.judged or state

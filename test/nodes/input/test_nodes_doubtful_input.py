@@ -153,6 +153,7 @@ def test_publishers_that_contradict_each_other(user, process):
         status = user.wait_for_status(node, told, meanwhile=contradict)
         assert status.level == status.WARN
         assert 'of which only one may report a joint' in status.message
+        assert status.message.startswith('silent') == (node == 'contact_node')
     assert warned(process, told) == 1
     user.node.destroy_publisher(second)
     user.wait_for_status(
