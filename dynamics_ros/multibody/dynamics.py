@@ -20,7 +20,6 @@ from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .kernel_methods import Array, Arrays, KernelMethods, kernel_method
 from .linear_systems import inverse_of_positive
 
-
 FACTORIZED_IN_KERNELS = 10_000
 """Largest sum of squared depths of joints, that of a chain of 30, for which a kernel factorizes the
 mass matrix in derivatives of forward dynamics. From some 36 joints in a row on, NumPy is faster;
