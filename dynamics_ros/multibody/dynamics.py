@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.symbols import is_symbolic
 
-from .arguments import boolean_mask, real_vectors, refuse_overflow
+from .arguments import boolean_mask, finite_together, real_vectors, refuse_overflow
 from .definitions import Key
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .kernel_methods import Array, Arrays, KernelMethods, kernel_method
-from .linear_systems import inverse_of_positive
+from .linear_systems import apply, inverse_of_positive
 
 FACTORIZED_IN_KERNELS = 10_000
 """Largest sum of squared depths of joints, that of a chain of 30, for which a kernel factorizes the
@@ -387,11 +387,19 @@ class Dynamics(KernelMethods):
         """Derivatives of forward dynamics from those of inverse dynamics, solved by NumPy.
 
         A kernel of these solutions takes operations in proportion to the cube of the number of
-        joints in a row: a million for 50.
+        joints in a row: a million for 50. Nothing else is compiled than gravity and the derivatives
+        of inverse dynamics: at a = 0 these contain M and, as C v is quadratic in v, C v = dv v / 2.
         """
-        a = self.forward_dynamics(q, v, tau, external_wrenches)
-        dq, dv, M = self.inverse_dynamics_derivatives(q, v, a, external_wrenches, out=out)
+        q, v, tau = finite_together(q=(q, self.nq), v=(v, self.nv), tau=(tau, self.nv))
+        still = np.zeros(self.nv)
+        _, dv, M = self.inverse_dynamics_derivatives(q, v, still, external_wrenches)
         inverse = inverse_of_positive(M)
+        force = tau - self.gravity(q) - 0.5 * apply(dv, v)
+        if external_wrenches is not None:
+            force = force + self.wrench_torques(q, external_wrenches)
+        a = apply(inverse, force)
+        refuse_overflow(a, q=q, v=v, tau=tau)
+        dq, dv, M = self.inverse_dynamics_derivatives(q, v, a, external_wrenches, out=out)
         for matrix, solved in ((dq, -(inverse @ dq)), (dv, -(inverse @ dv)), (M, inverse)):
             matrix[...] = solved
         refuse_overflow(dq, dv, M, q=q, v=v, tau=tau)

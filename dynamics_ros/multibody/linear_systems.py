@@ -38,7 +38,7 @@ def inverse_of_positive(M: Array) -> Array:
     Raises:
         SingularError: M is not positive definite.
     """
-    W = np.linalg.inv(cholesky(M))
+    W = np.asarray(np.linalg.inv(cholesky(M)), dtype=np.float64)
     return np.asarray(transposed(W) @ W)
 
 

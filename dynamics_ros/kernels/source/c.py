@@ -148,7 +148,7 @@ def _intermediates(
         return [], bodies[0], list(results), 0
     made = [[x for step in piece for x in _made(step)] for piece in pieces]
     maker = {x: part for part, names in enumerate(made) for x, _ in names}
-    rest = []
+    rest: list[str] = []
     for line in results:
         part = max((maker[x] for x in _words([line]) if x in maker), default=None)
         (rest if part is None else bodies[part]).append(line)
