@@ -81,6 +81,7 @@ setup(
         'mjcf': ['mujoco'],
         'qp': ['daqp'],  # of control and of the servo
         'recordings': ['joblib', 'lz4', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
+        'sdf': ['drake'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'torch': ['torch'],

@@ -26,6 +26,12 @@ from dynamics_ros import Robot
 
 LENGTHS = (5, 10, 20, 35, 50, 75, 100)
 AGREEMENT = 1e-8
+DERIVATIVES = (
+    ('derivatives of RNEA', 'inverse_dynamics_derivatives', 'computeRNEADerivatives'),
+    ('derivatives of ABA', 'forward_dynamics_derivatives', 'computeABADerivatives'),
+)
+"""Name, our method and Pinocchio's function of each case."""
+
 FIRST_DERIVATIVES = Goal(5.0, of='value')
 
 
@@ -68,33 +74,36 @@ def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
 
 
 def _derivatives(n: int, effort: Effort) -> Iterator[Record]:
-    """Time of the derivatives of RNEA, and processor time until their first result."""
+    """Time of the derivatives of RNEA and ABA, and processor time until the first result of each.
+
+    Each robot is new, so that nothing of it is compiled before its first call.
+    """
     text, name = generic_chain(n), f'chain of {n}'
-    robot = Robot.from_urdf(text, backend='llvm')
     rng = np.random.default_rng(n)
-    q = robot.random_configuration(rng)
-    v, a = rng.normal(size=(2, n))
-    with patch.dict(os.environ, {'DYNAMICS_ROS_CACHE': 'off'}):
-        start = time.process_time()
-        dq, _, _ = robot.inverse_dynamics_derivatives(q, v, a)
-        first = time.process_time() - start
-    peer = PinocchioPeer(text, robot)
-    expected, _, _ = pin.computeRNEADerivatives(peer.model, peer.data, q, v, a)
-    assert np.abs(dq - expected).max() <= AGREEMENT * np.abs(expected).max()
-    names = {'robot': robot, 'q': q, 'v': v, 'a': a, 'pin': pin}
-    names |= {'model': peer.model, 'data': peer.data}
-    seconds = interleaved(
-        {
-            'ours': 'robot.inverse_dynamics_derivatives(q, v, a)',
-            'pin': 'pin.computeRNEADerivatives(model, data, q, v, a)',
-        },
-        names,
-        effort,
-    )
-    ours, theirs = (1e6 * seconds[x] for x in ('ours', 'pin'))
-    yield Record('dynamics', 'derivatives of RNEA', name, ours, 'us', 'pin', theirs)
-    case = 'derivatives of RNEA, first call'
-    yield Record('dynamics', case, name, first, 's', goal=FIRST_DERIVATIVES)
+    q = Robot.from_urdf(text, backend='python').random_configuration(rng)
+    v, x = rng.normal(size=(2, n))
+    for case, method, function in DERIVATIVES:
+        robot = Robot.from_urdf(text, backend='llvm')
+        peer = PinocchioPeer(text, robot)
+        with patch.dict(os.environ, {'DYNAMICS_ROS_CACHE': 'off'}):
+            start = time.process_time()
+            dq = getattr(robot, method)(q, v, x)[0]
+            first = time.process_time() - start
+        expected = getattr(pin, function)(peer.model, peer.data, q, v, x)[0]
+        assert np.abs(dq - expected).max() <= AGREEMENT * np.abs(expected).max()
+        names = {'robot': robot, 'q': q, 'v': v, 'x': x, 'pin': pin}
+        names |= {'model': peer.model, 'data': peer.data}
+        seconds = interleaved(
+            {
+                'ours': f'robot.{method}(q, v, x)',
+                'pin': f'pin.{function}(model, data, q, v, x)',
+            },
+            names,
+            effort,
+        )
+        ours, theirs = (1e6 * seconds[who] for who in ('ours', 'pin'))
+        yield Record('dynamics', case, name, ours, 'us', 'pin', theirs)
+        yield Record('dynamics', f'{case}, first call', name, first, 's', goal=FIRST_DERIVATIVES)
 
 
 def _plot(file: Path, lengths: tuple[int, ...], ours: list[float], theirs: list[float]) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
 from dynamics_ros.parameters.robot import MAX_GRAVITY
 
 

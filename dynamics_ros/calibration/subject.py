@@ -16,7 +16,7 @@ from dynamics_ros.identification.joint_states.joint_matching import match_joints
 from dynamics_ros.identification.reduced import Reduction
 from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
 from .reading import read_samples

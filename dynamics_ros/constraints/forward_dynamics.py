@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.control.constrained import INDEPENDENT
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together, refuse_overflow
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
@@ -23,10 +24,6 @@ CONTRADICTION = (
     'no acceleration satisfies all constraints: dependent rows contradict each other,'
     ' as when v breaks a contact; support_projector(...) @ v satisfies them'
 )
-
-INDEPENDENT = 1e-6
-"""Length of an orthogonalized row, relative to the longest, above which rows are certainly
-independent. Otherwise the rank is determined by singular values."""
 
 
 def constrained_forward_dynamics(
@@ -62,11 +59,11 @@ def constrained_forward_dynamics(
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
     if kernel_inputs is not None:
-        kernel = robot.kernel('constrained_forward_dynamics', *kernel_inputs.names)
-        a, forces, pivots = kernel.call(q, v, tau, *kernel_inputs.places)
-        if independent(pivots):
-            refuse_overflow(a, forces, q=q, v=v, tau=tau)
-            return a, forces
+        # The kernel refuses dependent rows and overflow, which are treated or reported below.
+        kernel = robot.kernel('dynamics_in_contact', *kernel_inputs.names)
+        answer = kernel.attempt(q, v, tau, *kernel_inputs.places)
+        if answer is not NotImplemented:
+            return answer[0], answer[1]
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J = constraint_jacobian(robot, q, contacts)

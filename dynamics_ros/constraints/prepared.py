@@ -43,11 +43,14 @@ def prepared(contacts: Constraints) -> Prepared | None:
     Raises:
         InvalidArgumentError: an entry is not a constraint.
     """
-    is_one = isinstance(contacts, str) or not isinstance(contacts, Sequence)
-    given = (contacts,) if is_one else tuple(contacts)  # type: ignore[arg-type]
+    if type(contacts) is list or type(contacts) is tuple:  # without the slower tests below
+        given = tuple(contacts)
+    elif isinstance(contacts, str) or not isinstance(contacts, Sequence):
+        given = (contacts,)
+    else:
+        given = tuple(contacts)
     key = tuple(map(id, given))
-    known = _prepared.get(key)
-    return known or _prepare(contacts, key, given)
+    return _prepared.get(key) or _prepare(contacts, key, given)
 
 
 def _prepare(

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics_ros.errors import InfeasibleError, SingularError
+from dynamics_ros.errors import InfeasibleError
 from dynamics_ros.multibody.linear_systems import (
     Array,
     apply,
+    cholesky,
     largest_singular_value,
     pseudo_inverse,
     transposed,
@@ -31,11 +32,7 @@ def whitened(M: Array, J: Array) -> tuple[Array, Array]:
     Raises:
         SingularError: M is not positive definite.
     """
-    try:
-        L = np.asarray(np.linalg.cholesky(M), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        reason = 'a joint moves nothing that has mass or inertia'
-        raise SingularError('mass matrix', reason) from None
+    L = cholesky(M)
     return L, np.asarray(np.linalg.solve(L, transposed(J)), dtype=np.float64)
 
 

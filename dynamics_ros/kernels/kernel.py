@@ -29,6 +29,8 @@ class Kernel:
         trace: the compiled trace.
         bound: read-only value of the trace's bound input; None if it has none.
         call: same as calling the kernel, with less overhead; replaced once the kernel is ready.
+        attempt: like ``call``, but returns NotImplemented where ``call`` raises an error because
+            results are not finite.
     """
 
     def __init__(self, trace: Trace, backend: str = 'auto', wait: bool | None = None) -> None:
@@ -60,6 +62,7 @@ class Kernel:
         # The machine code's slow path holds no reference to this object, which avoids a cycle.
         self._general = GeneralCall(compilation, bound)
         self.call: Callable[..., Any] = self._general
+        self.attempt: Callable[..., Any] = self._general.attempt
         compilation.tell(self._take)
         if compilation.finished:
             self._take()
@@ -70,6 +73,7 @@ class Kernel:
         if not isinstance(runner, PythonBackend):
             self._general.entry = runner.bind(_not_taken, self.bound)
             self.call = runner.bind(self._general, self.bound)
+            self.attempt = runner.bind(self._general.attempt, self.bound)
 
     def bound_to(self, values: Array) -> Kernel:
         """Return a kernel of the same machine code with other values of its bound input.
@@ -320,6 +324,21 @@ class GeneralCall:
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute, as ``Kernel.__call__``."""
+        answer = self.attempt(*values, out=out)
+        if answer is NotImplemented:
+            trace = self._compilation.trace
+            if trace.finite_results is None:
+                raise RuntimeError(f'{trace.name} refused what it allows')
+            arrays, leading = self._inputs(values, FLOAT64)
+            state = self._compilation.plain.unanswered([*arrays, *self._bound], leading)
+            raise trace.finite_results(state)
+        return answer
+
+    def attempt(self, *values: Any, out: Any = None) -> Any:
+        """Compute; returns NotImplemented if a result is not finite and the trace wants it to be.
+
+        Arguments and other errors are those of ``Kernel.__call__``.
+        """
         compilation = self._compilation
         compilation.resume()
         trace = compilation.trace
@@ -334,10 +353,13 @@ class GeneralCall:
         if 0 in leading:
             # With zero states, check the inputs that all states share.
             arguments.refuse_non_finite(trace.inputs, arrays)
-        if not compilation.runner.run(arrays, leading, work):
-            arguments.refuse_non_finite(trace.inputs, arrays)
-            raise _refusal(compilation, arrays, leading)
-        return _returned(results, work, out)
+        if compilation.runner.run(arrays, leading, work):
+            return _returned(results, work, out)
+        arguments.refuse_non_finite(trace.inputs, arrays)
+        unmet = compilation.plain.unmet(arrays, leading)
+        if unmet is not None:
+            raise unmet
+        return NotImplemented
 
 
 def _returned(results: list[Array], work: list[Array], out: Any) -> Any:
@@ -354,15 +376,6 @@ def _returned(results: list[Array], work: list[Array], out: Any) -> Any:
     if out is None:
         results = [x if x.ndim else x[()] for x in results]
     return results[0] if len(results) == 1 else tuple(results)
-
-
-def _refusal(compilation: Compilation, arrays: list[Array], leading: tuple[int, ...]) -> Exception:
-    """Return the error of a call whose inputs are finite."""
-    trace = compilation.trace
-    error = compilation.plain.unmet(arrays, leading)
-    if error is None and trace.finite_results is not None:
-        error = trace.finite_results(compilation.plain.unanswered(arrays, leading))
-    return error or RuntimeError(f'{trace.name} refused what it allows')
 
 
 def _remade(kind: type[Kernel], trace: Trace, backend: str, bound: Array | None) -> Kernel:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot descriptions, before any choice of root joint or locked joints.
 
-Plain frozen records, independent of XML: ``urdf.py`` and ``mjcf.py`` create them, ``build.py``
-builds the Model from them.
+Plain frozen records, independent of XML: ``urdf.py`` and the readers in ``formats`` create them,
+``build.py`` builds the Model from them.
 """
 
 from __future__ import annotations

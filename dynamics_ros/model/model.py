@@ -279,6 +279,19 @@ class Model(Stated):
         """Number of pairs of a joint and an ancestor."""
         return sum(len(self.ancestors(i)) - 1 for i in range(len(self.joints)))
 
+    @computed_once
+    def depths(self) -> tuple[int, ...]:
+        """For each joint, the number of joints from the root to the joint itself."""
+        depths: list[int] = []
+        for joint in self.joints:  # parents come before children
+            depths.append(1 + (0 if joint.parent == ROOT else depths[joint.parent]))
+        return tuple(depths)
+
+    @computed_once
+    def squared_depths(self) -> int:
+        """Sum of the squared depths: growth of the cost of linear systems with the mass matrix."""
+        return sum(depth * depth for depth in self.depths)
+
     def ancestors(self, body: int) -> list[int]:
         """Return the joints that move a body, from the root to the body itself."""
         chain: list[int] = []

@@ -114,7 +114,8 @@ def _describe(robot: Element) -> RobotDescription:
     if robot.tag != 'robot':
         other = {'sdf': 'SDF', 'mujoco': 'MJCF', 'world': 'SDF'}.get(robot.tag)
         cure = f': convert {other} to URDF' if other else ''
-        cure += ', or read it by Robot.from_mjcf' if other == 'MJCF' else ''
+        reader = {'SDF': 'from_sdf', 'MJCF': 'from_mjcf'}.get(other or '')
+        cure += f', or read it by Robot.{reader}' if reader else ''
         raise ModelError(DOCUMENT, f'its root element is <{robot.tag}>, expected <robot>{cure}')
     name = robot.name() if robot.text('name').strip() else ''
     doubts = Doubts()

@@ -14,10 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.symbols import is_symbolic
 
-from .arguments import boolean_mask, real_vectors
+from .arguments import boolean_mask, finite_together, real_vectors, refuse_overflow
 from .definitions import Key
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .kernel_methods import Array, Arrays, KernelMethods, kernel_method
+from .linear_systems import apply, inverse_of_positive
+
+FACTORIZED_IN_KERNELS = 10_000
+"""Largest sum of squared depths of joints, that of a chain of 30, for which a kernel factorizes the
+mass matrix in derivatives of forward dynamics. From some 36 joints in a row on, NumPy is faster;
+the kernel of 50 takes 15 s to compile.
+"""
 
 
 class HybridDerivatives(NamedTuple):
@@ -233,6 +240,8 @@ class Dynamics(KernelMethods):
             SingularError: a joint moves nothing that has mass or inertia.
             InvalidArgumentError: numbers so large that the result overflows.
         """
+        if self.model.squared_depths > FACTORIZED_IN_KERNELS and not is_symbolic([q, v, tau]):
+            return self._solved_derivatives(q, v, tau, external_wrenches, out)
         if external_wrenches is None:
             dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau, out=out)
             return dq, dv, dtau
@@ -366,6 +375,35 @@ class Dynamics(KernelMethods):
             given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
             known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
         return key, given, known
+
+    def _solved_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external_wrenches: Wrenches | None,
+        out: Arrays | None,
+    ) -> tuple[Array, Array, Array]:
+        """Derivatives of forward dynamics from those of inverse dynamics, solved by NumPy.
+
+        A kernel of these solutions takes operations in proportion to the cube of the number of
+        joints in a row: a million for 50. Nothing else is compiled than gravity and the derivatives
+        of inverse dynamics: at a = 0 these contain M and, as C v is quadratic in v, C v = dv v / 2.
+        """
+        q, v, tau = finite_together(q=(q, self.nq), v=(v, self.nv), tau=(tau, self.nv))
+        still = np.zeros(self.nv)
+        _, dv, M = self.inverse_dynamics_derivatives(q, v, still, external_wrenches)
+        inverse = inverse_of_positive(M)
+        force = tau - self.gravity(q) - 0.5 * apply(dv, v)
+        if external_wrenches is not None:
+            force = force + self.wrench_torques(q, external_wrenches)
+        a = apply(inverse, force)
+        refuse_overflow(a, q=q, v=v, tau=tau)
+        dq, dv, M = self.inverse_dynamics_derivatives(q, v, a, external_wrenches, out=out)
+        for matrix, solved in ((dq, -(inverse @ dq)), (dv, -(inverse @ dv)), (M, inverse)):
+            matrix[...] = solved
+        refuse_overflow(dq, dv, M, q=q, v=v, tau=tau)
+        return dq, dv, M
 
     def _under_wrenches(
         self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike, out: Any = None

@@ -35,11 +35,8 @@ def check_size(robot: RigidBodySystem) -> None:
     Raises:
         InvalidArgumentError: the robot is too large.
     """
-    depths: list[int] = []
-    for joint in robot.model.joints:
-        # Parents come before children.
-        depths.append(1 + (depths[joint.parent] if joint.parent >= 0 else 0))
-    if sum(depth * depth for depth in depths) > MAX_PAIRS:
+    depths = robot.model.depths
+    if robot.model.squared_depths > MAX_PAIRS:
         raise InvalidArgumentError(
             'robot_description',
             f'{len(depths)} joints, up to {max(depths)} of them one behind another, are too many '

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import SingularError
+
 Array = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-8
@@ -28,6 +30,29 @@ def transposed(A: Array) -> Array:
 def apply(A: Array, x: Array) -> Array:
     """A x over leading axes."""
     return np.asarray((A @ x[..., None])[..., 0])
+
+
+def inverse_of_positive(M: Array) -> Array:
+    """Inverse of mass matrices (..., n, n): W^T W with the inverse W of the Cholesky factor.
+
+    Raises:
+        SingularError: M is not positive definite.
+    """
+    W = np.asarray(np.linalg.inv(cholesky(M)), dtype=np.float64)
+    return np.asarray(transposed(W) @ W)
+
+
+def cholesky(M: Array) -> Array:
+    """L with M = L L^T of mass matrices (..., n, n).
+
+    Raises:
+        SingularError: M is not positive definite.
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(M), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        reason = 'a joint moves nothing that has mass or inertia'
+        raise SingularError('mass matrix', reason) from None
 
 
 def largest_singular_value(A: Array) -> Array:

@@ -18,7 +18,6 @@ from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
 from dynamics_ros.model.description_file import expanded_xacro
 from dynamics_ros.model.joints import JointKind
-from dynamics_ros.model.mjcf import read_mjcf
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Transform
@@ -28,15 +27,13 @@ from .dynamics import Dynamics
 from .kernel_methods import Array
 from .kernel_set import KernelSet
 from .kinematics import Kinematics
+from .other_formats import DEFAULT_GRAVITY, OtherFormats
 from .parameters import Adjustable, Folded
-
-DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
-
 
 _Kind = TypeVar('_Kind', bound='RigidBodySystem')
 
 
-class RigidBodySystem(Kinematics, Dynamics):
+class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
     """Kinematics and dynamics of one robot, without constraints and inverse kinematics.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
@@ -132,35 +129,6 @@ class RigidBodySystem(Kinematics, Dynamics):
         model = build_model(description, root_joint, gravity, locked_joints, joint_kinds)
         robot = cls(model, backend)
         return robot.adjustable(tool_frame(description)) if adjustable else robot
-
-    @classmethod
-    def from_mjcf(
-        cls: type[_Kind],
-        source: str | os.PathLike[str],
-        gravity: Sequence[float] | None = None,
-        locked_joints: Mapping[str, float] | None = None,
-        backend: str = 'auto',
-    ) -> _Kind:
-        """Read a robot from MJCF with the library ``mujoco``.
-
-        A single body on a free joint is a floating base. q and v have the order of MuJoCo, with
-        quaternions x, y, z, w and a base's velocity in its own frame. Sites become frames. Damping,
-        friction and armature are stored in the joints of ``model``; the dynamics is that of rigid
-        bodies without them, as for a URDF. Other ignored elements are logged as a warning.
-
-        Args:
-            source: MJCF text, or a path to a file, which may include others.
-            gravity: [m/s^2]; None takes that of the file.
-            locked_joints: joint name to the constant position at which it is locked.
-            backend: 'llvm', 'python' or 'auto'.
-
-        Raises:
-            ModelError: mujoco is not installed, or refuses the file.
-            InvalidArgumentError: another argument is wrong.
-        """
-        read = read_mjcf(source)
-        pull = read.gravity if gravity is None else gravity
-        return cls(build_model(read.description, read.root_joint, pull, locked_joints), backend)
 
     def adjustable(self: _Kind, *frames: str) -> _Kind:
         """Return the same robot with gravity and payload as inputs of its kernels, not constants.

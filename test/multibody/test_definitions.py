@@ -58,6 +58,7 @@ INTERNAL = {
     'motion_torques': ('tool0', '012'),
     'operational_space_torques': ('tool0',),
     'constrained_forward_dynamics': ('point', 'tool0'),
+    'dynamics_in_contact': ('point', 'tool0'),
     'constrained_dynamics_derivatives': ('normal', 'tool0'),
     'impedance_step': ('tool0',),
     'whole_body_program': ('tool0',),

@@ -52,6 +52,7 @@ OPTIONAL = {
     'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
     'moveit_msgs': 'moveit_services is refused with the reason',
     'mujoco': 'a simulated base that moves and Robot.from_mjcf are refused with the reason',
+    'pydrake': 'Robot.from_sdf is refused with the reason',
     'pyarrow': 'analyze_recordings ends with the reason, calibrate_robot refuses Parquet files',
     'rosbags': 'analyze_recordings and estimate_bag end with the reason, bags are refused',
     'tf2_ros': 'targets in frames of tf are refused with the reason',

@@ -30,8 +30,8 @@ NEEDS_ROS = (
 """Rooms of which some modules are about messages; the others are of use without ROS."""
 
 EXTRAS = {
-    'calibration', 'control', 'jax', 'llvm', 'meshes', 'mjcf', 'qp', 'recordings', 'simulation',
-    'test', 'torch', 'viewer', 'xacro',
+    'calibration', 'control', 'jax', 'llvm', 'meshes', 'mjcf', 'qp', 'recordings', 'sdf',
+    'simulation', 'test', 'torch', 'viewer', 'xacro',
 }  # fmt: skip
 
 IMPORT_ALL = """

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 from dynamics_ros.algorithms.derivatives import inverse_dynamics_derivatives
@@ -15,6 +16,7 @@ from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import dot, inverse_of
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
+from dynamics_ros.spatial.scalar import larger, smaller, sqrt
 
 from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, frame_rows
 
@@ -26,6 +28,10 @@ HELD_TOGETHER = ('position', 'pose', 'revolute')
 
 DIRECTED = ('normal', 'revolute')
 """Kinds of constraints that need directions (see `Places`)."""
+
+INDEPENDENT = 1e-6
+"""Length of an orthogonalized row, relative to the longest, above which rows are certainly
+independent."""
 
 Differentiate = Callable[[Values, Values], Rows]
 """Function of values and of q or v: derivatives of the values by q along velocities, or by v."""
@@ -122,6 +128,22 @@ def constrained_forward_dynamics(
     force = [t - h for t, h in zip(tau, effects, strict=True)]
     a, forces = _constrained(task, force, [-b for b in bias])
     return a, forces, task.pivots
+
+
+def finite_if_independent(pivots: Sequence[Scalar], any_value: Scalar) -> Scalar:
+    """A finite value if rows are certainly independent, infinity or NaN otherwise.
+
+    Args:
+        pivots: lengths of the rows after orthogonalization with respect to the rows before them.
+        any_value: an input of the trace; rows that are dependent in all states, a constant, would
+            otherwise give a constant that is not finite, which no trace can hold.
+    """
+    if not pivots:
+        return 1.0
+    margin = reduce(smaller, pivots) - reduce(larger, pivots) * INDEPENDENT
+    if isinstance(margin, float) and margin <= 0.0:
+        margin = -1.0 - any_value * any_value
+    return 1.0 / sqrt(margin)
 
 
 def constrained_dynamics_derivatives(

@@ -121,7 +121,8 @@ def c_function(trace: Trace) -> CFunction:
         for name, values in zip(text.output_names, text.results)
         for i, value in enumerate(values)
     ]
-    parts, intermediates, memory = _intermediates(trace.name, text.steps, results, inputs)
+    arrays = inputs | dict(zip(text.output_names, outputs))
+    parts, intermediates, results, memory = _intermediates(trace.name, text.steps, results, arrays)
     body = [f'(void){name};' for name in unread]
     body += ['// intermediates', *intermediates, '// outputs', *results]
     lines = [*parts, prototype, *_block(body)]
@@ -129,22 +130,29 @@ def c_function(trace: Trace) -> CFunction:
 
 
 def _intermediates(
-    name: str, steps: Sequence[PrintedStep], results: Sequence[str], inputs: Mapping[str, str]
-) -> tuple[list[str], list[str], int]:
-    """Return functions, the lines that compute what the results need, and the memory size.
+    name: str, steps: Sequence[PrintedStep], results: Sequence[str], arrays: Mapping[str, str]
+) -> tuple[list[str], list[str], list[str], int]:
+    """Return functions, the lines that call them or compute, remaining results, and memory size.
+
+    A function stores the results that it computes.
 
     Args:
         name: name of the function.
         steps: its intermediates.
         results: the lines that store the results.
-        inputs: the declaration of each input by its name.
+        arrays: the declaration of each input and output by its name.
     """
     pieces = cut(steps, part_count(len(steps), PART_STEPS))
     bodies = [[line for step in piece for line in _step(step)] for piece in pieces]
     if len(bodies) == 1:
-        return [], bodies[0], 0
-    read = [_words(lines) for lines in [*bodies, results]]
+        return [], bodies[0], list(results), 0
     made = [[x for step in piece for x in _made(step)] for piece in pieces]
+    maker = {x: part for part, names in enumerate(made) for x, _ in names}
+    rest: list[str] = []
+    for line in results:
+        part = max((maker[x] for x in _words([line]) if x in maker), default=None)
+        (rest if part is None else bodies[part]).append(line)
+    read = [_words(lines) for lines in bodies]
     read_later = [set().union(*read[i + 1 :]) for i in range(len(pieces))]
     kept = [[x for x in names if x[0] in later] for names, later in zip(made, read_later)]
     places = {x: place for place, (x, _) in enumerate(x for names in kept for x in names)}
@@ -159,15 +167,16 @@ def _intermediates(
             if x in read[part]
         ]
 
-    functions, calls = [], [f'double {MEMORY}[{len(places)}];']
+    size = max(len(places), 1)  # C has no arrays of no elements
+    functions, calls = [], [f'double {MEMORY}[{size}];']
     for part, body in enumerate(bodies):
-        taken = [x for x in inputs if x in read[part]]
-        declared = [*[inputs[x] for x in taken], f'double {MEMORY}[{len(places)}]']
+        taken = [x for x in arrays if x in read[part]]
+        declared = [*[arrays[x] for x in taken], f'double {MEMORY}[{size}]']
         stores = [f'{MEMORY}[{places[x]}] = {x};' for x, _ in kept[part]]
         functions += [f'static void {name}_part_{part}({", ".join(declared)})']
         functions += [*_block([*loads(part), *body, *stores]), '']
         calls.append(f'{name}_part_{part}({", ".join([*taken, MEMORY])});')
-    return functions, [*calls, *loads(len(bodies))], len(places)
+    return functions, calls, rest, size
 
 
 def _block(lines: Iterable[str]) -> list[str]:

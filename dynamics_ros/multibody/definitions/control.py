@@ -24,6 +24,7 @@ from dynamics_ros.algorithms.control.constrained import (
     Places,
     constrained_dynamics_derivatives,
     constrained_forward_dynamics,
+    finite_if_independent,
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.autodiff.sweeps import jacobian
@@ -112,6 +113,23 @@ def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
     return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+def _dynamics_in_contact(model: Model, *names: str) -> Formula:
+    """The options are those of ``constrained_forward_dynamics``.
+
+    The third result makes a kernel, which refuses results that are not finite, refuse states with
+    dependent rows.
+    """
+    constrained = _constrained_forward_dynamics(model, *names)
+
+    def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
+        results = constrained.function(q, v, tau, *places)
+        pivots = results.pop('pivots')
+        any_value = places[0][0][0][0] if pivots else 0.0
+        return {**results, 'independent': finite_if_independent(pivots, any_value)}
+
+    return Formula(constrained.inputs, function)
 
 
 def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
@@ -303,6 +321,18 @@ CONTROL = {
         Options.HELD,
         internal=True,
         inputs=PLACES,
+    ),
+    'dynamics_in_contact': Definition(
+        _dynamics_in_contact,
+        'constrained_forward_dynamics where all rows are certainly independent',
+        {
+            'a': 'an acceleration, as a',
+            'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
+            'independent': 'finite where the rows are independent',
+        },
+        Options.HELD,
+        may_be_singular=True,
+        internal=True,
     ),
     'constrained_dynamics_derivatives': Definition(
         _constrained_dynamics_derivatives,

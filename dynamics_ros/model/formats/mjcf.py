@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_ros.errors import ModelError
-from dynamics_ros.spatial.rotation import quaternion_to_matrix
-
-from .description import (
+from dynamics_ros.model.description import (
     Inertial,
     JointDescription,
     Limits,
@@ -29,9 +27,10 @@ from .description import (
     RobotDescription,
     Triple,
 )
-from .doubts import LOG, Doubts
-from .hardened_xml import MAXIMUM_NUMBER, quoted
-from .topology import resolve_mimics
+from dynamics_ros.model.doubts import LOG, Doubts
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted
+from dynamics_ros.model.topology import resolve_mimics
+from dynamics_ros.spatial.rotation import quaternion_to_matrix
 
 TYPES = ('floating', 'spherical', 'prismatic', 'revolute')
 """Joint types in MuJoCo's order: free, ball, slide, hinge."""

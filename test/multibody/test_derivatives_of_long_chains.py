@@ -1,0 +1,95 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of forward dynamics that NumPy solves, for robots with many joints in a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from laws import assert_close
+from random_robots import SEEDS, random_state, robots
+from tolerances import LAW
+
+from benchmarks.descriptions import generic_chain
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, SingularError
+from dynamics_ros.multibody import dynamics
+
+JOINTS = 40
+
+FEW = settings(max_examples=8, deadline=None)
+
+MASSLESS = """<robot name="r"><link name="a"/><link name="b"/>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+
+
+@pytest.fixture
+def solved_by_numpy(monkeypatch):
+    """Makes every robot count as one with many joints in a row."""
+    monkeypatch.setattr(dynamics, 'FACTORIZED_IN_KERNELS', 0)
+
+
+@pytest.fixture(scope='module')
+def long_chain():
+    return Robot.from_urdf(generic_chain(JOINTS), backend='llvm')
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_are_those_of_the_kernel(robot, seed):
+    """Any tree, with mimic joints, moving bases and wrenches."""
+    s = random_state(robot, seed)
+    rng = np.random.default_rng(seed)
+    wrenches = {robot.frame_names[-1]: rng.normal(size=6)}
+    for external in (None, wrenches):
+        expected = robot.forward_dynamics_derivatives(s.q, s.v, s.tau, external)
+        found = robot._solved_derivatives(s.q, s.v, s.tau, external, None)
+        for ours, kernels in zip(found, expected, strict=True):
+            assert_close(ours, kernels, LAW, 10.0)
+
+
+def test_the_kernel_is_not_compiled_for_a_long_chain(long_chain):
+    q, v, tau = np.random.default_rng(2).uniform(-1.0, 1.0, (3, JOINTS))
+    dq, dv, dtau = long_chain.forward_dynamics_derivatives(q, v, tau)
+    assert not any(name.startswith('forward_dynamics') for name in long_chain.kernels)
+    step = 1e-6
+    for matrix, place in ((dq, 0), (dv, 1), (dtau, 2)):
+        for k in (0, 20, JOINTS - 1):
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = [q.copy(), v.copy(), tau.copy()]
+                moved[place][k] += sign * step
+                ends.append(long_chain.forward_dynamics(*moved))
+            slope = (ends[0] - ends[1]) / (2.0 * step)
+            # Differences lose half of the digits of accelerations.
+            np.testing.assert_allclose(matrix[:, k], slope, atol=1e-5 * np.abs(ends[0]).max())
+
+
+def test_batches_lists_and_given_arrays(long_chain):
+    q, v, tau = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 2, JOINTS))
+    found = long_chain.forward_dynamics_derivatives(q, v, tau)
+    out = tuple(np.empty((JOINTS, JOINTS)) for _ in range(3))
+    for i in range(2):
+        one = long_chain.forward_dynamics_derivatives(list(q[i]), v[i], tau[i], out=out)
+        for array, given_array, several in zip(one, out, found, strict=True):
+            assert array is given_array
+            np.testing.assert_allclose(array, several[i], atol=1e-9 * np.abs(several).max())
+
+
+def test_wrong_arguments_are_named(long_chain):
+    zeros = np.zeros(JOINTS)
+    for position, name in enumerate(('q', 'v', 'tau')):
+        for wrong, said in ((np.zeros(2), 'shape'), (zeros * np.nan, 'NaN')):
+            arguments = [zeros, zeros, zeros]
+            arguments[position] = wrong
+            with pytest.raises(InvalidArgumentError, match=f'{name}: {said}'):
+                long_chain.forward_dynamics_derivatives(*arguments)
+    with pytest.raises(InvalidArgumentError, match=r'^v: .*overflow'):
+        long_chain.forward_dynamics_derivatives(zeros, zeros + 1e200, zeros)
+
+
+def test_a_singular_mass_matrix_is_told(solved_by_numpy):
+    zero = np.zeros(1)
+    with pytest.raises(SingularError, match='moves nothing'):
+        Robot.from_urdf(MASSLESS, backend='python').forward_dynamics_derivatives(zero, zero, zero)
