@@ -209,10 +209,11 @@ class Contact(Component):
         pipeline = self._pipeline
         if pipeline is None:
             return
+        # If an error follows, a reaction must not go on with the torques of an earlier state.
+        self._last = None
         external = pipeline.update(state)
         self.silence, self.caution = pipeline.silence, pipeline.caution
         if external is None:
-            self._last = None
             return
         judged = pipeline.judged or state
         self._last = pipeline, judged, external, self._arrays
