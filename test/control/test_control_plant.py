@@ -56,6 +56,8 @@ def test_a_posture_that_jumps_does_not_move_the_tool(name):
         ([-0.5, 0.0], [0.5, 2.0], 0.5),
         ([9.0, 0.0], [1.0, 1.0], LEAST_PART),
         ([9.0, 0.0], [0.0, 1.0], 1.0),
+        ([-9.0, 0.0], [8.5, 0.5], 1.0),
+        ([-9.0, 0.0], [8.5, 2.0], 0.5),
     ],
 )
 def test_a_change_gets_the_share_that_rates_leave_beside_another(first, second, share):

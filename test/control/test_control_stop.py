@@ -14,6 +14,7 @@ from test_control_guiding import fastest_of, speed
 
 from dynamics_ros.control import CompliantArm, SetpointLimits
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.simulation import Actuators, SimulatedRobot
 
 HELD = replace(EVERYWHERE, locked=np.array([True, True, True, False, False, False]))
 REST = np.zeros(6)
@@ -242,6 +243,55 @@ def test_a_person_can_push_an_arm_away_that_brakes():
     plant.push([0.0, 30.0, 0.0], 3.0)
     plant.live(2.0, plant.arm.brake)
     assert plant.pose[1, 3] - before[1, 3] > 0.1
+
+
+def speeds_of_a_light_arm(step, rate, force, seconds=0.8):
+    """Speeds of the tool [m/s], each millisecond, of an arm without rotors that a hand pushes.
+
+    Args:
+        step: name of the method of the arm that makes the torques.
+        rate: largest torque rate [Nm/s].
+        force: (3) for the first quarter of a second [N].
+        seconds: duration.
+    """
+    simulated = SimulatedRobot(ROBOT, Actuators.ideal(ROBOT, HOME, TOOL), None, HOME)
+    guiding = replace(EVERYWHERE, speed=0.25, angular_speed=1.0)
+    arm = CompliantArm(CONTROLLER, settings(guiding=guiding))
+    joints = arm.settings.joints | {'max_torque_rate': rate}
+    arm.settings = replace(arm.settings, joints=joints)
+    sample = simulated.sample()
+    arm.start(sample.q, sample.v)
+    simulated.push(TOOL, np.append(force, np.zeros(3)), 0.25)
+    speeds = []
+    for _ in range(round(seconds / 0.001)):
+        sample = simulated.sample()
+        simulated.follow_efforts(getattr(arm, step)(sample.q, sample.v, 0.001))
+        simulated.step()
+        speeds.append(np.linalg.norm(ROBOT.frame_velocity(sample.q, sample.v, TOOL)[:3]))
+    return np.array(speeds)
+
+
+@pytest.mark.parametrize('direction', [[1.0, 0, 0], [0, 1.0, 0], [-1.0, 0, 0]])
+@pytest.mark.parametrize(('rate', 'fastest'), [(1000.0, 0.8), (400.0, 1.7)])
+def test_an_arm_that_brakes_holds_back_a_hand_that_pushes_it(direction, rate, fastest):
+    # 1.1 to 1.5 m/s with 1000 Nm/s and 2.0 to 3.7 m/s with 400 Nm/s, where it did not.
+    assert speeds_of_a_light_arm('brake', rate, 30.0 * np.array(direction)).max() < fastest
+
+
+def test_joints_that_do_not_move_the_tool_are_braked_with_those_that_do():
+    # Posture torques had a tenth of the torque rate: the tool went on at 3.9 m/s after the push.
+    speeds = speeds_of_a_light_arm('guide', 400.0, [0.0, 60.0, 0.0])
+    assert speeds[500:].max() < 1.0
+
+
+def test_torques_beside_those_of_the_law_are_exerted_within_their_rates():
+    arm = CompliantArm(CONTROLLER, settings())
+    arm.start(HOME, np.zeros(7))
+    wanted = np.array([3.0, -2.0, 0.4, 2.0, -0.3, 0.2, 0.05])
+    step = arms.RATE * 0.001
+    for k in range(1, 8):
+        beside = arm.give_way(HOME, np.zeros(7), 0.001, wanted) - ROBOT.gravity(HOME)
+        assert np.abs(beside - np.clip(wanted, -k * step, k * step)).max() < 1e-9
 
 
 @pytest.mark.parametrize('dt', [0.001, 0.01, 0.05])

@@ -77,10 +77,14 @@ def share_beside(first: Values, second: Values, steps: Values) -> Scalar:
         first: change with priority (nv).
         second: change that is scaled (nv).
         steps: largest changes (nv).
+
+    Returns:
+        A factor up to 1; it is 1 if the sum of both changes is within the limits.
     """
     share: Scalar = 1.0
     for used, wanted, step in zip(first, second, steps, strict=True):
-        remaining = at_least(step - abs(used), LEAST_PART * step)
+        used_along = where_less(wanted, 0.0, -used, used)
+        remaining = at_least(step - used_along, LEAST_PART * step)
         share = at_most(remaining / at_least(abs(wanted), NO_CHANGE), share)
     return share
 

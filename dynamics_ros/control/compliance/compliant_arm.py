@@ -25,7 +25,7 @@ from .impedance import (
 from .motion_check import BEYOND, JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
-from .stop import Stop, decayed
+from .stop import SHARE_OF_RATE, Stop, decayed
 
 Mask = NDArray[np.bool_]
 
@@ -293,7 +293,9 @@ class CompliantArm:
         dt = _interval(dt)
         if believable(q, v):
             stop = self._stopping(q, v)
-            tau = self._push(q, v, dt, stop.torques(q, v, dt))
+            self.q, self.v = q, v
+            torque = stop.torques(q, v, dt) - self._torques_that_hold_back(dt)
+            tau = self._push(q, v, dt, torque)
         else:
             tau = self.reckon(dt)
         if why:
@@ -331,12 +333,40 @@ class CompliantArm:
         if not excess.any():
             return REST
         inertia = bounded_task_inertia(robot, self.q, frame, self.settings.largest_inertia)
-        rate = min(HOLDING_BACK, STABLE / max(dt, NOMINAL_INTERVAL))
-        return np.asarray(rate * inertia @ (np.repeat(excess, 3) * twist))
+        return np.asarray(holding_back_rate(dt) * inertia @ (np.repeat(excess, 3) * twist))
+
+    def _torques_that_hold_back(self, dt: float) -> Array:
+        """Torques (nv) that yield on a tool beyond the speeds of the setpoint, for braking.
+
+        The stop alone gives way to a push: at 30 N a light arm is as fast as several m/s.
+        """
+        limits = self.settings.setpoint
+        wrench = self._held_back(limits.linear, limits.angular, dt)
+        robot, frame = self.controller.robot, self.controller.frame
+        torque = np.asarray(robot.jacobian(self.q, frame).T @ wrench)
+        # Torques that change at the same rate as the motion decays must not exceed their rates.
+        rates = self._gains.joints[TORQUE_LIMITS[1]]
+        change = holding_back_rate(dt) * float((np.abs(torque) / rates).max(initial=0.0))
+        return torque * math.sqrt(SHARE_OF_RATE / max(change, SHARE_OF_RATE))
+
+    def _feasible(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
+        """The part of torques (nv) that limits and rates leave, joint by joint.
+
+        The control law scales the part that does not move the tool by one factor for all joints, if
+        torque rates are exceeded. A joint that spins would be braked too late.
+        """
+        assert self._memory is not None, 'start() comes first'
+        robot = self.controller.robot
+        carried = robot.nonlinear_effects(q, v)
+        last = self.gravity + self._memory[robot.nq + robot.nv :][: robot.nv]
+        largest, rates = self._gains.joints[TORQUE_LIMITS]
+        wanted = np.clip(carried + torque, -largest, largest)
+        return np.asarray(last + np.clip(wanted - last, -rates * dt, rates * dt) - carried)
 
     def _push(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
         """Torques (nv) that compensate gravity plus these, within all bounds of the control law."""
         self.q, self.v = q, v
+        torque = self._feasible(q, v, dt, torque)
         robot, frame = self.controller.robot, self.controller.frame
         # The posture springs exert these torques. The law projects out the part that accelerates
         # the tool; the desired tool acceleration adds it again.
@@ -384,6 +414,11 @@ class CompliantArm:
             mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
             blended = mine.towards(self._wanted, min(1.0, dt / left))
             self._gains = blended if self._blending > 0.0 else self._wanted
+
+
+def holding_back_rate(dt: float) -> float:
+    """Decay rate of the tool speed above its limit for an interval [s] between samples [1/s]."""
+    return min(HOLDING_BACK, STABLE / max(dt, NOMINAL_INTERVAL))
 
 
 def _interval(dt: float) -> float:

@@ -190,11 +190,12 @@ class Contact(Component):
         pipeline = self._pipeline
         if pipeline is None:
             return
+        # If an error follows, a reaction must not go on with the torques of an earlier state.
+        self._last = None
         external = pipeline.update(state)
         contradiction = self.context.inputs.doubts.jumps.problem
         self.silence, self.caution = pipeline.silence or contradiction, pipeline.caution
         if external is None or contradiction:
-            self._last = None
             return
         judged = pipeline.judged or state
         self._last = Estimated(pipeline, judged, external, self._arrays)

@@ -146,6 +146,12 @@ class Dynamics(Component):
         assert self.context.built is not None
         self._load.publish(self.context.built.request)
 
+    def leave(self, prepared: Any) -> None:
+        """End the gravity commands if the other robot cannot be used."""
+        if isinstance(prepared, Exception):
+            self._gravity_commands.adopt(None)
+            self._prepared = None
+
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of the services."""
         if self._prepared is None:

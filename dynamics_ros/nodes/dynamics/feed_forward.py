@@ -42,6 +42,7 @@ class TrajectoryEfforts:
         self._node, self._context, self._settings = node, context, settings
         self.output = Output(node, JointTrajectory, '~/joint_trajectory_with_efforts')
         self.status = 'none so far'
+        self._received = 0
         serve(node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._on_request)
         node.create_subscription(JointTrajectory, '~/joint_trajectory', self._on_trajectory, 10)
 
@@ -63,9 +64,10 @@ class TrajectoryEfforts:
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         assert self._context.executor is not None, 'the executor has called this callback'
-        self._context.executor.create_task(self._relay(message))
+        self._received += 1
+        self._context.executor.create_task(self._relay(message, self._received))
 
-    async def _relay(self, message: JointTrajectory) -> None:
+    async def _relay(self, message: JointTrajectory, number: int) -> None:
         try:
             # An empty trajectory asks a controller to stop, which needs no efforts.
             if message.points:
@@ -74,11 +76,17 @@ class TrajectoryEfforts:
                 if violations and self._settings().refuse_beyond_limits:
                     raise DynamicsRosError('; '.join(map(str, violations)))
                 fill_efforts(message, motion, efforts)
+            if number != self._received:
+                # The controller would follow it instead of the newer one, which may be a stop.
+                raise DynamicsRosError('a newer one came while its efforts were computed')
             self.output.publish(message)
             self.status = 'passed on'
         except DynamicsRosError as error:
-            self.status = f'refused: {error}'
-            self._node.get_logger().warning(f'trajectory {self.status}', throttle_duration_sec=1.0)
+            if number == self._received:
+                self.status = f'refused: {error}'
+            self._node.get_logger().warning(
+                f'trajectory refused: {error}', throttle_duration_sec=1.0
+            )
         self._context.notify_change()
 
     async def _compute(self, motion: JointMotion) -> Answer:

@@ -215,15 +215,20 @@ def test_gravity_commands_come_while_the_node_is_active(name):
         assert one.ros.wait_for_report('dynamics_node')['lifecycle'] == 'inactive'
 
 
-@pytest.mark.parametrize('by', ['deactivate', 'a signal', 'no joints'])
+@pytest.mark.parametrize(
+    'by', ['deactivate', 'shutdown', 'SIGINT', 'SIGTERM', 'no joints', 'another robot']
+)
 def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
     parameters = {'command_joints': ['swing'], 'commands_at_end': 'zero'}
     with arm(**parameters) as one:
         one.ros.wait_for(one.carried, meanwhile=one.report)
-        if by == 'deactivate':
-            assert one.change('deactivate')
-        elif by == 'a signal':
-            code, seconds = one.process.end(signal.SIGINT)
+        if by in ('deactivate', 'shutdown'):
+            assert one.change(by)
+        elif by == 'another robot':
+            other = pendulum('swinging').replace('"swing"', '"turn"')
+            assert one.ros.set_parameter('dynamics_node', 'robot_description', other).successful
+        elif by.startswith('SIG'):
+            code, seconds = one.process.end(signal.Signals[by])
             assert code == 0
             assert seconds < 1.0
         else:

@@ -127,3 +127,22 @@ def test_the_relay_passes_on_with_efforts_and_refuses_by_limits(ros):
     assert ros.set_parameter('dynamics_node', 'feed_forward.refuse_beyond_limits', False).successful
     ros.publish(f'{NODE}/joint_trajectory', trajectory(far, V))
     ros.wait_for(lambda: heard[-1].points and heard[-1].points[1].positions[2] == far[1, 2])
+
+
+def test_a_stop_is_not_overtaken_by_a_trajectory_that_takes_time(ros):
+    heard = ros.listen(JointTrajectory, f'{NODE}/joint_trajectory_with_efforts', 10)
+    # Its limits are checked every 10 ms of it.
+    slow, short = trajectory(Q, V, time=[1.0, 1000.0, 2000.0]), trajectory(Q, V)
+    ros.wait_for(
+        lambda: heard,
+        meanwhile=lambda: ros.publish(f'{NODE}/joint_trajectory', short),
+        period=0.3,
+    )
+    ros.publish(f'{NODE}/joint_trajectory', slow)
+    ros.publish(f'{NODE}/joint_trajectory', JointTrajectory(joint_names=list(NAMES)))
+    ros.wait_for(lambda: not heard[-1].points)
+    del heard[:]
+    # The slow one has been computed before this one.
+    ros.publish(f'{NODE}/joint_trajectory', short)
+    ros.wait_for(lambda: heard)
+    assert [seconds(message.points[-1].time_from_start) for message in heard] == [TIME[-1]]

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from impedance_harness import NAMES, NODE, ROBOT, TOOL, TRIES, arm
 from ros_harness import LATCHED, description
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
 from dynamics_ros_msgs.msg import Payload
 
@@ -29,7 +32,13 @@ RATE = 400.0
 LONGEST_STEP = 0.05
 """Seconds that a step counts at most."""
 
-LOST = {'joint_state_timeout': 2.0, 'torque.max_rate': [RATE]}
+TIMEOUT = 60.0
+"""Seconds for which a target holds on: only what a test does ends the motion."""
+
+ENDS_WITHIN = 0.5 * TIMEOUT
+
+LOST = {'joint_state_timeout': 2.0, 'torque.max_rate': [RATE], 'command_timeout': TIMEOUT}
+TEXT = description()
 
 
 def assert_bounded(moved):
@@ -91,11 +100,33 @@ def parameter(name, value):
     return change
 
 
+def describe(moved):
+    heavier = re.sub(
+        r'<mass value="([0-9.]+)"/>', lambda x: f'<mass value="{1.01 * float(x[1])}"/>', TEXT
+    )
+    assert heavier != TEXT
+    moved.ros.publish('/robot_description', String(data=heavier), LATCHED)
+
+
+def pause(moved):
+    request = SetBool.Request(data=True)
+    assert moved.ros.call(SetBool, f'/{NODE}/pause', request).success
+
+
+def tell_nonsense(moved):
+    moved.lead_along([np.nan] * 6)
+
+
 FAULTS = {
     'a position that jumps': (jump, 'has jumped'),
     'joint states that fail to come': (silence, 'braking: joint states fail to come'),
     'gravity': (parameter('gravity', [0.0, 0.0, -9.8]), 'braking: another robot'),
     'a payload': (carry, 'braking: another robot'),
+    'another description': (describe, 'braking: another robot'),
+    'another frame': (parameter('frame', 'flange_link'), 'braking: another robot'),
+    'a pause': (pause, 'braking: paused'),
+    'a target that is told no more': (parameter('command_timeout', 0.05), 'holding'),
+    'a target of NaN': (tell_nonsense, 'holding: twist_command refused'),
     'another mode': (parameter('mode', 'guiding'), 'braking: another mode'),
 }
 
@@ -105,11 +136,12 @@ def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
     cause, state = FAULTS[fault]
     get_going(moved)
     del moved.statuses[:]
+    began = time.monotonic()
     cause(moved)
     moved.ros.wait_for(
         lambda: [m for m in moved.statuses if state in m.message],
         # A publisher that is new may not be heard at once.
-        meanwhile=(lambda: jump(moved)) if cause is jump else None,
+        meanwhile=(lambda: cause(moved)) if cause in (jump, tell_nonsense) else None,
         period=0.3,
     )
     if cause is silence:
@@ -119,10 +151,13 @@ def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
         del moved.states[:]
         moved.simulator.send(signal.SIGCONT)
     moved.ros.wait_for(lambda: is_at_rest(moved))
+    assert time.monotonic() - began < ENDS_WITHIN, 'its target has ended it, of old age'
     assert_bounded(moved)
     if fault == 'another mode':
         moved.wait_for_status('guided')
-        parameter('mode', 'impedance')(moved)
+    for name, value in {'mode': 'impedance', 'frame': '', 'command_timeout': TIMEOUT}.items():
+        parameter(name, value)(moved)
+    assert moved.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=False)).success
     moved.wait_for_status('holding')
 
 
@@ -189,7 +224,7 @@ def test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named():
     assert off < 1.0
 
 
-@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_process_after_the_arm_has_been_braked(by):
     for _ in range(TRIES):
         with arm(DOMAIN + 1, **LOST) as one:
@@ -200,6 +235,22 @@ def test_a_signal_ends_the_process_after_the_arm_has_been_braked(by):
             assert 'Traceback' not in one.node.printed
             off = left_over(one)
         # An arm that a busy machine keeps the node from braking goes on for a while.
+        if off < 1.0:
+            break
+    assert off < 1.0
+
+
+def test_a_shutdown_transition_is_an_end_too():
+    for _ in range(TRIES):
+        with arm(DOMAIN + 1, **LOST) as one:
+            one.wait_for_status('holding')
+            get_going(one)
+            assert one.change('shutdown')
+            off = left_over(one)
+            assert one.lifecycle == 'finalized'
+            count = len(one.commands)
+            one.pass_time(0.1)
+            assert len(one.commands) == count, 'it goes on commanding'
         if off < 1.0:
             break
     assert off < 1.0

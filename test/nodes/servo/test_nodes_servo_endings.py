@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -13,8 +14,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Inertia, Vector3
 from ros_harness import LATCHED, description
-from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, play
-from std_msgs.msg import String
+from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, Q, play
 from std_srvs.srv import SetBool
 
 from dynamics_ros.control.joint_stop import MAX_DURATION
@@ -28,9 +28,12 @@ NODE = SERVO.strip('/')
 RATE, ACCELERATION = 200.0, 0.5
 """Of the commands; small enough that the way to rest is many commands long."""
 
+ENDS_WITHIN = 5.0
+"""Seconds in which a motion ends that is not ended by the age of its target."""
+
 # A target holds on: only what a test does ends the motion.
 LASTING = {
-    'command_timeout': 10.0,
+    'command_timeout': 2.0 * ENDS_WITHIN,
     'joint_state_timeout': 10.0,
     'transform_timeout': 0.5,
     'speed.joint_acceleration': ACCELERATION,
@@ -93,7 +96,7 @@ def another_robot(play):
     text = description()
     for name in NAMES:
         text = text.replace(f'"{name}"', f'"other_{name}"')
-    play.ros.publish('/robot_description', String(data=text), LATCHED)
+    assert play.ros.set_parameter(NODE, 'robot_description', text).successful
 
 
 def pause(play):
@@ -102,6 +105,12 @@ def pause(play):
 
 def deactivate(play):
     assert play.change('deactivate')
+
+
+def tell_no_numbers(play):
+    """Joint states of NaN are refused, so there are none."""
+    assert play.ros.set_parameter(NODE, 'joint_state_timeout', 0.05).successful
+    play.q = play.q * np.nan
 
 
 def send_nonsense(play):
@@ -117,6 +126,7 @@ ENDINGS = {
     'a pause': pause,
     'a stale command': change('command_timeout', 0.05),
     'joint states that fail to come': change('joint_state_timeout', 0.05),
+    'joint states of NaN': tell_no_numbers,
     'nonsense': send_nonsense,
     'a lost transform': lambda play: None,
     'deactivation': deactivate,
@@ -143,6 +153,7 @@ def led(request):
 def begin_again(led):
     """Have everything as it was at the start."""
     led.twist, led.frame_id = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0], ''
+    led.q = Q.copy()
     led.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
     if led.lifecycle == 'inactive':
         assert led.change('activate')
@@ -156,9 +167,11 @@ def test_what_ends_a_motion_ends_it_by_a_ramp(led, ending):
     if ending == 'a lost transform':
         led.twist, led.frame_id = [0.0, 0.0, SPEED, 0.0, 0.0, 0.0], CAMERA
     get_going(led)
+    before = time.monotonic()
     ENDINGS[ending](led)
     quiet = ending == 'joint states that fail to come'
     led.ros.wait_for(lambda: is_at_rest(led), meanwhile=None if quiet else led.report)
+    assert time.monotonic() - before < ENDS_WITHIN, 'its target has ended it, of old age'
     assert_it_came_to_rest(led)
 
 
