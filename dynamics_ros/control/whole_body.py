@@ -19,6 +19,7 @@ from dynamics_ros.constraints.inverse_dynamics import actuated_mask
 from dynamics_ros.constraints.kinds import Contact, constraint_list
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_count, check_not_negative, finite_vector
+from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -60,6 +61,7 @@ class WholeBodyProblem:
         v: ArrayLike,
         contacts: Constraints = (),
         actuated: Sequence[bool] | NDArray[np.bool_] | None = None,
+        external_wrenches: Wrenches | None = None,
     ) -> None:
         """Evaluate the dynamics of one state.
 
@@ -68,6 +70,8 @@ class WholeBodyProblem:
             q, v: (nq), (nv).
             contacts: as for ``constrained_forward_dynamics``.
             actuated: (nv) booleans; None is every joint but the root joint of a moving base.
+            external_wrenches: known wrenches besides the contact forces, as for
+                ``RigidBodySystem.inverse_dynamics``.
         """
         self.robot = robot
         self.q = finite_vector('q', q, robot.nq)
@@ -76,6 +80,8 @@ class WholeBodyProblem:
         self.actuated = actuated_mask(robot, actuated)
         self._M = robot.mass_matrix(self.q)
         self._h = robot.nonlinear_effects(self.q, self.v)
+        if external_wrenches is not None:
+            self._h = self._h - robot.wrench_torques(self.q, external_wrenches)
         self._J = constraint_jacobian(robot, self.q, self.contacts)
         self._bias = constraint_bias(robot, self.q, self.v, self.contacts)
         self._torques = int(self.actuated.sum())
@@ -96,7 +102,7 @@ class WholeBodyProblem:
         return WholeBodyMotion(a, forces, tau, solution.violations[1:])
 
     def equations_of_motion(self) -> Level:
-        """M a - J_c^T f - S^T tau = -(C v + g) ([RD] eq. 3.110)."""
+        """M a - J_c^T f - S^T tau = -(C v + g) + J^T w ([RD] eq. 3.110), with known wrenches w."""
         S = np.eye(self.robot.nv)[self.actuated]
         return Level.equality(np.hstack([self._M, -self._J.T, -S.T]), -self._h)
 

@@ -161,6 +161,18 @@ def test_a_base_accelerates_as_commanded_with_least_torque(anymal, standing):
     assert np.linalg.norm(motion.tau) >= np.linalg.norm(least) - 1e-6
 
 
+def test_known_wrenches_are_part_of_the_motion(anymal, standing):
+    """A pulled base stays at rest; feet and torques bear what inverse dynamics says."""
+    v, base = np.zeros(anymal.nv), anymal.body_names[0]
+    pull = {base: np.array([20.0, -10.0, -30.0, 1.0, 2.0, 3.0])}
+    problem = WholeBodyProblem(anymal, standing, v, FEET, external_wrenches=pull)
+    motion = problem.solve([problem.joint_accelerations(np.zeros(12))])
+    assert_close(motion.a, np.zeros(anymal.nv), 1e-6)
+    needed = anymal.inverse_dynamics(standing, v, motion.a, pull)
+    borne = motion.tau + constraint_jacobian(anymal, standing, FEET).T @ motion.forces
+    assert_close(borne, needed, 1e-6, 10.0)
+
+
 def test_feet_do_not_slip_when_more_is_asked_than_friction_holds(anymal, standing):
     v, base = np.zeros(anymal.nv), anymal.body_names[0]
     problem = WholeBodyProblem(anymal, standing, v, FEET)

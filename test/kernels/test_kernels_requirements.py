@@ -77,6 +77,30 @@ def test_an_input_that_is_not_allowed_raises_its_error(kernel, states):
         kernel(q, s)
 
 
+@pytest.mark.parametrize('states', [(), *((n,) for n in STATES)])
+def test_an_attempt_returns_that_a_result_is_not_finite(kernel, states):
+    q, s = np.broadcast_to(GOOD, (*states, 3)).copy(), np.full(states, 4.0)
+    for found, expected in zip(kernel.attempt(q, s), kernel(q, s), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    s[(-1,) if states else ()] = 0.0
+    assert kernel.attempt(q, s) is NotImplemented
+    with pytest.raises(NoAnswerError):
+        kernel(q, s)
+
+
+def test_an_attempt_refuses_wrong_inputs_like_a_call(kernel):
+    for q, s, error in (
+        (GOOD * np.nan, 1.0, InvalidArgumentError),
+        ([2.0, 3.0, 4.0], 1.0, NotUnitError),
+        (GOOD[:2], 1.0, InvalidArgumentError),
+    ):
+        for call in (kernel.attempt, kernel):
+            with pytest.raises(error):
+                call(q, s)
+    with pytest.raises(TypeError, match='takes 2 arrays'):
+        kernel.attempt(GOOD)
+
+
 def test_a_limit_is_allowed(kernel):
     assert kernel(GOOD, -10.0)[1] == -20.0
     with pytest.raises(InvalidArgumentError):

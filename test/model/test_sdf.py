@@ -20,8 +20,8 @@ GRAVITY = (0.0, 0.0, -9.81)
 def link(name: str, mass: float, pose: str = '') -> str:
     """A link with its centre of mass off its origin and products of inertia."""
     return f"""<link name="{name}">{pose}<inertial>
-    <pose>0.02 {0.01 * mass} 0.1 0.3 0 0.2</pose><mass>{mass}</mass><inertia>
-    <ixx>0.03</ixx><iyy>0.04</iyy><izz>0.05</izz>
+    <pose>0.02 {0.01 * mass} 0.1 0.3 0 0.2</pose><mass>{mass}</mass>
+    <inertia><ixx>0.03</ixx><iyy>0.04</iyy><izz>0.05</izz>
     <ixy>0.001</ixy><ixz>0.002</ixz><iyz>-0.001</iyz></inertia></inertial></link>"""
 
 
