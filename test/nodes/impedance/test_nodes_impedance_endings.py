@@ -37,6 +37,9 @@ TIMEOUT = 60.0
 
 ENDS_WITHIN = 0.5 * TIMEOUT
 
+UNTIL_DROPPED = 700
+"""Commands without joint states, 250 a second, after which the target has ended."""
+
 LOST = {'joint_state_timeout': 2.0, 'torque.max_rate': [RATE], 'command_timeout': TIMEOUT}
 TEXT = description()
 
@@ -147,7 +150,7 @@ def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
     if cause is silence:
         # Nobody hears the arm; what is sent goes on.
         before = len(moved.commands)
-        moved.ros.wait_for(lambda: len(moved.commands) > before + 50)
+        moved.ros.wait_for(lambda: len(moved.commands) > before + UNTIL_DROPPED)
         del moved.states[:]
         moved.simulator.send(signal.SIGCONT)
     moved.ros.wait_for(lambda: is_at_rest(moved))
@@ -161,16 +164,32 @@ def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
     moved.wait_for_status('holding')
 
 
-def test_a_velocity_that_is_no_number_is_not_answered(moved):
+@pytest.mark.parametrize('field', ['position', 'velocity'])
+def test_numbers_that_are_none_brake_the_arm(moved, field):
     get_going(moved)
+    silence(moved)
     del moved.statuses[:]
+    began = time.monotonic()
 
     def spoil():
-        moved.ros.publish_joint_state(spoilt(moved, 2, velocity=lambda _: float('nan')))
+        moved.ros.publish_joint_state(spoilt(moved, 2, **{field: lambda _: float('nan')}))
 
-    spoil()
-    moved.ros.wait_for(lambda: is_at_rest(moved), meanwhile=spoil)
+    moved.ros.wait_for(
+        lambda: [m for m in moved.statuses if m.message.startswith('braking: ')],
+        meanwhile=spoil,
+        period=0.004,
+    )
+    # Torques for the predicted motion go on.
+    before = len(moved.commands)
+    moved.ros.wait_for(
+        lambda: len(moved.commands) > before + UNTIL_DROPPED, meanwhile=spoil, period=0.004
+    )
+    del moved.states[:]
+    moved.simulator.send(signal.SIGCONT)
+    moved.ros.wait_for(lambda: is_at_rest(moved))
+    assert time.monotonic() - began < ENDS_WITHIN, 'its target has ended it, of old age'
     assert_bounded(moved)
+    moved.wait_for_status('holding')
 
 
 def left_over(moved):
