@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from benchmarks.estimation_arms import CENTRES, NOISE, NONE, Noise, Setting, state_of
 from benchmarks.estimation_world import Faults, Motion, PushedArm
+from benchmarks.reach import is_reachable
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder, urdf_path
-from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactLocation, ContactLocator, Surface, sample_surfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
@@ -38,9 +38,6 @@ PUSH, FRICTION = 10.0, 0.3
 MIN_JOINTS = 3
 MAX_DEVIATION = 0.03
 """Deviation below which a point counts as known [m]."""
-
-CLEARANCE = 0.15
-"""Free distance in front of a point from which it can be pushed [m]."""
 
 BEGIN, HOLD = 0.1, 0.35
 """Start of a push, and time of its evaluation, more than ten time constants later [s]."""
@@ -157,7 +154,7 @@ def _push(
         tangent = np.cross(normal, rng.normal(size=3))
         tangent *= rng.uniform(0.0, FRICTION) / np.linalg.norm(tangent)
         force = PUSH * (tangent - normal) / np.linalg.norm(tangent - normal)
-        if _is_reachable(robot, q, link, point, -force / PUSH, triangles):
+        if is_reachable(robot, q, link, point, -force / PUSH, triangles):
             break
     arm.body_name, arm.point = link, point
     still = Motion(q, np.zeros(robot.nv), np.ones(robot.nv))
@@ -199,34 +196,3 @@ def _random_point(triangles: Array, rng: np.random.Generator) -> tuple[Array, Ar
         a, b = 1.0 - a, 1.0 - b
     corner, first, second = triangles[index]
     return corner + a * (first - corner) + b * (second - corner), doubled[index] / areas[index]
-
-
-def _is_reachable(
-    robot: Robot, q: Array, link: str, point: Array, away: Array, triangles: dict[str, Array]
-) -> bool:
-    """Whether a straight line to the point from outside does not intersect the robot."""
-    X = robot.forward_kinematics(q, link)
-    origin, direction = X[:3, :3] @ point + X[:3, 3], X[:3, :3] @ away
-    for name, shape in triangles.items():
-        X = robot.forward_kinematics(q, name)
-        if _intersects(origin, direction, shape @ X[:3, :3].T + X[:3, 3]):
-            return False
-    return True
-
-
-def _intersects(origin: Array, direction: Array, triangles: Array) -> bool:
-    """Whether a ray intersects a triangle within `CLEARANCE`, by barycentric coordinates."""
-    edges = np.stack(
-        [
-            triangles[:, 1] - triangles[:, 0],
-            triangles[:, 2] - triangles[:, 0],
-            np.broadcast_to(-direction, (len(triangles), 3)),
-        ],
-        axis=2,
-    )
-    crossed = np.abs(np.linalg.det(edges)) > 1e-15
-    solved = np.linalg.solve(edges[crossed], (origin - triangles[crossed, 0])[..., np.newaxis])
-    u, v, distance = solved[..., 0].T
-    inside = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0)
-    # From a millimetre on, which excludes the triangle of the point itself.
-    return bool(np.any(inside & (distance > 1e-3) & (distance < CLEARANCE)))

@@ -18,6 +18,7 @@ import yaml
 from numpy.typing import NDArray
 
 from benchmarks.identification_arms import SUITE
+from benchmarks.reach import is_reachable
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
 from benchmarks.timing import wait_until_compiled
@@ -138,7 +139,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
     recording = arm.samples(arm.swinging(TRAINED, rng), rng)
     motion = arm.going((15 if quick else LINK_PUSHES) * PERIOD + SETTLED, rng)
     count = int((motion.t[-1] - SETTLED) / PERIOD)
-    external, links = np.zeros(motion.q.shape), []
+    external, links, outside = np.zeros(motion.q.shape), [], []
     for number in range(count):
         begin, end = _push_interval(number)
         rows = np.flatnonzero((motion.t >= begin) & (motion.t < end))
@@ -153,6 +154,9 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         J = robot.jacobian(motion.q[rows], link, 'local')
         external[rows] = np.einsum('tij,i->tj', J, wrench)
         links.append(link)
+        q, point = motion.q[rows[0]], pieces.points[piece]
+        away = -force / LINK_PUSH
+        outside.append(is_reachable(robot, q, link, point, away, geometry.triangles))
     samples = arm.samples(motion, rng, external)
     for state, pipeline in (
         ('defaults', pipeline_of(robot, arm.frame, ContactParameters())),
@@ -163,20 +167,27 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
             noise=pipeline.torque_deviations,
         )
         places = _estimated_locations(pipeline, locator, samples)
-        sure = [
-            _body(robot, place.link) == _body(robot, link)
-            for link, place in zip(links, places, strict=True)
-            if place is not None and place.probability >= SURE
+        rows = [
+            (place.probability, _body(robot, place.link) == _body(robot, link), reached)
+            for link, reached, place in zip(links, outside, places, strict=True)
+            if place is not None
         ]
-        words, goal = f'stops and stiction, {state}', Goal(90.0, of='value', at_least=True)
-        found = sum(place is not None for place in places)
-        yield Record(SUITE, f'{words}: {LINK_PUSH:g} N found', name, found, f'of {count}')
-        yield Record(SUITE, f'{words}: link sure', name, len(sure), f'of {count}')
-        share = 100.0 * float(np.mean(sure)) if sure else np.nan
-        yield Record(
-            *(SUITE, f'{words}: link right where sure', name, share, '%'),
-            goal=goal if state == 'calibrated' else None,
-        )
+        probability, right, reached = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        words, sure = f'stops and stiction, {state}', probability >= SURE
+        free = sure & (reached > 0.0)
+        goal = Goal(90.0, of='value', at_least=True) if state == 'calibrated' else None
+
+        yield Record(SUITE, f'{words}: {LINK_PUSH:g} N found', name, len(rows), f'of {count}')
+        yield Record(SUITE, f'{words}: link sure', name, int(sure.sum()), f'of {count}')
+        yield Record(SUITE, f'{words}: link sure, from outside', name, int(free.sum()), '')
+        for what, of, limit in (
+            ('link probability, mean', probability, None),
+            ('link right', right, None),
+            ('link right where sure', right[sure], goal),
+            ('link right where sure, from outside', right[free], goal),
+        ):
+            share = 100.0 * float(of.mean()) if len(of) else np.nan
+            yield Record(SUITE, f'{words}: {what}', name, share, '%', goal=limit)
 
 
 def _body(robot: Robot, link: str) -> int:

@@ -36,6 +36,7 @@ URDFS = {
 
 OTHERS = {
     'ur10': (urdf_path('ur10'), 'tool0'),
+    'ur5': (urdf_path('ur5'), 'tool0'),
     'kinova': (urdf_path('kinova'), 'j2s6s200_end_effector'),
     'z1': (urdf_path('z1'), 'gripperStator'),
 }

@@ -55,7 +55,8 @@ def places(name, coulomb):
         tangent = np.cross(normal, rng.normal(size=3))
         force = 0.3 * rng.uniform() * tangent / np.linalg.norm(tangent) - normal
         force *= np.exp(rng.uniform(*np.log([5.0, 60.0])))
-        if PosedSurfaces(robot, locator._links, q).hides(link, point, force):
+        posed = PosedSurfaces(robot, locator._links, q)
+        if posed.hide(link, point[np.newaxis], force[np.newaxis])[0]:
             continue
         wrench = np.concatenate([force, np.cross(point, force)])
         torque = robot.jacobian(q, links[link], 'local').T @ wrench

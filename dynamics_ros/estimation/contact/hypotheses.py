@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +34,13 @@ AS_STATED = 0.9
 
 LIKELY = 0.5
 """Minimum probability of a link for its contact point to be used: likelier than all others."""
+
+HIDDEN = 0.1
+"""Ratio of the probability density of a contact that the robot occludes to that of others: links
+keep most hands away from such points, but a finger or a narrow edge may reach between them."""
+
+MIN_SHARE = 0.01
+"""Ratio to the likeliest piece below which occlusion of a piece is not examined."""
 
 MAX_REFINED = 12
 """Number of coarse pieces of a link that are refined into fine pieces."""
@@ -231,18 +238,41 @@ class Posterior:
         self._explained = explained
         self.evidence = float(np.logaddexp.reduce(explained.evidence))
 
+    def occluded(self, robot: PosedSurfaces, index: int) -> Posterior:
+        """Returns the posterior given which of the likely pieces the robot occludes.
+
+        Args:
+            robot: surfaces of all links.
+            index: index of this link among them.
+        """
+        evidence = self._explained.evidence
+        likely = np.flatnonzero(evidence > evidence.max() + np.log(MIN_SHARE))
+        hidden = likely[robot.hide(index, *self._places(likely))]
+        if not len(hidden):
+            return self
+        evidence = evidence.copy()
+        evidence[hidden] += np.log(HIDDEN)
+        return Posterior(self._link, self._fine, replace(self._explained, evidence=evidence))
+
     def place(self) -> tuple[Array, Array]:
         """Returns the likeliest point (3) and the force there (3), in the link frame."""
+        points, forces = self._places(np.array([np.argmax(self._explained.evidence)]))
+        return points[0], forces[0]
+
+    def _places(self, which: Indices) -> tuple[Array, Array]:
+        """Returns the points (n, 3) and forces (n, 3) of pieces, in the link frame."""
         explained, pieces = self._explained, self._link.fine
-        best = int(np.argmax(explained.evidence))
-        index, size = self._fine[best], pieces.patches.size
+        rows, size = self._fine[which], pieces.patches.size
         # Offset within the piece: d f / f, clipped at its edge.
-        force, change = explained.force[best], explained.mean[best, 3:] * explained.units[0]
-        along = size * change / force if force > 0.0 else np.zeros_like(change)
-        tangents, normal = pieces.tangents[index], pieces.patches.normals[index]
-        point = pieces.patches.points[index] + tangents @ np.clip(along, -2.0 * size, 2.0 * size)
-        tangential = explained.mean[best, 1:3] * explained.units[1:3]
-        return point, tangents @ tangential - explained.force[best] * normal
+        force, change = explained.force[which], explained.mean[which, 3:] * explained.units[0]
+        pushing = (force > 0.0)[:, np.newaxis]
+        along = np.divide(size * change, force[:, np.newaxis], np.zeros_like(change), where=pushing)
+        tangents, normals = pieces.tangents[rows], pieces.patches.normals[rows]
+        shift = np.clip(along, -2.0 * size, 2.0 * size)
+        points = pieces.patches.points[rows] + np.einsum('nij,nj->ni', tangents, shift)
+        tangential = explained.mean[which, 1:3] * explained.units[1:3]
+        forces = np.einsum('nij,nj->ni', tangents, tangential) - force[:, np.newaxis] * normals
+        return points, forces
 
     @computed_once
     def deviation(self) -> float:
@@ -302,13 +332,13 @@ class UnlocatedContact:
         left = left * noise.factors
         return cls(link, float(evidence + noise.log_weight), float(np.sqrt(left @ left / len(y))))
 
+    def occluded(self, robot: PosedSurfaces, index: int) -> UnlocatedContact:
+        """Returns itself: the surface is unknown."""
+        return self
+
     def refined(self, least: float) -> UnlocatedContact | None:
         """Returns itself: there are no finer pieces to evaluate."""
         return None if self.evidence < least else self
-
-    def place(self) -> tuple[Array, Array]:
-        """Returns a zero point and a zero force, since the surface is unknown."""
-        return np.zeros(3), np.zeros(3)
 
     def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
         """Returns the contact on this link, if any of the hypotheses is true."""
@@ -350,6 +380,14 @@ class LinkEvidence:
         evidence = float(np.logaddexp.reduce([one.evidence for one in among]))
         return cls(evidence, stated, max(refined, key=lambda one: one.evidence, default=None))
 
+    def occluded(self, robot: PosedSurfaces, index: int) -> LinkEvidence:
+        """Returns the evidence given which pieces of this link, of an index, the robot occludes."""
+        if self.best is None:
+            return self
+        best = self.best.occluded(robot, index)
+        change = best.evidence - self.best.evidence
+        return LinkEvidence(self.evidence + change, self.stated + change, best)
+
 
 class PosedSurfaces:
     """Surfaces of all links, posed at a configuration."""
@@ -362,14 +400,28 @@ class PosedSurfaces:
                 for link, X in zip(links, self._poses, strict=True)
             ]
         )
-        self._width = np.concatenate([np.sqrt(link.fine.patches.areas / np.pi) for link in links])
+        self._squared_width = np.concatenate([link.fine.patches.areas for link in links]) / np.pi
 
-    def hides(self, link: int | np.intp, point: Array, force: Array) -> bool:
-        """Whether the robot itself occludes a force applied at a point of a link."""
+    def hide(self, link: int, points: Array, forces: Array) -> NDArray[np.bool_]:
+        """Returns whether the robot occludes forces (n, 3) at points (n, 3) in a link frame."""
         X = self._poses[link]
-        away = X[:3, :3] @ (-force / np.linalg.norm(force))
-        offsets = self._points - (X[:3, :3] @ point + X[:3, 3])
-        ahead = offsets @ away
-        aside = np.einsum('ij,ij->i', offsets, offsets) - ahead**2
-        hit = (ahead > REACH[0]) & (ahead < REACH[1]) & (aside < self._width**2)
-        return bool(hit.any())
+        away = -forces @ X[:3, :3].T
+        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        points = points @ X[:3, :3].T + X[:3, 3]
+        middle = points.mean(axis=0)
+        reach = REACH[1] + np.sqrt(np.square(points - middle).sum(axis=1).max())
+        offsets = self._points - middle
+        squares = np.einsum('ij,ij->i', offsets, offsets)
+        near = squares < reach**2
+        offsets, squares, points = offsets[near], squares[near], points - middle
+        ahead = offsets @ away.T
+        ahead -= np.einsum('ni,ni->n', points, away)
+        # Square of the distance from the line of action, less that of the width of a piece.
+        aside = offsets @ (-2.0 * points.T)
+        aside += np.einsum('ni,ni->n', points, points)
+        aside += (squares - self._squared_width[near])[:, np.newaxis]
+        aside -= ahead**2
+        found: NDArray[np.bool_] = ((aside < 0.0) & (ahead > REACH[0]) & (ahead < REACH[1])).any(
+            axis=0
+        )
+        return found

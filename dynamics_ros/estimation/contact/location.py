@@ -40,6 +40,7 @@ from dynamics_ros.model.model import ROOT
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
 from .hypotheses import (
+    HIDDEN,
     CoarseEvaluation,
     ContactLocation,
     LinkEvidence,
@@ -58,12 +59,6 @@ LEVER = 0.3
 
 MODEL_ERROR = 0.01
 """Relative model error of a torque."""
-
-HIDDEN = 0.01
-"""Factor on the evidence of an occluded contact."""
-
-MAX_KNOWN_DEVIATION = 0.03
-"""Deviation below which the likeliest point represents its whole link [m]."""
 
 AT_REST = 0.02
 """Speed above which a joint counts as moving [rad/s or m/s]."""
@@ -200,13 +195,10 @@ class ContactLocator:
         found = [LinkEvidence.of(of_link, least) for of_link in evaluations]
         evidence = np.array([link.evidence for link in found])
         rivals = np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN))
-        if len(rivals) > 1:
-            robot = PosedSurfaces(self._robot, self._links, q)
-            for index in rivals:
-                one = found[index].best
-                # Of several possible points, some may not be occluded.
-                if one and one.deviation < MAX_KNOWN_DEVIATION and robot.hides(index, *one.place()):
-                    evidence[index] += np.log(HIDDEN)
+        robot = PosedSurfaces(self._robot, self._links, q)
+        for index in rivals:
+            found[index] = found[index].occluded(robot, int(index))
+            evidence[index] = found[index].evidence
         probabilities = np.exp(evidence - np.logaddexp.reduce(evidence))
         seen = np.array([link.best is not None for link in found])
         best = found[int(np.argmax(np.where(seen, evidence, -np.inf)))].best
