@@ -86,6 +86,7 @@ def arm_settings(
         values.largest_inertia,
         values.energy.capacity,
         values.blending_time,
+        values.joint_speed_share,
     )
 
 

@@ -382,6 +382,14 @@ class ImpedanceParameters:
         minimum=0.1,
         maximum=1e6,
     )
+    joint_speed_share: float = parameter(
+        1.5,
+        'Share of its velocity limit in the description beyond which a joint ends what the arm '
+        'does: the arm brakes until all joints are slower than a tenth of theirs. A joint without '
+        'a limit counts as limited to 10 rad/s or m/s',
+        minimum=0.2,
+        maximum=10.0,
+    )
     setpoint: SetpointParameters = field(default_factory=SetpointParameters)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
     posture: PostureParameters = field(default_factory=PostureParameters)

@@ -1,16 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds torques of joints that are commanded: the description, a parameter, or nothing."""
+"""Bounds of torques and speeds of commanded joints: those of the description and parameters."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dynamics_ros import Robot
+from dynamics_ros.commanding.arm_settings import arm_settings
 from dynamics_ros.commanding.prepared_arm import selected
+from dynamics_ros.control import CompliantArm, ImpedanceController
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.parameters.impedance import ImpedanceParameters, TorqueParameters
 
@@ -26,3 +29,16 @@ def test_a_joint_whose_torque_nothing_bounds_is_not_commanded():
         frame='tool0', command_joints=robot.joint_names, torque=TorqueParameters(limit=(30.0,))
     )
     assert selected(robot, bounded, 'tool0')[0] == 'tool0'
+
+
+@pytest.mark.parametrize(('given', 'brakes'), [({}, False), ({'joint_speed_share': 0.3}, True)])
+def test_a_joint_beyond_the_share_of_its_speed_ends_what_the_arm_does(given, brakes):
+    robot = Robot.from_urdf(ARM)
+    values = ImpedanceParameters(**given)
+    settings = arm_settings(robot, values, np.diag(values.stiffness), np.eye(3))
+    arm = CompliantArm(ImpedanceController(robot, 'tool0'), settings)
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    arm.start(q, v)
+    v[3] = 0.4 * robot.velocity_limits[3]
+    arm.approach(q, v, 0.001, arm.pose)
+    assert ('speed' in arm.acting) == brakes

@@ -137,6 +137,7 @@ INTERFACES = {
     ),
     'The relay forwards the trajectories of': (
         'test_nodes_feed_forward.py::test_the_relay_passes_on_with_efforts_and_refuses_by_limits',
+        'test_nodes_feed_forward.py::test_a_stop_is_not_overtaken_by_a_trajectory_that_takes_time',
     ),
     'With `command_joints` the node is managed': (
         'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_is_a_plain_node',
@@ -235,6 +236,7 @@ INTERFACES = {
         'test_control_stop.py::test_a_tool_that_is_led_is_held_back_beyond_its_speed',
         'test_control_stop.py::'
         'test_a_wrench_with_nothing_to_press_on_moves_the_tool_little_faster_than_targets',
+        'test_control_stop.py::test_an_arm_that_brakes_holds_back_a_hand_that_pushes_it',
     ),
     'A target that is older than `command_timeout` by its arrival': (
         'test_nodes_held_up.py::test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_'
