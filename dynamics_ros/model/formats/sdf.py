@@ -88,7 +88,7 @@ def _parsed(source: str | os.PathLike[str]) -> tuple[Any, str]:
             parser.AddModelsFromString(text, 'sdf')
         else:
             text = Path(source).read_text(encoding='utf-8', errors='replace')
-            parser.AddModels(os.fspath(source))
+            parser.AddModels(Path(source))
         plant.Finalize()
     except OSError as error:
         raise ModelError(element, f'cannot be read: {error.strerror}') from None
