@@ -35,10 +35,13 @@ class ClockJumps:
         self.count = 0
         self.last = (0, 0)
         self._in_a_row = np.zeros(size, dtype=np.int64)
+        self._any_old = False
 
     def received(self, which: Indices) -> None:
         """Resets the counters of quantities with a current message."""
-        self._in_a_row[which] = 0
+        if self._any_old:
+            self._in_a_row[which] = 0
+            self._any_old = bool(self._in_a_row.any())
 
     def jumped(self, which: Indices, before: int, stamp: int) -> bool:
         """Whether the clock was set back, to be called for a message with old values only.
@@ -51,6 +54,7 @@ class ClockJumps:
         if before - stamp <= JUMP_NS:
             return False
         self._in_a_row[which] += 1
+        self._any_old = True
         if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
             return False
         self._in_a_row[:] = 0

@@ -50,7 +50,7 @@ class _Track:
         """Stamp of the newest sample [ns]."""
         return self.samples[0][0] if self.samples else NEVER
 
-    def part(self, places: Indices) -> _Track:
+    def part(self, places: Indices | slice) -> _Track:
         """Returns a track of the quantities with the given indices."""
         samples = ((stamp, values[places]) for stamp, values in self.samples)
         return _Track(self.which[places], samples)
@@ -79,20 +79,27 @@ class History:
     track splits it.
 
     Attributes:
-        newest: (size) stamp of the last sample of each quantity [ns].
         changes: counter that increases when a quantity receives its first value or is cleared.
     """
 
     def __init__(self, size: int) -> None:
         """Creates a history of ``size`` quantities without samples."""
-        self.newest = np.full(size, NEVER, dtype=np.int64)
         self.changes = 0
+        self._size = size
         self._tracks = [_Track(np.arange(size))]
-        self._cache: dict[bytes, list[tuple[_Track, Indices]]] = {}
+        self._cache: dict[bytes, list[tuple[_Track, Indices | slice]]] = {}
+
+    @property
+    def newest(self) -> Stamps:
+        """(size) stamp of the last sample of each quantity [ns]."""
+        result = np.full(self._size, NEVER, dtype=np.int64)
+        for track in self._tracks:
+            result[track.which] = track.newest
+        return result
 
     def spread(self) -> tuple[int, int]:
         """Returns the oldest and the newest of the last stamps of received quantities [ns]."""
-        stamps = [track.newest for track in self._tracks if track.samples]
+        stamps = [track.samples[0][0] for track in self._tracks if track.samples]
         return min(stamps, default=NEVER), max(stamps, default=NEVER)
 
     def add(self, which: Indices, values: Array, stamp: int) -> NDArray[np.bool_] | None:
@@ -119,7 +126,6 @@ class History:
             if newest == stamp:
                 track.samples.popleft()
             track.samples.appendleft((stamp, values[places]))
-            self.newest[track.which] = stamp
         return late
 
     def forget(self, which: Indices) -> None:
@@ -127,7 +133,6 @@ class History:
         self.changes += 1
         for track, _ in self._tracks_of(which):
             track.samples.clear()
-        self.newest[which] = NEVER
 
     def set_back(self) -> None:
         """Marks all samples as old after the clock was set back, so that any stamp is newer."""
@@ -136,12 +141,10 @@ class History:
                 values = track.samples[0][1]
                 track.samples.clear()
                 track.samples.append((LONG_AGO, values))
-                self.newest[track.which] = LONG_AGO
 
     def adopt(self, mine: Indices, other: History, theirs: Indices) -> None:
         """Copies the samples of quantities ``theirs`` of another history to ``mine``."""
         self.changes += 1
-        self.newest[mine] = other.newest[theirs]
         for track in other._tracks:
             ours, places = np.nonzero(theirs[:, None] == track.which)
             if len(ours):
@@ -155,14 +158,14 @@ class History:
         Before the oldest and after the newest sample of a quantity its value is that of this
         sample.
         """
-        result = np.zeros(len(self.newest))
+        result = np.zeros(self._size)
         for track in self._tracks:
             if track.samples:
                 result[track.which] = track.at(time)
         return result
 
-    def _tracks_of(self, which: Indices) -> list[tuple[_Track, Indices]]:
-        """Returns the tracks of some quantities, each with the indices of its own in ``which``."""
+    def _tracks_of(self, which: Indices) -> list[tuple[_Track, Indices | slice]]:
+        """Returns the tracks of some quantities, each with the places of its own in ``which``."""
         key = which.tobytes()
         found = self._cache.get(key)
         if found is None:
@@ -172,7 +175,8 @@ class History:
             for track in self._tracks:
                 own, places = np.nonzero(track.which[:, None] == which)
                 if len(own):
-                    found.append((track, places))
+                    all_in_order = np.array_equal(places, np.arange(len(which)))
+                    found.append((track, slice(None) if all_in_order else places))
             self._cache[key] = found
         return found
 

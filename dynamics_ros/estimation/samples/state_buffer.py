@@ -365,7 +365,7 @@ class StateBuffer:
             if oldest < now:
                 ages = np.zeros(self.robot.nv, dtype=np.int64)
                 ages[self._v_index] = np.maximum(now - history.newest[: len(self.joint_names)], 0)
-            if self._is_too_old(oldest) or self._is_too_old(newest):
+            if 0 < int(self.joint_timeout * NANOSECONDS) < max(now - oldest, newest - now):
                 positions, velocities, efforts = history.newest.reshape(3, -1)
                 old = self._too_old(positions)
                 mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
