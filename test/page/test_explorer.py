@@ -14,7 +14,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.viewer.bars import EXCEEDED_COLOR, Bar, bars
+from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -22,8 +22,8 @@ ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 @pytest.fixture
 def explorer() -> Iterator[Any]:
     pytest.importorskip('viser')
-    from dynamics_ros.viewer.explorer import Explorer
-    from dynamics_ros.viewer.scene import Scene
+    from dynamics_ros.page.explorer import Explorer
+    from dynamics_ros.page.scene import Scene
 
     scene = Scene('127.0.0.1', 0, 'test')
     made = Explorer(scene)
