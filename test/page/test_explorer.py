@@ -110,7 +110,7 @@ def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped
 
 
 def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypatch):
-    from dynamics_ros.viewer import explorer as module
+    from dynamics_ros.page import explorer as module
 
     # A busy machine finds them as well; the search ends when it has as many as are shown.
     monkeypatch.setattr(module, 'SEARCH_TIME', 60.0)
