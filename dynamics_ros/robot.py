@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from .constraints.inverse_dynamics import InverseDynamicsOptions
     from .inverse_kinematics.solve import SolveAllOptions, SolveOptions
+    from .page import RobotPage
 
 
 class Robot(RigidBodySystem):
@@ -166,3 +168,24 @@ class Robot(RigidBodySystem):
         """
         check_options(solve_all, options)
         return solve_all(self, target, frame, seed, **options)
+
+    # A web page.
+
+    def show(
+        self,
+        configuration: ArrayLike | None = None,
+        *,
+        frame: str | None = None,
+        description: str | os.PathLike[str] | None = None,
+        port: int = 8080,
+    ) -> RobotPage:
+        """Serves a page on this machine that shows the robot, with a slider for each joint.
+
+        In a notebook the page appears if the returned object is the last of a cell; a script calls
+        its ``wait``. Needs viser, which the extra ``viewer`` installs, and no ROS.
+
+        Arguments and errors are those of ``dynamics_ros.inspect.show``.
+        """
+        from .page import show
+
+        return show(self, configuration, frame=frame, description=description, port=port)

@@ -5,6 +5,6 @@
 ``show`` opens the page from scripts and notebooks.
 """
 
-from .robot_page import RobotPage, show
+from dynamics_ros.page import RobotPage, show
 
 __all__ = ['RobotPage', 'show']

@@ -20,11 +20,11 @@ from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.model.visual_geometry import read_visual_geometry
+from dynamics_ros.page.robot_page import PORT, RobotPage, check_port
 from dynamics_ros.robot import Robot
 
 from . import page
 from .oddities import oddities
-from .robot_page import PORT, RobotPage, check_port
 from .speed import inverse_kinematics, speeds
 
 

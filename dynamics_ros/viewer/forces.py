@@ -13,14 +13,13 @@ import numpy as np
 from geometry_msgs.msg import Point, Vector3
 from viser import uplot
 
+from dynamics_ros.page.bars import Bar
+from dynamics_ros.page.explorer import Explorer
+from dynamics_ros.page.posed import PosedRobot
+from dynamics_ros.page.scene import Array, Scene
 from dynamics_ros.spatial import matrix_to_quaternion
 from dynamics_ros.wire.conversions import vector_array
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
-
-from .bars import Bar
-from .explorer import Explorer
-from .posed import PosedRobot
-from .scene import Array, Scene
 
 STATES = {
     ContactState.NONE: 'no contact',

@@ -9,10 +9,9 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.page.posed import PosedRobot
+from dynamics_ros.page.scene import Array, Color, Scene
 from dynamics_ros.wire.conversions import pose_matrix, vector_array
-
-from .posed import PosedRobot
-from .scene import Array, Color, Scene
 
 MAX_MARKERS = 2000
 """Names of markers that are drawn; a publisher that takes a new name each time has more."""

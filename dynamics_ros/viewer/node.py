@@ -39,7 +39,7 @@ from dynamics_ros.settings import parameter
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 if TYPE_CHECKING:
-    from .scene import Scene
+    from dynamics_ros.page.scene import Scene
 
 NAME = 'dynamics_ros_viewer'
 
@@ -119,7 +119,8 @@ class Viewer:
         Raises:
             ModelError: the parameter robot_description is invalid.
         """
-        from .explorer import Explorer
+        from dynamics_ros.page.explorer import Explorer
+
         from .forces import Forces
         from .marker_drawing import MarkerDrawing
         from .requests import Requests
@@ -293,7 +294,7 @@ def build() -> Application:
     values = ParameterSet(node, ViewerParameters).values
     check_undeclared([node])
     try:
-        from .scene import Scene
+        from dynamics_ros.page.scene import Scene
     except ImportError as missing:
         raise InvalidArgumentError(
             NAME, f'{missing.name} is not installed', 'pip install viser'

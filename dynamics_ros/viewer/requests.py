@@ -13,10 +13,9 @@ from geometry_msgs.msg import Vector3, Wrench
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from dynamics_ros.page.scene import Scene
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
-
-from .scene import Scene
 
 MAX_FORCE = 100.0
 """Largest force of the sliders [N]."""

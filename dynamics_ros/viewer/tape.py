@@ -11,9 +11,8 @@ from typing import Any
 
 from rclpy.serialization import deserialize_message
 
+from dynamics_ros.page.scene import Scene
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
-
-from .scene import Scene
 
 MAX_SECONDS = 600.0
 """Largest duration of a recording [s], after which it ends."""

@@ -34,6 +34,7 @@ ELSEWHERE = {
     ('README.md', 'python'): 'test/project/test_documentation.py',
     ('README.md', 'bash'): 'test/project/test_documentation_commands.py',
     ('CONTRIBUTING.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('docs/releasing.md', 'bash'): 'test/project/test_release_branches.py',
     ('docs/notebooks/index.md', 'bash'): 'test/project/test_documentation_commands.py',
 }
 """Page and language of blocks that other tests run or look up; those of tutorials are theirs."""

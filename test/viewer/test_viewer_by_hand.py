@@ -30,8 +30,8 @@ from selenium.webdriver.common.by import By
 
 from dynamics_ros import Robot
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.viewer.explorer import Explorer
-from dynamics_ros.viewer.scene import Scene
+from dynamics_ros.page.explorer import Explorer
+from dynamics_ros.page.scene import Scene
 
 pytestmark = [
     pytest.mark.slow,
@@ -205,7 +205,7 @@ def test_a_click_on_a_link_shows_its_pose(page, link):
 
 def test_the_target_is_dragged_along_an_arrow_and_its_solutions_reach_it(page, monkeypatch):
     # A busy machine finds them as well; the search ends when it has as many as are shown.
-    monkeypatch.setattr('dynamics_ros.viewer.explorer.SEARCH_TIME', 60.0)
+    monkeypatch.setattr('dynamics_ros.page.explorer.SEARCH_TIME', 60.0)
     explorer = page.explorer
     explorer._choose_frame(TOOL)
     page.open_tab('Reach')

@@ -16,9 +16,9 @@ pytest.importorskip('rosbags')
 
 from sensor_msgs.msg import JointState
 
+from dynamics_ros.page.scene import Scene
 from dynamics_ros.recordings.bag import RecordingError, RecordingWriter
 from dynamics_ros.viewer import tape as tapes
-from dynamics_ros.viewer.scene import Scene
 from dynamics_ros.viewer.tape import Tape
 from dynamics_ros_msgs.msg import ContactState
 

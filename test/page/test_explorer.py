@@ -14,7 +14,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.viewer.bars import EXCEEDED_COLOR, Bar, bars
+from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -22,8 +22,8 @@ ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 @pytest.fixture
 def explorer() -> Iterator[Any]:
     pytest.importorskip('viser')
-    from dynamics_ros.viewer.explorer import Explorer
-    from dynamics_ros.viewer.scene import Scene
+    from dynamics_ros.page.explorer import Explorer
+    from dynamics_ros.page.scene import Scene
 
     scene = Scene('127.0.0.1', 0, 'test')
     made = Explorer(scene)
@@ -110,7 +110,7 @@ def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped
 
 
 def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypatch):
-    from dynamics_ros.viewer import explorer as module
+    from dynamics_ros.page import explorer as module
 
     # A busy machine finds them as well; the search ends when it has as many as are shown.
     monkeypatch.setattr(module, 'SEARCH_TIME', 60.0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
-from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .scene import Array, Pose, Scene
 
@@ -44,7 +44,7 @@ class PosedRobot:
     def __init__(
         self,
         scene: Scene,
-        robot: Robot,
+        robot: RigidBodySystem,
         visuals: Sequence[Visual],
         on_click: Callable[[str], None] = lambda _: None,
     ) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.inverse_kinematics.result import InverseKinematicsResult
+from dynamics_ros.inverse_kinematics import InverseKinematicsResult, solve, solve_all
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
-from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import quaternion_to_matrix
 
 from .bars import Bar, bars
@@ -78,7 +78,7 @@ class Explorer:
         if self._text.content != markdown:
             self._text.content = markdown
 
-    def show(self, robot: Robot, visuals: Sequence[Visual], tool: str) -> None:
+    def show(self, robot: RigidBodySystem, visuals: Sequence[Visual], tool: str) -> None:
         """Display another robot in place of the current one.
 
         Args:
@@ -176,7 +176,7 @@ class Explorer:
 
     # --- frames and joints ------------------------------------------------------------------------
 
-    def _frame_controls(self, robot: Robot, tool: str) -> list[Any]:
+    def _frame_controls(self, robot: RigidBodySystem, tool: str) -> list[Any]:
         gui = self._scene.gui
         with self._robot_tab:
             chosen = gui.add_dropdown('frame', robot.frame_names, initial_value=tool)
@@ -227,7 +227,9 @@ class Explorer:
         indices = posed.robot.joint_v_indices
         return self._with_effort_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
 
-    def _with_effort_limits(self, robot: Robot, torques: Mapping[str, float]) -> dict[str, Bar]:
+    def _with_effort_limits(
+        self, robot: RigidBodySystem, torques: Mapping[str, float]
+    ) -> dict[str, Bar]:
         joints = {joint.name: joint for joint in robot.model.actuated}
         return {
             name: Bar(float(value), float(joints[name].limits.effort))
@@ -272,7 +274,8 @@ class Explorer:
         if posed is None:
             return
         try:
-            self._solutions = posed.robot.all_inverse_kinematics(
+            self._solutions = solve_all(
+                posed.robot,
                 _pose_matrix(pose),
                 self.frame,
                 posed.q,
@@ -281,8 +284,8 @@ class Explorer:
             )
             told = f'**{len(self._solutions)} solutions** for `{self.frame}`'
             if not self._solutions:
-                best = posed.robot.inverse_kinematics(
-                    _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
+                best = solve(
+                    posed.robot, _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
                 )
                 told = (
                     f'**no solution** for `{self.frame}`: {best.reason}, '

@@ -36,7 +36,7 @@ class FakeScene:
 @pytest.fixture
 def posed():
     pytest.importorskip('viser')
-    from dynamics_ros.viewer.posed import PosedRobot
+    from dynamics_ros.page.posed import PosedRobot
 
     visuals, _ = read_visual_geometry(ARM)
     return PosedRobot(FakeScene(), Robot.from_urdf(ARM, backend='python'), visuals)
@@ -74,8 +74,8 @@ def test_frames_of_others_have_no_pose(posed):
 
 def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'viser', None)
-    monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.scene', raising=False)
-    monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.explorer', raising=False)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.page.scene', raising=False)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.page.explorer', raising=False)
     assert inspect([str(ARM), '--no-speed', '--show']) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert 'viser is not installed; expected pip install viser' in line

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import inspect
 import socket
+import subprocess
+import sys
 import threading
 import urllib.request
 from pathlib import Path
@@ -17,7 +20,7 @@ pytest.importorskip('viser')
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.inspect import show
-from dynamics_ros.inspect.skeleton import skeleton
+from dynamics_ros.page.skeleton import skeleton
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -85,3 +88,48 @@ def test_links_without_shapes_have_bones_to_the_next_ones(arm):
             assert ends[frame.parent] >= length - 1e-9
     drawn = [frame.name for frame in arm.model.frames]
     assert skeleton(arm.model, drawn) == ()
+
+
+def test_a_robot_shows_itself_as_inspect_does(arm, port):
+    with arm.show(np.full(7, 0.2), frame='hand_link', description=ARM, port=port) as page:
+        assert page.robot is arm
+        assert page._explorer.frame == 'hand_link'
+        with urllib.request.urlopen(page.url, timeout=20.0) as answer:
+            assert b'<html' in answer.read()
+        assert f'src="{page.url}"' in page._repr_html_()
+    with pytest.raises(InvalidArgumentError, match='configuration'):
+        arm.show(np.zeros(3), port=port)
+
+
+def test_the_method_has_the_options_of_the_function():
+    of_method = inspect.signature(Robot.show).parameters
+    of_function = inspect.signature(show).parameters
+    shared = {name: one for name, one in of_function.items() if name != 'robot'}
+    assert {name: one for name, one in of_method.items() if name != 'self'} == shared
+
+
+def test_without_viser_the_extra_is_named(arm, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'viser', None)
+    for name in ('scene', 'explorer', 'posed'):
+        monkeypatch.delitem(sys.modules, f'dynamics_ros.page.{name}', raising=False)
+    with pytest.raises(InvalidArgumentError, match='viser is not installed') as told:
+        arm.show()
+    assert "pip install 'dynamics_ros[viewer]'" in str(told.value)
+
+
+def test_the_page_needs_no_ros_and_is_loaded_when_it_is_shown(port):
+    program = f"""
+import sys
+from dynamics_ros import Robot
+robot = Robot.from_urdf({str(ARM)!r}, backend='python')
+assert not [name for name in sys.modules if name.startswith(('dynamics_ros.page', 'viser'))]
+for name in ('rclpy', 'dynamics_ros_msgs', 'geometry_msgs'):
+    sys.modules[name] = None
+with robot.show(port={port}) as page:
+    print(page.url)
+"""
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    assert f'http://localhost:{port}' in done.stdout.splitlines()

@@ -17,13 +17,13 @@ from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.model.visual_geometry import Visual, read_visual_geometry
 from dynamics_ros.multibody.arguments import finite_vector
-from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .skeleton import skeleton
 
 if TYPE_CHECKING:
-    from dynamics_ros.viewer.explorer import Explorer
-    from dynamics_ros.viewer.scene import Scene
+    from .explorer import Explorer
+    from .scene import Scene
 
 PORT = 8080
 
@@ -31,6 +31,9 @@ HIGHEST_PORT = 65535
 
 HOST = '127.0.0.1'
 """Only this machine can reach the page, because it has no password."""
+
+INSTALL = "pip install viser, or pip install 'dynamics_ros[viewer]'"
+"""What to do where viser is missing."""
 
 PERIOD = 0.05
 """Period between checks for requests from the page [s]."""
@@ -40,7 +43,7 @@ HEIGHT = 600
 
 
 def show(
-    robot: Robot,
+    robot: RigidBodySystem,
     configuration: ArrayLike | None = None,
     *,
     frame: str | None = None,
@@ -96,7 +99,9 @@ class RobotPage:
         url: address of the page on this machine.
     """
 
-    def __init__(self, robot: Robot, visuals: Sequence[Visual], tool: str, port: int) -> None:
+    def __init__(
+        self, robot: RigidBodySystem, visuals: Sequence[Visual], tool: str, port: int
+    ) -> None:
         """Serve the page from a separate thread.
 
         Args:
@@ -192,12 +197,10 @@ def check_port(port: int) -> None:
 def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
     check_port(port)
     try:
-        from dynamics_ros.viewer.explorer import Explorer
-        from dynamics_ros.viewer.scene import Scene
+        from .explorer import Explorer
+        from .scene import Scene
     except ImportError as missing:
-        raise InvalidArgumentError(
-            'show', f'{missing.name} is not installed', 'pip install viser'
-        ) from missing
+        raise InvalidArgumentError('show', f'{missing.name} is not installed', INSTALL) from missing
     try:
         scene = Scene(HOST, port, title)
     except OSError as error:
@@ -205,7 +208,7 @@ def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
     return scene, Explorer(scene)
 
 
-def _farthest(robot: Robot) -> str:
+def _farthest(robot: RigidBodySystem) -> str:
     """Return the first of the links with the largest depth in the tree."""
     frame, _ = max(robot.model.outline(), key=lambda one: one[1])
     return frame.name
