@@ -308,7 +308,7 @@ def _unit_torques(maker: EquationMaker) -> tuple[Array, Array]:
     zero = np.zeros((len(q), nv))
 
     def columns(q: Array, v: Array, a: Array) -> Array:
-        Y: Array = with_rotors(robot.regressor(q, v, a), a)[..., maker.base.chosen]
+        Y: Array = maker.base.columns(robot.regressor(q, v, a), a)
         return Y
 
     held = columns(q, zero, zero)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.robot import Robot
 
-from .bodies.base_parameters import BaseParameters, with_rotors
+from .bodies.base_parameters import BaseParameters
 from .joint_states.clock import Stretch, regular_stretches
 from .joint_states.filters import LowPass
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -376,7 +376,7 @@ class EquationMaker:
             last = min(total, first + BLOCKS_AT_ONCE * step)
             taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
             q, v, a = smooth.q[taken], smooth.v[taken], smooth.a[taken]
-            Y = with_rotors(self.robot.regressor(q, v, a), a)[..., self.base.chosen]
+            Y = self.base.columns(self.robot.regressor(q, v, a), a)
             columns = friction_columns(v)
             if self.load is not None:
                 carried = self.load.column(Y, v)[..., np.newaxis]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from dynamics_ros.identification.bodies import pseudo_inertia
 from dynamics_ros.identification.joint_states.clock import Stretch
 from dynamics_ros.robot import Robot
 
-from .nearest import SIGNIFICANT, nearest, regression
+from .nearest import SIGNIFICANT, nearest, regressions
 
 Array = NDArray[np.float64]
 
@@ -177,9 +178,9 @@ class Misfit:
 
     def of_gravity(self, q: Array) -> Array:
         """(3, n, nv, 10 bodies) regressors of gravity of 1 m/s^2 along each axis."""
-        still = np.zeros_like(q)
-        bare = self.robot.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
-        along = [self.robot.with_gravity(tuple(g)).regressor(q, still, still) for g in np.eye(3)]
+        still, robot = np.zeros_like(q), _with_free_gravity(self.robot)
+        bare = robot.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
+        along = [robot.with_gravity(tuple(g)).regressor(q, still, still) for g in np.eye(3)]
         return np.stack([one - bare for one in along])
 
     def explain(
@@ -231,10 +232,20 @@ class Misfit:
         mean = np.zeros(count)
         mean[:bodies] = self.bodies.ravel()
         flat = A.reshape(n * nv, count)
-        G = np.einsum('njc,nj->jc', A, y)
+        G = (A.transpose(1, 2, 0) @ y.T[..., np.newaxis])[..., 0]
         found = nearest(flat.T @ flat, G, float((y**2).sum()), PRICE / nv * P, mean, power)
         rest = found.x[:bodies], found.x[count - extra :]
         return Explained(found.misfit, *rest, gains, usual_gain(gains, size), found.signs, unit)
+
+
+def _with_free_gravity(robot: Robot) -> Robot:
+    """The robot with gravity as an input of its kernels, which are compiled once."""
+    if robot not in _FREE_GRAVITY:
+        _FREE_GRAVITY[robot] = robot.adjustable()
+    return _FREE_GRAVITY[robot]
+
+
+_FREE_GRAVITY: WeakKeyDictionary[Robot, Robot] = WeakKeyDictionary()
 
 
 def usual_gain(gains: Array, sizes: Array) -> float:
@@ -262,23 +273,18 @@ def _gains_and_rotors(described: Array, states: States) -> tuple[Array, Array]:
         described: (n, nv) torques of the described robot.
         states: states with efforts as reported.
     """
-    nv = described.shape[1]
-    gains, rotors = np.full(nv, np.nan), np.zeros(nv)
-    for j in range(nv):
-        v, y = states.v[:, j], states.effort[:, j]
-        A = np.column_stack(
-            [described[:, j], states.a[:, j], np.ones_like(v), v, np.tanh(v / COULOMB_SPEED)]
-        )
-        x, told = regression(A, y, len(y))
-        rotors[j] = abs(x[1])
-        if x[0] * x[1] < 0.0:
-            # A rotor inertia is not negative; about a vertical axis bodies and rotor are
-            # indistinguishable.
-            x, told = regression(np.delete(A, 1, axis=1), y, len(y))
-        # A constant torque may be an offset.
-        if (
-            abs(told[0]) > SIGNIFICANT
-            and abs(x[0]) * described[:, j].std() > MIN_CARRIED_SHARE * y.std()
-        ):
-            gains[j] = abs(x[0])
-    return gains, rotors
+    y, v = states.effort.T, states.v.T
+    A = np.stack([described.T, states.a.T, np.ones_like(v), v, np.tanh(v / COULOMB_SPEED)], axis=2)
+    x, told = regressions(A, y, len(states))
+    rotors = np.abs(x[:, 1])
+    # A rotor inertia is not negative; about a vertical axis bodies and rotor are indistinguishable.
+    opposite = x[:, 0] * x[:, 1] < 0.0
+    if opposite.any():
+        kept = [0, 2, 3, 4]
+        without = regressions(A[opposite][..., kept], y[opposite], len(states))
+        x[opposite, 0], told[opposite, 0] = (one[:, 0] for one in without)
+    # A constant torque may be an offset.
+    known = (np.abs(told[:, 0]) > SIGNIFICANT) & (
+        np.abs(x[:, 0]) * described.std(axis=0) > MIN_CARRIED_SHARE * y.std(axis=1)
+    )
+    return np.where(known, np.abs(x[:, 0]), np.nan), rotors

@@ -26,6 +26,9 @@ SIGN_FACTOR = 1.05
 """Least factor on the squared misfit for which an opposite sign is accepted."""
 
 
+RELATIVE_RANK = 1e-8
+"""Ratio of singular values below which columns of a regression are dependent."""
+
 SIGNIFICANT = 8.0
 """Ratio of a regression coefficient to its standard deviation from which it is significant."""
 
@@ -97,21 +100,32 @@ def _descend(costs: Callable[[Array], Array], signs: Array) -> Array:
 
 
 def regression(A: Array, y: Array, count: int) -> tuple[Array, Array]:
-    """Regression coefficients, and their ratios to their standard deviations; 0 for empty columns.
+    """The same as ``regressions`` for one regression, columns (n, c) and values (n)."""
+    x, told = regressions(A[np.newaxis], y[np.newaxis], count)
+    return x[0], told[0]
+
+
+def regressions(A: Array, y: Array, count: int) -> tuple[Array, Array]:
+    """Coefficients (k, c) of k regressions, and their ratios to their standard deviations.
+
+    Both are 0 for empty columns.
 
     Args:
-        A: (n, c) columns.
-        y: (n) values.
-        count: number of rows before compression.
+        A: (k, n, c) columns.
+        y: (k, n) values.
+        count: number of rows of a regression before compression.
     """
-    size = np.linalg.norm(A, axis=0)
-    known = size > 1e-9 * max(size.max(), 1e-300)
-    A = A[:, known] / size[known]
-    x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
-    left = y - A @ x
-    spread = np.sqrt(left @ left / max(min(len(y), count) - len(x), 1)) + 1e-300
-    deviation = spread * np.sqrt(np.abs(np.linalg.pinv(A.T @ A).diagonal()))
-    found, told = np.zeros((2, len(size)))
-    found[known] = x / size[known]
-    told[known] = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
-    return found, told
+    size = np.linalg.norm(A, axis=1)
+    known = size > 1e-9 * np.maximum(size.max(axis=1, keepdims=True), 1e-300)
+    scale = np.divide(1.0, size, np.zeros_like(size), where=known)
+    U, sizes, Vt = np.linalg.svd(A * scale[:, np.newaxis], full_matrices=False)
+    usable = sizes > RELATIVE_RANK * np.maximum(sizes[:, :1], 1e-300)
+    inverse = np.divide(1.0, sizes, np.zeros_like(sizes), where=usable)
+    parts = np.einsum('knc,kn->kc', U, y)
+    x = np.einsum('kdc,kd->kc', Vt, inverse * parts)
+    left = y - np.einsum('knc,kc->kn', U, parts * usable)
+    freedom = np.maximum(min(y.shape[1], count) - known.sum(axis=1), 1)
+    spread = np.sqrt(np.einsum('kn,kn->k', left, left) / freedom) + 1e-300
+    deviation = spread[:, np.newaxis] * np.linalg.norm(inverse[..., np.newaxis] * Vt, axis=1)
+    told = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
+    return x * scale, told

@@ -84,6 +84,20 @@ class BaseParameters:
     def __len__(self) -> int:
         return len(self.chosen)
 
+    def columns(self, Y: Array, a: Array) -> Array:
+        """Regressor (..., nv, b) of the base parameters.
+
+        Args:
+            Y: (..., nv, 10 bodies) regressor of the bodies.
+            a: (..., nv) accelerations, for the rotors.
+        """
+        of_bodies = int(np.searchsorted(self.chosen, Y.shape[-1]))
+        joints = self.chosen[of_bodies:] - Y.shape[-1]
+        found = np.zeros((*Y.shape[:-1], len(self)))
+        found[..., :of_bodies] = Y[..., self.chosen[:of_bodies]]
+        found[..., joints, of_bodies + np.arange(len(joints))] = a[..., joints]
+        return found
+
     @computed_once
     def expressions(self) -> tuple[str, ...]:
         """(b) each combination as text, such as ``m link_3 + 1.0 m link_4``."""

@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.robot import Robot
 
 from .clearance import Clearance
@@ -298,7 +298,7 @@ def random_motion(
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
-    Y = with_rotors(robot.regressor(q, v, a), a)[..., base.chosen]
+    Y = base.columns(robot.regressor(q, v, a), a)
     return float(np.linalg.cond(Y.reshape(-1, len(base))))
 
 
@@ -342,7 +342,7 @@ def _random_coefficients(
 def _information(
     robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array, noise: Array, sizes: Array
 ) -> Array:
-    Y = with_rotors(robot.regressor(q, v, a), a)[..., base.chosen]
+    Y = base.columns(robot.regressor(q, v, a), a)
     rows = (Y / noise[:, np.newaxis] / sizes).reshape(-1, len(base))
     found: Array = rows.T @ rows
     return found

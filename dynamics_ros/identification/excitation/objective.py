@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -69,7 +69,7 @@ class Objective:
         return value, slopes[0], slopes[1], slopes[2]
 
     def _regressor(self, q: Array, v: Array, a: Array) -> Array:
-        found: Array = with_rotors(self._robot.regressor(q, v, a), a)[..., self._base.chosen]
+        found: Array = self._base.columns(self._robot.regressor(q, v, a), a)
         return found
 
     def _value_and_derivative(self, Y: Array) -> tuple[float, Array]:

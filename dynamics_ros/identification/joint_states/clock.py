@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy
@@ -74,11 +75,20 @@ class Stretch:
 
 
 def regular_stretches(samples: JointSamples) -> list[Stretch]:
-    """Samples at the median period of the recording, divided at gaps.
+    """Samples at the median period of the recording, divided at gaps; computed once.
 
     Raises:
         UnusableRecordingError: fewer than ten samples, or an implausible sampling period.
     """
+    if samples not in _STRETCHES:
+        _STRETCHES[samples] = _regular_stretches(samples)
+    return list(_STRETCHES[samples])
+
+
+_STRETCHES: WeakKeyDictionary[JointSamples, list[Stretch]] = WeakKeyDictionary()
+
+
+def _regular_stretches(samples: JointSamples) -> list[Stretch]:
     samples = samples.cleaned().without_spikes()
     if len(samples) < 10:
         raise UnusableRecordingError(f'{samples.source}: {len(samples)} samples are too few')
