@@ -47,6 +47,7 @@ PARTS = (
         'cost',
         'plant',
         'reactions',
+        'detection',
         'node',
         'pushed',
         'rates',

@@ -7,13 +7,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
-from benchmarks import control_cost, control_node, control_plant, control_reactions
+from benchmarks import (
+    control_cost,
+    control_detection,
+    control_node,
+    control_plant,
+    control_reactions,
+)
 from benchmarks.records import Record
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'cost': control_cost.run,
     'plant': control_plant.run,
     'reactions': control_reactions.run,
+    'detection': control_detection.run,
     'node': control_node.run,
 }
 

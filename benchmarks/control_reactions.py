@@ -11,13 +11,15 @@ import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.control_plant import PERIOD, POSTURE, Plant, mujoco
 from benchmarks.records import Goal, Record
-from benchmarks.robots import SUBJECTS
+from benchmarks.robots import SUBJECTS, Subject
+from dynamics_ros import Robot
 from dynamics_ros.control import (
     STRATEGIES,
     ArmSettings,
@@ -30,8 +32,17 @@ from dynamics_ros.control import (
     Trail,
 )
 from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdSettings
+from dynamics_ros.estimation.contact_settings import (
+    ContactEffortSettings,
+    ContactSettings,
+    ObserverSettings,
+    ThresholdSettings,
+)
+from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.samples.robot_state import RobotState
+
+if TYPE_CHECKING:
+    from benchmarks.estimation_arms import Noise
 
 Array = NDArray[np.float64]
 
@@ -44,6 +55,9 @@ WALL, WALL_DAMPING = 2e4, 20.0
 STIFFNESS, LEAD, RATE, THRESHOLD = 1000.0, 0.1, 2000.0, 5.0
 """Stiffness [N/m] and largest lead [m] of the springs that push on, largest torque rate [Nm/s],
 collision threshold [Nm]."""
+
+FAST = 300.0
+"""Gain of an observer whose noise is still below the collision threshold [1/s]."""
 
 SECONDS, IMPACT = 1.5, 20
 """Duration [s]; duration of the first impact [ms]."""
@@ -117,10 +131,19 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             yield record(f'{strategy}: force in the end', found.after, 'N')
             most = Goal(1.0 + 1e-9, of='value')
             yield record(f'{strategy}: torque rate over limit', found.steepest / RATE, '', most)
+            found = _collide(plant, strategy, gain=FAST)
+            lower = 100.0 * (1.0 - found.peak / without.peak)
+            yield record(f'{strategy}: lower by, observer.gain {FAST:g}', lower, '%')
+        words = f'collision: detected after, observer.gain {FAST:g}'
+        yield record(words, _milliseconds(found), 'ms')
 
 
 def _collide(
-    plant: Plant, strategy: str, unloads: float = math.inf, unbound: bool = False
+    plant: Plant,
+    strategy: str,
+    unloads: float = math.inf,
+    unbound: bool = False,
+    gain: float = GAIN,
 ) -> Collision:
     """Simulate a collision with the wall.
 
@@ -130,6 +153,7 @@ def _collide(
         unloads: number of cycles after the touch from which ``_unloading`` gives the torques, until
             the tool leaves the wall, which ends the run.
         unbound: whether the speed of the arm is not limited.
+        gain: of the observer [1/s].
     """
     robot, frame, home = plant.robot, plant.frame, plant.home
     plant.place(home)
@@ -139,7 +163,11 @@ def _collide(
     arm = CompliantArm(plant.controller, settings)
     arm.start(home, np.zeros(robot.nv))
     thresholds = ThresholdSettings(collision=(THRESHOLD,), velocity=(0.0,))
-    pipeline = ContactPipeline(robot, ContactSettings((frame,), thresholds=thresholds), frame)
+    observer = ObserverSettings(gain=(gain,))
+    # Torques are held from one sample to the next.
+    effort = ContactEffortSettings(sampling='interval')
+    contact = ContactSettings((frame,), effort, thresholds=thresholds, observer=observer)
+    pipeline = ContactPipeline(robot, contact, frame)
     pipeline.compile(wait=True)
     start = plant.pose
     goal, wall = start.copy(), start[2, 3] - WAY
@@ -190,6 +218,45 @@ def _collide(
         torques,
         plant.steepest,
     )
+
+
+def collision_states(
+    subject: Subject, noise: Noise, rng: np.random.Generator, after: int = 40
+) -> tuple[Robot, list[tuple[int, Array, Array, Array]], int]:
+    """Noisy states of an arm that moves into the wall without a reaction.
+
+    Args:
+        subject: the arm.
+        noise: of positions, velocities and efforts.
+        rng: generator of the noise.
+        after: number of samples after the touch.
+
+    Returns:
+        The robot; stamp [ns], q, v and effort of each sample; the sample of the touch.
+    """
+    plant = Plant(subject)
+    robot, home, size = plant.robot, plant.home, plant.robot.nv
+    arm = CompliantArm(plant.controller, _settings())
+    arm.start(home, np.zeros(size))
+    goal, wall = plant.pose.copy(), plant.pose[2, 3] - WAY
+    goal[2, 3] = wall - 2.0 * LEAD
+    told: list[tuple[int, Array, Array, Array]] = []
+    touched = -1
+    while touched < 0 or len(told) <= touched + after:
+        q, v = plant.q, plant.v
+        deviations = (noise.position, noise.velocity, noise.effort)
+        reported = (
+            x + deviation * rng.normal(size=size)
+            for x, deviation in zip((q, v, plant.tau), deviations, strict=True)
+        )
+        told.append((10**9 + round(1e9 * len(told) * PERIOD), *reported))
+        tau = arm.approach(q, v, PERIOD, goal)
+        depth, force = wall - arm.pose[2, 3], 0.0
+        if depth > 0.0:
+            force = max(0.0, WALL * depth - WALL_DAMPING * plant.twist[2])
+            touched = len(told) - 1 if touched < 0 else touched
+        plant.advance(tau, force * np.eye(6)[2])
+    return robot, told, touched
 
 
 def _unloading(plant: Plant) -> Array:
