@@ -87,8 +87,7 @@ def test_another_error_and_exit_code_pass_through():
     with pytest.raises(ZeroDivisionError), command_line():
         _ = 1 / 0
     with pytest.raises(SystemExit, match=str(INTERRUPTED)), command_line():
-        os.kill(os.getpid(), signal.SIGINT)
-        signal.pause()
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_numbers_of_options_are_finite_and_gravity_is_bounded():
