@@ -20,22 +20,22 @@ WITH_ROS = ('demo', 'doctor', 'fleet', 'launching', 'nodes', 'wire')
 """Rooms that no wheel has."""
 
 LIBRARY = {
-    'calibrate_robot': 'calibration.running.command:main',
-    'export_kernels': 'export.command:main',
+    'calibrate_robot': 'tools:calibrate_robot',
+    'export_kernels': 'tools:export_kernels',
 }
 """Tools of a wheel."""
 
 ROS = {
-    'analyze_recordings': 'fleet.command:main',
+    'analyze_recordings': 'tools:analyze_recordings',
     'cartesian_servo_node': 'nodes.app.entry:cartesian_servo_node',
     'contact_node': 'nodes.app.entry:contact_node',
     'dynamics_node': 'nodes.app.entry:dynamics_node',
-    'doctor': 'doctor.command:main',
+    'doctor': 'tools:doctor',
     'dynamics_ros': 'nodes.app.entry:composed',
     'dynamics_ros_viewer': 'nodes.app.entry:dynamics_ros_viewer',
-    'estimate_bag': 'recordings.command:main',
+    'estimate_bag': 'tools:estimate_bag',
     'impedance_controller_node': 'nodes.app.entry:impedance_controller_node',
-    'inspect': 'inspect.command:main',
+    'inspect': 'tools:inspect',
     'kinematics_node': 'nodes.app.entry:kinematics_node',
     'robot_simulator': 'nodes.app.entry:robot_simulator',
 }

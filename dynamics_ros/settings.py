@@ -26,6 +26,9 @@ NUMBERS = tuple[float, ...]
 LISTS = (NUMBERS, tuple[str, ...])
 """Field types that are lists."""
 
+MAX_GRAVITY = 1000.0
+"""Largest gravity along an axis [m/s^2]; more than in any centrifuge that carries a robot."""
+
 
 @dataclass(frozen=True)
 class Constraint:

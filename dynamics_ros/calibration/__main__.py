@@ -4,7 +4,10 @@
 
 import sys
 
-from .command import main
+from dynamics_ros.command_line import command_line
 
 if __name__ == '__main__':
-    sys.exit(main())
+    with command_line():
+        from .command import main
+
+        sys.exit(main())

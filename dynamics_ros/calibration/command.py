@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics_ros.command_line import INTERRUPTED, finite
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.identification import (
     Evaluation,
@@ -31,7 +32,7 @@ from dynamics_ros.identification.uncertainty import Learned, learn
 
 from .description import calibrated_description
 from .node_parameters import node_parameters
-from .options import add_robot_options, finite, pair, positions, share
+from .options import add_robot_options, pair, positions, share
 from .outputs import check_outputs
 from .plan import plan
 from .report import report
@@ -39,8 +40,6 @@ from .runs import DriveGainsResult, PayloadResult
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
-INTERRUPTED = 130
-"""Exit code after SIGINT, as used by shells."""
 
 
 def main(

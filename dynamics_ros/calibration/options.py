@@ -8,9 +8,9 @@ import argparse
 import math
 from collections.abc import Mapping
 
+from dynamics_ros.command_line import acceleration
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
-from dynamics_ros.parameters.robot import MAX_GRAVITY
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--gravity',
-        type=_acceleration,
+        type=acceleration,
         nargs=3,
         default=DEFAULT_GRAVITY,
         metavar=('X', 'Y', 'Z'),
@@ -56,28 +56,6 @@ def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
         return {name: float(value) for name, value in pairs}
     except ValueError as error:
         raise InvalidArgumentError('--lock', str(error), 'NAME=POSITION') from error
-
-
-def finite(text: str) -> float:
-    """A number of an option.
-
-    Raises:
-        ArgumentTypeError: it is none, or not finite.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f'{text!r} is no finite number')
-    return number
-
-
-def _acceleration(text: str) -> float:
-    number = finite(text)
-    if abs(number) > MAX_GRAVITY:
-        raise argparse.ArgumentTypeError(f'{text} is more than {MAX_GRAVITY:g} m/s^2')
-    return number
 
 
 def share(text: str) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.recordings.bag import Recording, RecordingError
 
 from .tables import TABLES, read_table
@@ -19,6 +20,11 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 MIN_FORWARD = 0.9
 """Minimum share of increasing stamps; otherwise the times of recording are used."""
+
+
+def has_topics(path: Path) -> bool:
+    """Whether a recording is a bag, by its name; tables and reduced recordings have no topics."""
+    return path.suffix.lower() not in (*TABLES, SUFFIX)
 
 
 def read_samples(path: Path, topic: str | None = None) -> JointSamples:

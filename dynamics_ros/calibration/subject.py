@@ -19,7 +19,7 @@ from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
-from .reading import read_samples
+from .reading import has_topics, read_samples
 
 FULL_TURN = 2.0 * np.pi
 """Recorded angles within this range are not accepted as degrees: it is a full turn in rad, while in
@@ -69,6 +69,9 @@ def read_subject(
     Raises:
         DynamicsRosError: a file cannot be read, or a recording is of another robot.
     """
+    if topic is not None and paths and not any(map(has_topics, paths)):
+        problem = f'{topic} is given, but {paths[0]} has no topics'
+        raise InvalidArgumentError('--topic', problem, 'this option with bags only')
     text = read_description_file(description)
     locked = dict(locked or {})
     robot = Robot.from_urdf(text, gravity=gravity, locked_joints=locked)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from rclpy.utilities import remove_ros_args
 
+from dynamics_ros.command_line import INTERRUPTED
+
 from .checks import findings
 from .observer import observe
 from .screen import screen
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         graph = observe(options.seconds, given)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except RuntimeError as error:
         print(f'doctor: {error}', file=sys.stderr)
         return 2

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from dynamics_ros.command_line import acceleration
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.build import ROOT_JOINTS
 from dynamics_ros.model.description_file import read_description_file
@@ -89,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         help='joint between world and root link (default: %(default)s)',
     )
     parser.add_argument(
-        '--gravity', nargs=3, type=float, default=DEFAULT_GRAVITY, metavar=('X', 'Y', 'Z'),
+        '--gravity', nargs=3, type=acceleration, default=DEFAULT_GRAVITY, metavar=('X', 'Y', 'Z'),
         help='gravity in the root frame [m/s^2] (default: 0 0 -9.81)',
     )  # fmt: skip
     parser.add_argument(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dynamics_ros.command_line import INTERRUPTED
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.recordings.bag import METADATA, require_rosbags
@@ -25,8 +26,6 @@ from .report import report
 from .tables import EVENTS, read_rows, require_pyarrow
 
 NAME = 'analyze_recordings'
-INTERRUPTED = 130
-"""Exit code after SIGINT, as used by shells."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,6 +4,9 @@
 
 import sys
 
-from .command import main
+from dynamics_ros.command_line import command_line
 
-sys.exit(main())
+with command_line():
+    from .command import main
+
+    sys.exit(main())

@@ -6,10 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.settings import parameter
-
-MAX_GRAVITY = 1000.0
-"""Largest gravity along an axis [m/s^2]; more than in any centrifuge that carries a robot."""
+from dynamics_ros.settings import MAX_GRAVITY, parameter
 
 MAX_PAYLOAD = 1e4
 """Largest mass of a payload [kg]; more than any arm carries."""

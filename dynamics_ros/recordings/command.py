@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from dynamics_ros.command_line import INTERRUPTED
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.description_file import read_description_file
 
@@ -27,8 +28,13 @@ LOG = logging.getLogger(__name__)
 WIDTH = 40
 """Length of the progress bar [characters]."""
 
-INTERRUPTED = 130
-"""Exit code after SIGINT, as used by shells."""
+
+PLOT = 'estimates.png'
+"""File of the plot, in the folder of the estimates."""
+
+
+class PlotInterrupted(KeyboardInterrupt):
+    """The estimates are complete, and their plot is not."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,6 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
+    except PlotInterrupted:
+        told = f'interrupted; the estimates are in {options.output}, without {PLOT}'
+        print(f'\nestimate_bag: {told}', file=sys.stderr)
+        return INTERRUPTED
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)
         return INTERRUPTED
@@ -53,6 +63,7 @@ def estimate(options: argparse.Namespace) -> str:
 
     Raises:
         DynamicsRosError: the recording, the robot or a parameter is not valid.
+        PlotInterrupted: an interruption during the plot, after the estimates were written.
     """
     settings = read_settings(options.parameters)
     with Recording(options.bag) as recording:
@@ -85,7 +96,12 @@ def estimate(options: argparse.Namespace) -> str:
             summary_text = _summary_text(summary, states)
             if not summary.count:
                 raise RecordingError(f'nothing could be estimated. {summary_text}')
-    plot(summary, options.output / 'estimates.png')
+    path = options.output / PLOT
+    try:
+        plot(summary, path)
+    except KeyboardInterrupt:
+        path.unlink(missing_ok=True)
+        raise PlotInterrupted from None
     return summary_text
 
 

@@ -161,6 +161,15 @@ def test_a_bag_with_joint_states_on_another_topic_names_that(samples, tmp_path):
         read_samples(path, '/other')
 
 
+def test_a_topic_is_refused_where_no_recording_has_topics(samples, tmp_path):
+    table = as_csv(samples.between(0.0, 0.1), tmp_path / 'a.csv')
+    said = Captured()
+    words = [str(table), '--robot', str(FILE), '--topic', '/joint_states']
+    assert said.of(words) == 1
+    (line,) = said.error.splitlines()
+    assert f'--topic: /joint_states is given, but {table} has no topics' in line
+
+
 def test_the_json_has_what_is_promised(calibrated):
     _, result = calibrated
     assert result['joints'] == list(ROBOT.joint_names)

@@ -51,8 +51,8 @@ PARAMETERS = {
 }
 """Names of the parameters of each node."""
 
-PLACES = dict(re.findall(r"'(\w+)': '([\w.]+):main'", (ROOT / 'setup.py').read_text()))
-"""Tools, and the module of each."""
+PLACES = {*re.findall(r"'(\w+)': 'tools:", (ROOT / 'setup.py').read_text())}
+"""Tools."""
 
 
 def commands(page: Path) -> list[str]:
@@ -83,7 +83,7 @@ def help_of(module: str, *sub: str) -> str:
 
 @cache
 def help_of_tool(name: str, *sub: str) -> str:
-    code = f'from dynamics_ros.{PLACES[name]} import main; import sys; sys.exit(main(sys.argv[1:]))'
+    code = f'from dynamics_ros.tools import {name} as main; import sys; sys.exit(main())'
     command = [sys.executable, '-c', code, *sub, '--help']
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
 

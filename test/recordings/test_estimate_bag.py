@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 import numpy as np
@@ -19,7 +21,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
-from dynamics_ros.recordings import bag
+from dynamics_ros.recordings import bag, command
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.command import main
 from dynamics_ros.recordings.settings import read_parameters
@@ -360,3 +362,23 @@ def test_parameters_are_those_of_the_node_and_of_all_nodes(tmp_path):
         'root_joint': 'floating',
         'observer.gain': [20.0],
     }
+
+
+def test_an_interruption_of_the_plot_says_that_the_estimates_are_there(
+    joint_states, tmp_path, monkeypatch, capsys
+):
+    def plot(_summary, path):
+        path.write_bytes(b'half of a picture')
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr(command, 'plot', plot)
+    path = record(tmp_path / 'in', 'mcap', joint_states[:60], described=True)
+    output = tmp_path / 'out'
+    assert main([str(path), '--output', str(output)]) == command.INTERRUPTED
+    told = capsys.readouterr().err
+    assert f'interrupted; the estimates are in {output}, without estimates.png' in told
+    assert 'nothing is written' not in told
+    with Recording(output) as written:
+        assert sum(1 for _ in written.messages(list(written.kinds())))
+    assert not (output / command.PLOT).exists()

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.calibration import command
-from dynamics_ros.calibration.options import add_robot_options, finite, positions
+from dynamics_ros.calibration.options import add_robot_options, positions
 from dynamics_ros.calibration.outputs import check_outputs
 from dynamics_ros.calibration.plan import read_trajectory, without_shapes
 from dynamics_ros.calibration.tables import write_table
+from dynamics_ros.command_line import finite
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.way import Motion, check_motion, straight_way

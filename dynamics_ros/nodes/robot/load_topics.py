@@ -11,8 +11,8 @@ from rclpy.node import Node
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.parameters.dynamics import PayloadParameters
-from dynamics_ros.parameters.robot import MAX_GRAVITY
 from dynamics_ros.requests.robot_request import RobotRequest
+from dynamics_ros.settings import MAX_GRAVITY
 from dynamics_ros.wire.conversions import (
     header,
     inertia_arrays,

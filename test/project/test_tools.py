@@ -1,0 +1,110 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Command line tools in a locale without Unicode, and interrupted while they are imported."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dynamics_ros.command_line import INTERRUPTED, acceleration, command_line, finite
+from dynamics_ros.settings import MAX_GRAVITY
+
+ROOT = Path(__file__).parents[2]
+TOOLS = sorted(re.findall(r"'(\w+)': 'tools:\1'", (ROOT / 'setup.py').read_text()))
+NEED_ROS = {'analyze_recordings', 'doctor', 'estimate_bag'}
+ASCII = {'LC_ALL': 'C', 'PYTHONIOENCODING': 'ascii', 'PYTHONUTF8': '0'}
+
+ARM = (ROOT / 'urdf' / 'seven_joint_arm.urdf').read_text()
+
+INTERRUPTING = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == 'numpy':
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+"""
+
+
+def called(name: str, *arguments: str, before: str = '') -> subprocess.CompletedProcess[str]:
+    """The tool as its executable calls it."""
+    code = f'{before}\nimport sys\nfrom dynamics_ros.tools import {name}\nsys.exit({name}())'
+    return subprocess.run(
+        [sys.executable, '-c', code, *arguments],
+        env={**os.environ, **ASCII, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+
+
+def test_these_are_all_tools():
+    assert {'analyze_recordings', 'calibrate_robot', 'doctor', 'estimate_bag'} < set(TOOLS)
+    assert {'export_kernels', 'inspect'} < set(TOOLS)
+
+
+@pytest.mark.parametrize('name', TOOLS)
+def test_the_help_is_printed_without_unicode(name):
+    if name in NEED_ROS:
+        pytest.importorskip('rclpy')
+    done = called(name, '--help')
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f'usage: {name}')
+
+
+@pytest.mark.parametrize('name', TOOLS)
+def test_an_interruption_of_the_imports_ends_silently(name):
+    if name in NEED_ROS:
+        pytest.importorskip('rclpy')
+    done = called(name, '--help', before=INTERRUPTING)
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, '', '')
+
+
+def test_names_beyond_the_locale_are_printed_as_escapes(tmp_path):
+    robot = tmp_path / 'arm.urdf'
+    robot.write_text(ARM.replace('hand_link', 'händ_link'), encoding='utf-8')
+    done = called('inspect', str(robot), '--no-speed')
+    assert done.returncode in (0, 1), done.stderr
+    assert 'h\\xe4nd_link' in done.stdout
+    done = called('export_kernels', '--list', '--robot', str(robot))
+    assert done.returncode == 0, done.stderr
+    assert 'h\\xe4nd_link' in done.stdout
+
+
+def test_another_error_and_exit_code_pass_through():
+    with pytest.raises(SystemExit, match='3'), command_line():
+        sys.exit(3)
+    with pytest.raises(ZeroDivisionError), command_line():
+        _ = 1 / 0
+    with pytest.raises(SystemExit, match=str(INTERRUPTED)), command_line():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_numbers_of_options_are_finite_and_gravity_is_bounded():
+    assert (finite('-2.5'), acceleration('-9.81')) == (-2.5, -9.81)
+    assert acceleration(str(MAX_GRAVITY)) == MAX_GRAVITY
+    for text in ('nan', 'inf', 'down', ''):
+        with pytest.raises(argparse.ArgumentTypeError, match='no finite number'):
+            acceleration(text)
+    with pytest.raises(argparse.ArgumentTypeError, match='1e300 is more than 1000'):
+        acceleration('1e300')
+
+
+def test_an_export_with_absurd_gravity_is_refused(tmp_path):
+    done = called(
+        *('export_kernels', '--robot', str(ROOT / 'urdf' / 'seven_joint_arm.urdf')),
+        *('--kernels', 'gravity', '--output', str(tmp_path), '--gravity', '0', '0', '1e300'),
+    )
+    assert done.returncode == 2
+    assert '--gravity: 1e300 is more than 1000 m/s^2' in done.stderr
+    assert list(tmp_path.iterdir()) == []
