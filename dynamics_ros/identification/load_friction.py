@@ -77,13 +77,18 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
     """
     layout, T, b = fit.layout, shape.unknowns(), len(fit.layout.base)
     parts = fold_products(equations, fit.sigma, fit.weights)
+    # The column of the load does not affect the sums of bodies and rotors.
+    sums = [Sums.of(layout, part) for part in parts]
 
     def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Errors of the joints on omitted folds, and load coefficients in standard deviations."""
         column = np.arange(parts[0].shape[-1]) == b + len(T) - 1
         off = ~chosen[:, np.newaxis, np.newaxis] & (column | column[:, np.newaxis])
         own = [np.where(off, 0.0, part) for part in parts]
-        systems = [Sums.of(layout, part).assembled(shape)[:2] for part in own]
+        systems = [
+            replace(of_bodies, gram=part).assembled(shape)[:2]
+            for of_bodies, part in zip(sums, own, strict=True)
+        ]
         whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
         errors, grows = np.zeros(layout.joints), []
         for (left_H, left_g), gram in zip(systems, own, strict=True):

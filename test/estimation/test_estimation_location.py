@@ -10,6 +10,7 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
+from dynamics_ros.estimation.contact.hypotheses import PosedSurfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 LINKS = 7
@@ -142,6 +143,30 @@ def test_a_push_is_never_taken_for_a_pull(robot, locator):
         location = locator.locate(q, torque(robot, q, 'link_7', point, force))
         assert location.point[1] * sign > 0.0
         assert location.normal @ location.force < 0.0
+
+
+def test_only_forces_with_another_link_in_front_of_their_point_are_occluded(robot, locator):
+    posed = PosedSurfaces(robot, locator._links, np.zeros(LINKS))
+    # The top of the first box is covered by the second one, its side is free.
+    points = np.array([[0.02, 0.0, 0.31], [0.06, 0.0, 0.16]])
+    forces = np.array([[0.0, 0.0, -5.0], [-5.0, 0.0, 0.0]])
+    assert posed.hide(0, points, forces).tolist() == [True, False]
+    assert not posed.hide(LINKS - 1, points, forces).any()
+
+
+def test_a_sure_link_is_right_for_pushes_anywhere_on_the_surface(robot, locator):
+    rng, rows, pieces = np.random.default_rng(5), [], surfaces()
+    for _ in range(120):
+        q, link = robot.random_configuration(rng), f'link_{rng.integers(4, LINKS + 1)}'
+        fine = pieces[link].fine
+        piece = rng.choice(len(fine.areas), p=fine.areas / fine.areas.sum())
+        tau = torque(robot, q, link, fine.points[piece], -10.0 * fine.normals[piece])
+        place = locator.locate(q, tau + 0.01 * rng.normal(size=LINKS))
+        rows.append((place.probability, place.link == link))
+    probability, right = np.array(rows).T
+    sure = probability >= 0.9
+    assert sure.sum() >= 20
+    assert right[sure].mean() >= 0.9
 
 
 def test_a_torque_that_no_single_push_gives_has_a_large_misfit(robot, locator):
