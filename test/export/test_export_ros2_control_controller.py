@@ -150,6 +150,14 @@ def test_a_wrench_ends_with_nan_and_with_deactivation(controller):
     assert controller.beside_gravity < 1e-6
 
 
+@pytest.mark.parametrize(('number', 'limited'), [(1e6, 50.0), (1e200, 0.0), (np.inf, 0.0)])
+def test_a_force_is_shortened_to_its_limit(controller, number, limited):
+    controller.refer(FORCE_Z, number)
+    controller.update(200)
+    wanted = -controller.robot.jacobian(Q, 'tool0').T @ [0, 0, limited, 0, 0, 0]
+    assert controller.beside_gravity == pytest.approx(np.abs(wanted).max(), abs=1e-6)
+
+
 def test_without_a_position_it_does_not_begin(controller):
     controller.set_state(4, np.nan)
     assert not controller.c.activate()
