@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,9 @@ MIN_MOTION = 5e-3
 
 GUIDED, HAND = 0.1, 500.0
 """Speed at which a hand moves the tool [m/s], and damping with which it keeps that speed [Ns/m]."""
+
+SHOVE, SHOVED = 60.0, 0.25
+"""Force of a sudden push [N] and its duration [s]."""
 
 Push = Callable[['Plant', float], Array]
 
@@ -365,6 +369,15 @@ def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
             if t > 0.5
         ]
         on.append(float(np.mean(pulls)))
+    arm.settings = replace(
+        settings, guiding=replace(guiding, speed=node.speed, angular_speed=node.angular_speed)
+    )
+    speeds = [
+        float(np.linalg.norm(plant.twist[:3]))
+        for direction in np.vstack([np.eye(3), -np.eye(3)])
+        for _ in led(SHOVED, lambda _, d=direction: SHOVE * d)
+    ]
+    yield f'guiding: fastest tool, pushed with {SHOVE:g} N', max(speeds), 'm/s', None
     plant.rub(np.zeros(n), np.zeros(n))
     goal = Goal(2.0, of='value')
     yield f'guiding: force that moves the tool by {1e3 * MIN_MOTION:g} mm', max(begin), 'N', goal

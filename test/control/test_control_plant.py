@@ -38,7 +38,7 @@ def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(pan
 
 def test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly(panda):
     for case, value, _, goal in [*stiffness_measures(panda), *guiding_measures(panda, 2.0)]:
-        assert value <= goal.limit, case
+        assert goal is None or value <= goal.limit, case
 
 
 @pytest.mark.parametrize('name', ['xarm7', 'panda'])
