@@ -153,7 +153,10 @@ def _frame(name: str) -> str:
 
 
 def payload(options: argparse.Namespace) -> Iterator[Record]:
-    """Identification of a payload, from a run without and a run with it, of different motion."""
+    """Identification of a payload, from a run without and a run with it.
+
+    Motions differ; with unmodelled friction also pairs of the same motion.
+    """
     tried = range(TRIED_QUICKLY if options.quick else TRIED)
     for name in chosen(options):
         pairs = []
@@ -165,14 +168,19 @@ def payload(options: argparse.Namespace) -> Iterator[Record]:
             pairs.append(_payload_of(arm.described, runs, _frame(name)))
         yield from _of_pairs('payload pair', name, pairs)
     for name in named(options.robot):
-        pairs = []
+        pairs, alike = [], []
         for seed in tried:
             empty, rng = UnmodelledArm.made(name, STICKING, seed), np.random.default_rng([5, seed])
             real = empty.real.with_payload(empty.frame, MASS, CENTER, INERTIA)
             arms = empty, replace(empty, real=real)
             runs = [one.samples(one.swinging(DURATION, rng), rng) for one in arms]
             pairs.append(_payload_of(empty.described, runs, empty.frame))
+            rng = np.random.default_rng([5, seed])
+            motion = empty.swinging(DURATION, rng)
+            runs = [one.samples(motion, rng) for one in arms]
+            alike.append(_payload_of(empty.described, runs, empty.frame))
         yield from _of_pairs('payload pair, unmodelled friction', name, pairs)
+        yield from _of_pairs('payload pair, unmodelled friction, same motion', name, alike)
 
 
 def _payload_of(robot: Robot, runs: list[JointSamples], frame: str) -> Payload:
