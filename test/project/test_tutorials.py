@@ -13,22 +13,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from documents import Block, blocks, differs
-from ros_harness import executable, occupy
+from ros_harness import occupy
+from terminals import Terminals
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in sorted((ROOT / 'docs' / 'tutorials').glob('*.md')) if blocks(page)]
 DOMAIN = 161
-PATIENCE = 100.0
-"""Seconds in which a block has to end, on a busy machine."""
-
 CANNOT_RUN = {'a UR5e', 'launch', 'rclcpp', 'RViz'}
 """What `# needs ...` may name."""
 
@@ -37,94 +33,13 @@ MODULES = {'fleet': 'rosbags', 'look': 'viser', 'calibrate': 'clarabel'}
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(300)]
 
-ROS2 = """\
-#!/bin/sh
-[ "$1 $2" = "run dynamics_ros" ] || { echo "no ros2 $1 $2 here" >&2; exit 2; }
-program=$3
-shift 3
-exec "%s/$program" "$@"
-"""
-
-
-class Terminals:
-    """Shells in a folder, some of which go on running something."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-        tools = folder / 'bin'
-        tools.mkdir()
-        command = tools / 'ros2'
-        command.write_text(ROS2 % Path(executable('contact_node')).parent)
-        command.chmod(0o755)
-        self._environment = {
-            **os.environ,
-            'PATH': os.pathsep.join(
-                [str(tools), str(Path(sys.executable).parent), os.environ['PATH']]
-            ),
-            'PYTHONUNBUFFERED': '1',
-            'ROS_DOMAIN_ID': str(DOMAIN),
-        }
-
-    def run(self, commands: str) -> str:
-        """Run commands to their end; what they print."""
-        done = subprocess.run(
-            ['bash', '-euo', 'pipefail', '-c', commands],
-            cwd=self._folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr + self.logs()
-        return done.stdout
-
-    def start(self, number: str, commands: str) -> None:
-        """Run commands in a terminal until they are replaced or all ends."""
-        self.end(number)
-        with (self._folder / f'terminal{number}.log').open('ab') as log:
-            self._running[number] = subprocess.Popen(
-                ['bash', '-euo', 'pipefail', '-c', commands],
-                cwd=self._folder,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def end(self, number: str) -> None:
-        """Ctrl-C, in a terminal."""
-        process = self._running.pop(number, None)
-        if process is None:
-            return
-        assert process.poll() is None, f'terminal {number} has ended by itself' + self.logs()
-        os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.wait(20.0)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Ctrl-C everywhere, the last one first."""
-        for number in reversed([*self._running]):
-            self.end(number)
-
-    def logs(self) -> str:
-        """What all terminals show."""
-        return '\n'.join(
-            f'--- {path.stem}\n{path.read_text()}' for path in self._folder.glob('terminal*.log')
-        )
-
 
 @pytest.fixture
 def terminals(tmp_path: Path) -> Iterator[Terminals]:
     occupy(DOMAIN)
     for name in ('examples', 'config', 'urdf'):
         (tmp_path / name).symlink_to(ROOT / name)
-    some = Terminals(tmp_path)
+    some = Terminals(tmp_path, DOMAIN)
     try:
         yield some
     finally:
