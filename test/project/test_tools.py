@@ -108,3 +108,24 @@ def test_an_export_with_absurd_gravity_is_refused(tmp_path):
     assert done.returncode == 2
     assert '--gravity: 1e300 is more than 1000 m/s^2' in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason='BLAS has one thread per processor')
+@pytest.mark.parametrize(('chosen', 'count'), [(None, 1), ('2', 2)])
+def test_blas_has_one_thread_unless_the_environment_says_otherwise(chosen, count):
+    """Threads of BLAS are started when NumPy is imported."""
+    code = (
+        'import os\nfrom dynamics_ros.command_line import command_line\n'
+        "with command_line():\n    import numpy\n    print(len(os.listdir('/proc/self/task')))"
+    )
+    env = {name: x for name, x in os.environ.items() if name != 'OPENBLAS_NUM_THREADS'}
+    if chosen:
+        env['OPENBLAS_NUM_THREADS'] = chosen
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        env={**env, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) == count

@@ -42,6 +42,8 @@ def _open_streams() -> None:
 
 def _run(module: str, function: str = 'main') -> NoReturn:
     _open_streams()
+    # Threads of BLAS spin while they wait, and no matrix of a node is large enough to gain by them.
+    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     # Objects made at start live as long as the process, so collections during start find nothing.
     # The executor enables the garbage collector again.
     gc.disable()
