@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scripts/test --quick`: an answer within two minutes, from every room that needs no ROS.
 
-Of each test the first set of parameters, without those that are slow or start nodes, one room after
-the other in turn. What has not begun after two minutes is skipped, and the summary says how much.
+Of each file the first tests, of each test the first set of parameters, without those that are slow
+or start nodes, one room after the other in turn. What has not begun after two minutes is skipped,
+and the summary says how much.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -24,6 +25,9 @@ _BEGAN = time.monotonic()
 
 NODES = re.compile(r'\b(ros_harness|rclpy|importorskip\(.rclpy)\b')
 """What a file names that starts nodes, or waits for the middleware."""
+
+PER_FILE = 2
+"""Tests of a file: all that are not slow need several minutes of processor time."""
 
 SLOW_ROOMS = ('benchmarks', 'demo', 'launching', 'security')
 
@@ -52,10 +56,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     rooms: dict[str, list[pytest.Item]] = defaultdict(list)
     seen: set[str] = set()
+    of_file: Counter[Path] = Counter()
     for item in items:
         test = item.nodeid.partition('[')[0]
-        if test not in seen and not item.get_closest_marker('slow'):
+        full = of_file[item.path] >= PER_FILE
+        if test not in seen and not full and not item.get_closest_marker('slow'):
             seen.add(test)
+            of_file[item.path] += 1
             rooms[_room(item.path)].append(item)
     in_turn = zip_longest(*rooms.values())
     kept = [item for item in chain.from_iterable(in_turn) if item is not None]

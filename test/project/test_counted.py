@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip('slipcover')
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COUNTED = ROOT / 'test' / 'counted'
 

@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.slow
+
 PASSES = 'def test_it():\n    pass\n'
 FAILS = 'def test_it():\n    raise AssertionError("wrong")\n'
 CRASHES = 'import os\n\ndef test_it():\n    os.kill(os.getpid(), 11)\n'
