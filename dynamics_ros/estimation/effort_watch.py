@@ -95,10 +95,15 @@ class EffortWatch:
             external, thresholds: (nv) external torques and their contact thresholds.
             runs: see ``contradicts``.
         """
-        exceeding = np.abs(external) > thresholds
-        if self._measured and exceeding.any() and np.abs(v).max(initial=0.0) > AT_REST:
-            self._still = exceeding & self._stand_still(runs)
-            self._report_standstill()
+        if self._measured:
+            still = self._stand_still(runs)
+            if still.any():
+                still &= np.abs(external) > thresholds
+            if not still.any():
+                self._still = still
+            elif np.abs(v).max(initial=0.0) > AT_REST:
+                self._still = still
+                self._report_standstill()
         return bool(self.reason)
 
     def _stand_still(self, runs: Vector) -> NDArray[np.bool_]:

@@ -71,12 +71,16 @@ class OverdueJoints:
             self._complete_interval = 0
         reported = stamp - state.ages
         since = reported - self._last_report
-        is_new = (since > 0) & (self._last_report > 0)
         # Averaging with weight 1/2 bounds the effect of a lost message on the usual interval.
-        self._usual_interval = np.where(
-            is_new, 0.5 * (self._usual_interval + since), self._usual_interval
-        )
-        self._last_report, self._all_reported = reported, bool((reported > 0).all())
+        mean = 0.5 * (self._usual_interval + since)
+        if self._all_reported and since.min(initial=1) > 0:
+            self._last_report, self._usual_interval = reported, mean
+            if not (state.ages > OVERDUE_AFTER * mean).any():
+                return None
+        else:
+            is_new = (since > 0) & (self._last_report > 0)
+            self._usual_interval = np.where(is_new, mean, self._usual_interval)
+            self._last_report, self._all_reported = reported, bool((reported > 0).all())
         overdue = (state.ages > OVERDUE_AFTER * self._usual_interval) & (self._usual_interval > 0.0)
         overdue &= np.abs(state.v) > AT_REST
         return overdue if overdue.any() else None
