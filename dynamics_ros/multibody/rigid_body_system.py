@@ -342,7 +342,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         shortcuts = self._shortcuts
         return {
             name: value
-            for name, value in vars(self).items()
+            for name, value in vars(self).copy().items()  # another thread may add some
             if not (name in self._own or (name in shortcuts and value is shortcuts[name]))
         }
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,9 +182,10 @@ def test_what_cannot_be_read_is_refused(text, said):
 
 
 @needs_drake
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_file_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(DynamicsRosError, match=r'none\.sdf'):
-        Robot.from_sdf(tmp_path / 'none.sdf')
+        Robot.from_sdf(Path('none.sdf'))
 
 
 def test_without_drake_the_reason_is_told(monkeypatch):

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import pickle
+import sys
+import threading
 import weakref
 
 import numpy as np
@@ -292,3 +295,29 @@ class TestInertiasAsAnInput:
     def test_other_names_are_refused(self, robot):
         with pytest.raises(InvalidArgumentError, match='inertias'):
             robot.kernel('gravity', parameters='lengths')
+
+
+def test_a_robot_is_remade_while_another_thread_calls_new_methods():
+    """The first call of a method stores it in the robot."""
+    robot = Robot.from_urdf(urdf_path('xarm7'), backend='python')
+    ending = threading.Event()
+
+    def store():
+        for number in itertools.count():
+            vars(robot)[f'added{number % 1000}'] = number
+            if number % 1000 == 999:
+                for one in range(1000):
+                    del vars(robot)[f'added{one}']
+                if ending.is_set():
+                    return
+
+    thread, interval = threading.Thread(target=store), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for number in range(1000):
+            robot.with_gravity([0.0, 0.0, -0.01 * number])
+    finally:
+        sys.setswitchinterval(interval)
+        ending.set()
+        thread.join()

@@ -42,6 +42,9 @@ keep most hands away from such points, but a finger or a narrow edge may reach b
 MIN_SHARE = 0.01
 """Ratio to the likeliest piece below which occlusion of a piece is not examined."""
 
+LINES = 16
+"""Number of lines of action that are compared with all pieces at a time."""
+
 MAX_REFINED = 12
 """Number of coarse pieces of a link that are refined into fine pieces."""
 
@@ -403,25 +406,34 @@ class PosedSurfaces:
         self._squared_width = np.concatenate([link.fine.patches.areas for link in links]) / np.pi
 
     def hide(self, link: int, points: Array, forces: Array) -> NDArray[np.bool_]:
-        """Returns whether the robot occludes forces (n, 3) at points (n, 3) in a link frame."""
+        """Returns whether the robot occludes forces (n, 3) at points (n, 3) in a link frame.
+
+        A force of zero, which has no direction, is not occluded.
+        """
         X = self._poses[link]
         away = -forces @ X[:3, :3].T
-        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        sizes = np.linalg.norm(away, axis=1, keepdims=True)
+        np.divide(away, sizes, out=away, where=sizes > 0.0)
         points = points @ X[:3, :3].T + X[:3, 3]
         middle = points.mean(axis=0)
         reach = REACH[1] + np.sqrt(np.square(points - middle).sum(axis=1).max())
         offsets = self._points - middle
         squares = np.einsum('ij,ij->i', offsets, offsets)
         near = squares < reach**2
-        offsets, squares, points = offsets[near], squares[near], points - middle
-        ahead = offsets @ away.T
-        ahead -= np.einsum('ni,ni->n', points, away)
-        # Square of the distance from the line of action, less that of the width of a piece.
-        aside = offsets @ (-2.0 * points.T)
-        aside += np.einsum('ni,ni->n', points, points)
-        aside += (squares - self._squared_width[near])[:, np.newaxis]
-        aside -= ahead**2
-        found: NDArray[np.bool_] = ((aside < 0.0) & (ahead > REACH[0]) & (ahead < REACH[1])).any(
-            axis=0
-        )
+        points = points - middle
+        # Rows of two products with these columns: where the pieces are along each line of action,
+        # and the squares of their distances from the points less those of their widths. Single
+        # precision and few lines at a time, so that the products stay in the cache.
+        rest = squares[near] - self._squared_width[near]
+        pieces = np.column_stack((offsets[near], rest, np.ones(len(rest)))).T.astype(np.float32)
+        zeros, ones = np.zeros(len(points)), np.ones(len(points))
+        along = np.column_stack((away, zeros, -np.einsum('ni,ni->n', points, away)))
+        apart = np.column_stack((-2.0 * points, ones, np.einsum('ni,ni->n', points, points)))
+        found = np.zeros(len(points), dtype=bool)
+        for begin in range(0, len(points), LINES):
+            some = slice(begin, begin + LINES)
+            ahead = along[some].astype(np.float32) @ pieces
+            hits = apart[some].astype(np.float32) @ pieces < ahead * ahead
+            hits &= (ahead > REACH[0]) & (ahead < REACH[1])
+            found[some] = hits.any(axis=1)
         return found
