@@ -99,3 +99,17 @@ def test_jumps_are_forgotten_after_ten_looks(robot):
         check.update(robot, lambda: 'there is 1 publisher')
         said.append(bool(check.problem))
     assert said == [True] * 10 + [False] * 2
+
+
+def test_single_outliers_do_not_prolong_it(robot):
+    check, nothing = JumpCheck(), np.zeros(1)
+    mask = np.zeros(1, dtype=bool)
+    said = []
+    for look in range(14):
+        for i in range(10):
+            position = 0.5 * (i % 2 if look == 0 else i == 5 and look % 7 == 0)
+            state = RobotState(i * 10**6, np.array([position]), nothing, nothing, (), (), (), mask)
+            check.record(state)
+        check.update(robot, lambda: 'there is 1 publisher')
+        said.append(bool(check.problem))
+    assert said == [True] * 10 + [False] * 4

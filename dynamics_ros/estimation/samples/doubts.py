@@ -106,7 +106,7 @@ class JumpCheck:
     opposite direction.
 
     Attributes:
-        problem: a sentence with the first values found; '' if no joint returns.
+        problem: a sentence with the first values found; '' if there are too few returns.
     """
 
     def __init__(self) -> None:
@@ -144,9 +144,10 @@ class JumpCheck:
         jumps = np.abs(steps) > MIN_JUMP + fastest * duration[:, None]
         self._returns.append(np.array([_returns(x[y]) for x, y in zip(steps.T, jumps.T)]))
         total = np.sum(self._returns, axis=0)
-        if not total.any():
+        contradictory = total >= MIN_RETURNS
+        if not contradictory.any():
             self.problem = ''
-        found = np.flatnonzero((total >= MIN_RETURNS) & jumps.any(axis=0))
+        found = np.flatnonzero(contradictory & jumps.any(axis=0))
         if found.size and not self.problem:
             described = []
             for i in found.tolist():
