@@ -201,3 +201,15 @@ class InfeasibleError(DynamicsRosError):
         super().__init__(f'{problem} (violated by {residual:.3g})')
         self.problem = problem
         self.residual = residual
+
+
+class NoModelError(DynamicsRosError):
+    """No robot description has been accepted yet."""
+
+
+class NoStateError(DynamicsRosError):
+    """A request needs the latest joint state, which is not complete yet."""
+
+
+class StaleStateError(DynamicsRosError):
+    """The latest joint state is older than the node allows."""

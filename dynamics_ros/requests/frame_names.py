@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.robot import Robot
 
@@ -36,3 +37,32 @@ class FrameNames(NamedTuple):
     def frame_of(self, frame_id: str) -> str:
         """Return the name in the model of a frame id."""
         return frame_id.removeprefix(self.prefix) if self.prefix else frame_id
+
+    def required_frame(self, robot: Robot, frame_id: str, argument: str) -> str:
+        """Return the name in the model of a frame in a request.
+
+        Args:
+            robot: the robot.
+            frame_id: name of the frame, with prefix.
+            argument: name of the field in the request, for errors.
+
+        Raises:
+            UnknownFrameError: the model has no such frame.
+        """
+        frame = self.frame_of(frame_id)
+        if frame not in robot.frame_names:
+            raise UnknownFrameError(argument, frame_id, robot.frame_names)
+        return frame
+
+
+def check_count(robot: Robot, count: int, argument: str) -> None:
+    """Check the number of frames in a request, since a long request would delay the outputs.
+
+    Raises:
+        InvalidArgumentError: there are more frames than the robot has.
+    """
+    max_count = len(robot.frame_names)
+    if count > max_count:
+        raise InvalidArgumentError(
+            argument, f'{count} frames', f'at most the {max_count} of the robot'
+        )

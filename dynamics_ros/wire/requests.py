@@ -1,23 +1,138 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of states and values by joint name in requests to arrays of a robot."""
+"""Conversion of requests to arrays of a robot: states, values by joint name, search options."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, Twist
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError, NoStateError, UnknownJointError
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.robot import Robot
 
-from .conversions import Array, float_array, quaternion_is_zero, vector_array
+from .conversions import (
+    Array,
+    accel_array,
+    float_array,
+    pose_values,
+    quaternion_is_zero,
+    time_message,
+    twist_array,
+    vector_array,
+)
 
 NOT_GIVEN = Pose()
 """Default base pose of a request, from a client that does not set it."""
+
+NO_RESTARTS = -1
+"""Value of ``max_restarts`` in a request that allows no restart."""
+
+
+@dataclass(frozen=True)
+class RequestedState:
+    """State of a request.
+
+    Attributes:
+        robot: the current robot when the request was read.
+        stamp: stamp of the latest state if that was used, otherwise of the request.
+        q: configuration (nq).
+        velocity, effort: (nv); None if neither the request nor the latest state has them.
+        names: joints that the request names; empty for the latest state.
+    """
+
+    robot: Robot
+    stamp: Time
+    q: Array
+    velocity: Array | None
+    effort: Array | None
+    names: tuple[str, ...]
+
+    def required_velocity(self) -> Array:
+        """Return the velocity (nv).
+
+        Raises:
+            NoStateError: it is not known.
+        """
+        return _required(self.velocity, 'velocity')
+
+    def required_effort(self) -> Array:
+        """Return the effort (nv).
+
+        Raises:
+            NoStateError: it is not known.
+        """
+        return _required(self.effort, 'effort')
+
+
+def requested_state(
+    buffer: StateBuffer,
+    latest_state: Callable[[], RobotState],
+    state: JointState,
+    base_pose: Pose,
+    base_twist: Twist | None,
+    argument: str,
+) -> RequestedState:
+    """Return the state of a request, completed by the latest state.
+
+    An empty ``state`` means the latest state. Joints that it does not name have their latest
+    values; velocities and efforts that it does not give are zero. A base pose with a zero
+    quaternion, or the default pose together with an empty state, means that of the latest odometry,
+    or the identity without odometry.
+
+    Args:
+        buffer: latest data of the robot's joints.
+        latest_state: returns the latest state, or raises a DynamicsRosError if there is none.
+        state: joint state of the request.
+        base_pose, base_twist: pose and twist of the base in the request.
+        argument: name of the joint state in the request, for errors.
+
+    Raises:
+        DynamicsRosError: the request is invalid, or needs the latest state and there is none.
+    """
+    robot = buffer.robot
+    named = named_joints(state, buffer, argument)
+    base_given = base_is_given(buffer, state, base_pose, base_twist)
+    velocity_known = effort_known = True
+    if len(named) == len(buffer.joint_names):
+        q, v, effort = buffer.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
+        buffer.copy_base(q, v)
+        stamp = state.header.stamp
+    else:
+        latest = latest_state()
+        q, v, effort = latest.q.copy(), latest.v.copy(), latest.effort.copy()
+        stamp = time_message(latest.time)
+        velocity_known = bool(named) or not latest.velocity_missing
+        effort_known = bool(named) or not latest.effort_missing
+    fill_in(robot, named, state, q, v, effort)
+    if base_given:
+        base = buffer.base_coordinates(pose_values(base_pose), 'base_pose')
+        q[: len(base)] = base
+        twist = twist_array(base_twist, 'base_twist') if base_twist else np.zeros(6)
+        base_v = buffer.base_velocity(twist)
+        v[: len(base_v)] = base_v
+    return RequestedState(
+        robot=robot,
+        stamp=stamp,
+        q=q,
+        velocity=v if velocity_known else None,
+        effort=effort if effort_known else None,
+        names=tuple(state.name),
+    )
+
+
+def _required(values: Array | None, quantity: str) -> Array:
+    if values is None:
+        raise NoStateError(f'the latest joint state has no {quantity} of some joints')
+    return values
 
 
 def named_joints(state: JointState, buffer: StateBuffer, argument: str) -> tuple[str, ...]:
@@ -102,6 +217,26 @@ def values_by_joint(
     return result
 
 
+def requested_acceleration(request: Any, state: RequestedState, buffer: StateBuffer) -> Array:
+    """Return the acceleration (nv) of a request of inverse dynamics; zero where it gives none.
+
+    Raises:
+        DynamicsRosError: the request is invalid.
+    """
+    robot = state.robot
+    names = list(request.acceleration_names)
+    if not names and len(request.accelerations):
+        names = list(state.names) or list(robot.joint_v_indices)
+    given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
+    acceleration = values_by_joint(robot, names, given, 'accelerations')
+    base = accel_array(request.base_acceleration, 'base_acceleration')
+    if robot.model.root_joint_nv:
+        acceleration[: robot.model.root_joint_nv] = buffer.base_velocity(base)
+    elif base.any():
+        raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
+    return acceleration
+
+
 def velocity_names(robot: Robot) -> list[str]:
     """Return the name of each entry of a velocity (nv)."""
     components = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
@@ -153,3 +288,73 @@ def _is_default(pose: Pose) -> bool:
 def _components(twist: Twist) -> tuple[float, ...]:
     v, w = twist.linear, twist.angular
     return v.x, v.y, v.z, w.x, w.y, w.z
+
+
+# --- inverse kinematics -------------------------------------------------------------------------
+
+
+def search_options(
+    request: Any, position_tolerance: float, rotation_tolerance: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a search, and further ones of a search for several solutions.
+
+    Args:
+        request: request of inverse kinematics.
+        position_tolerance, rotation_tolerance: defaults of the node [m, rad].
+
+    Raises:
+        InvalidArgumentError: an option is invalid.
+    """
+    options: dict[str, Any] = {
+        'position_tolerance': _or_default(request, 'position_tolerance', position_tolerance),
+        'rotation_tolerance': _or_default(request, 'rotation_tolerance', rotation_tolerance),
+        'position_only': request.position_only,
+    }
+    if np.any(request.slack):
+        options['slack'] = np.array(request.slack)
+    if request.locked_joints:
+        options['locked_joints'] = tuple(request.locked_joints)
+    if len(request.weighted_joints) != len(request.joint_weights):
+        problem = f'{len(request.joint_weights)} for {len(request.weighted_joints)} joints'
+        raise InvalidArgumentError('joint_weights', problem, 'one for each of weighted_joints')
+    if request.weighted_joints:
+        weights = zip(request.weighted_joints, request.joint_weights, strict=True)
+        options['joint_weights'] = dict(weights)
+    if request.max_restarts < NO_RESTARTS:
+        raise InvalidArgumentError(
+            'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
+        )
+    if request.max_restarts:
+        options['max_restarts'] = max(request.max_restarts, 0)
+    if request.random_seed:
+        options['random_seed'] = request.random_seed
+    separation = _or_default(request, 'min_separation', 0.0)
+    return options, {'min_separation': separation} if separation else {}
+
+
+def requested_posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | None:
+    """Return the preferred posture of a search: a configuration (nq), its name, or None for any.
+
+    Raises:
+        DynamicsRosError: the posture is unknown, or its joint state is invalid.
+    """
+    if request.posture == request.POSTURE_GIVEN:
+        return with_positions(buffer, seed, request.posture_state, 'posture_state')
+    if request.posture_state.name:
+        problem = f'given beside posture {request.posture}'
+        raise InvalidArgumentError('posture_state', problem, 'POSTURE_GIVEN')
+    postures = {
+        request.POSTURE_ANY: None,
+        request.POSTURE_SEED: 'seed',
+        request.POSTURE_CENTRE: 'centre',
+    }
+    if request.posture not in postures:
+        raise InvalidArgumentError('posture', f'{request.posture}', 'one of POSTURE_...')
+    return postures[request.posture]
+
+
+def _or_default(request: Any, name: str, default: float) -> float:
+    value = getattr(request, name)
+    if not (value >= 0.0 and math.isfinite(value)):
+        raise InvalidArgumentError(name, f'{value}', 'a positive number, or 0 for the default')
+    return float(value) or default

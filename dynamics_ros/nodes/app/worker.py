@@ -84,7 +84,7 @@ class Worker:
             self._waiting.append(_Job(function, future, executor, subject))
             self._changed.notify()
         for job in dropped:
-            job.future.set_exception(SupersededError(f'newer work on {subject} was asked for'))
+            job.future.set_exception(SupersededError(f'a newer request for {subject} came in'))
         return future
 
     def check_newest(self, subject: str) -> None:
@@ -95,7 +95,7 @@ class Worker:
         """
         with self._changed:
             if any(job.subject == subject for job in self._waiting):
-                raise SupersededError(f'newer work on {subject} was asked for')
+                raise SupersededError(f'a newer request for {subject} came in')
 
     def _work(self) -> None:
         while True:

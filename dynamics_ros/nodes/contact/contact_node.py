@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Step
@@ -23,7 +23,6 @@ from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import NOTHING, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.reporting.results import NoModelError
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import ContactParameters, ContactRates

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.large_robots import is_large
@@ -23,12 +22,7 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
-from dynamics_ros.nodes.services.request_state import (
-    RequestedState,
-    external_wrenches,
-    requested_state,
-    required_frame,
-)
+from dynamics_ros.nodes.services.request_state import external_wrenches, requested_state
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
 from dynamics_ros.parameters.names import check_known, check_unique
@@ -36,8 +30,6 @@ from dynamics_ros.requests.kernel_twin import kernel
 from dynamics_ros.requests.robot_request import check_payload
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
-    Array,
-    accel_array,
     accel_message,
     empty_efforts,
     finite_sequence,
@@ -46,7 +38,7 @@ from dynamics_ros.wire.conversions import (
     wrench_message,
 )
 from dynamics_ros.wire.message_template import MessageTemplate
-from dynamics_ros.wire.requests import base_vector, values_by_joint, velocity_names
+from dynamics_ros.wire.requests import base_vector, requested_acceleration, velocity_names
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -209,7 +201,7 @@ class Dynamics(Component):
             return
         check_known(robot, values.command_joints)
         if values.payload.mass and values.payload.frame not in robot.frame_names:
-            required_frame(self.context, robot, values.payload.frame, 'payload.frame')
+            self.context.names.required_frame(robot, values.payload.frame, 'payload.frame')
         check_payload(values.payload, robot, self.context.parameters.values.largest_payload)
 
     def _changed(self, names: frozenset[str]) -> None:
@@ -280,7 +272,8 @@ class Dynamics(Component):
     async def _inverse_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
-        acceleration = self._acceleration(request, state)
+        assert self.context.buffer is not None
+        acceleration = requested_acceleration(request, state, self.context.buffer)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v = state.q, state.required_velocity()
         tau = await self.context.compute(
@@ -295,21 +288,6 @@ class Dynamics(Component):
         torques.effort = finite_sequence(tau[list(joints.values())])
         if robot.model.root_joint_nv:
             response.base_wrench = wrench_message(base_vector(robot, tau))
-
-    def _acceleration(self, request: Any, state: RequestedState) -> Array:
-        robot = state.robot
-        names = list(request.acceleration_names)
-        if not names and len(request.accelerations):
-            names = list(state.names) or list(robot.joint_v_indices)
-        given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
-        acceleration = values_by_joint(robot, names, given, 'accelerations')
-        base = accel_array(request.base_acceleration, 'base_acceleration')
-        if robot.model.root_joint_nv:
-            assert self.context.buffer is not None
-            acceleration[: robot.model.root_joint_nv] = self.context.buffer.base_velocity(base)
-        elif base.any():
-            raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
-        return acceleration
 
     async def _forward_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
@@ -348,8 +326,9 @@ class Dynamics(Component):
         mass, center, inertia = inertia_arrays(request.payload.inertia, 'payload.inertia')
         payload = NO_PAYLOAD
         if mass != 0.0:
-            frame_id = request.payload.header.frame_id
-            frame = required_frame(self.context, robot, frame_id, 'payload.header.frame_id')
+            frame = self.context.names.required_frame(
+                robot, request.payload.header.frame_id, 'payload.header.frame_id'
+            )
             payload = PayloadParameters.of(frame, mass, center, inertia)
         await self._apply_payload(payload)
 

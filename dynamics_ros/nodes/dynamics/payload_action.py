@@ -14,7 +14,6 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.services.request_state import required_frame
 from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
 from dynamics_ros.requests.payload_watch import PayloadWatch
@@ -58,7 +57,7 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         assert built is not None
         frame = built.default_frame
         if request.frame:
-            frame = required_frame(self.context, robot, request.frame, 'frame')
+            frame = self.context.names.required_frame(robot, request.frame, 'frame')
         values = self._settings()
         duration = request.duration or values.duration
         if not 0.0 < duration <= MAX_DURATION:

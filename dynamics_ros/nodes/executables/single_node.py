@@ -7,8 +7,10 @@ impedance_controller_node also runs contact_node in its process if it reacts to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any, NoReturn
 
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
@@ -18,91 +20,66 @@ from dynamics_ros.nodes.robot.load_topics import LoadSubscriber
 
 from .assembly import application, check_names
 
-AnyNode = TypeVar('AnyNode', bound=GuardedNode)
-Part = TypeVar('Part', bound=Component)
-
-
-def _no_components(_component: Component, _context: RobotContext) -> Sequence[Component]:
-    return ()
-
 
 def _run(
-    name: str,
-    make: Callable[[AnyNode, RobotContext], Part],
+    module: str,
+    component: str,
     *,
-    subscribe_payload: bool,
-    node: Callable[[str], AnyNode] = GuardedNode,
-    make_others: Callable[[Part, RobotContext], Sequence[Component]] = _no_components,
+    managed: bool = False,
+    subscribe_payload: bool = True,
+    make_others: Callable[[Any, RobotContext], list[Component]] = lambda _component, _context: [],
 ) -> NoReturn:
     """Run a node with one component, and end the process.
 
     Args:
-        name: name of the node.
-        make: creates the component.
+        module: module of the component below ``nodes``, which has the name of the node in NAME.
+        component: name of the component's class.
+        managed: whether the node can be a managed node.
         subscribe_payload: whether to subscribe to the topics of payload and gravity; False in the
             process that publishes them.
-        node: creates the node from its name.
         make_others: creates further components, which have their own nodes and process each state
             before this one.
     """
+    code = import_module(f'dynamics_ros.nodes.{module}')
+    node_class: Any = GuardedNode
+    if managed:
+        node_class = import_module('dynamics_ros.nodes.app.managed').ManagedNode
 
     def build() -> Application:
-        host = node(name)
-        context = RobotContext(host)
+        node = node_class(code.NAME)
+        context = RobotContext(node)
         if subscribe_payload:
             LoadSubscriber(context)
-        component = make(host, context)
-        return application(context, [*make_others(component, context), component])
+        own = getattr(code, component)(node, context)
+        return application(context, [*make_others(own, context), own])
 
     run(build, None)
 
 
-def kinematics_node() -> NoReturn:
-    """Run the node."""
-    from dynamics_ros.nodes.kinematics.kinematics_node import NAME, Kinematics
-
-    _run(NAME, Kinematics, subscribe_payload=True)
-
-
-def dynamics_node() -> NoReturn:
-    """Run the node."""
-    from dynamics_ros.nodes.app.managed import ManagedNode
-    from dynamics_ros.nodes.dynamics.dynamics_node import NAME, Dynamics
-
-    _run(NAME, Dynamics, subscribe_payload=False, node=ManagedNode)
-
-
-def contact_node() -> NoReturn:
-    """Run the node."""
+def _collision_detector(impedance: Any, context: RobotContext) -> list[Component]:
+    """Return contact_node as the detector of collisions, if an arm reacts to them."""
+    if impedance.parameters.values.collision.reaction == 'none':
+        impedance.watch(None)
+        return []
     from dynamics_ros.nodes.contact.contact_node import NAME, Contact
 
-    _run(NAME, Contact, subscribe_payload=True)
+    node = GuardedNode(NAME)
+    check_names({'impedance_controller_node': impedance.node, NAME: node})
+    contact = Contact(node, context)
+    impedance.watch(contact)
+    return [contact]
 
 
-def impedance_controller_node() -> NoReturn:
-    """Run the node."""
-    from dynamics_ros.nodes.app.managed import ManagedNode
-    from dynamics_ros.nodes.impedance.impedance_controller_node import NAME, Impedance
-
-    def make_others(component: Impedance, context: RobotContext) -> Sequence[Component]:
-        if component.parameters.values.collision.reaction == 'none':
-            component.watch(None)
-            return ()
-        from dynamics_ros.nodes.contact.contact_node import NAME as CONTACT
-        from dynamics_ros.nodes.contact.contact_node import Contact
-
-        host = GuardedNode(CONTACT)
-        check_names({NAME: component.node, CONTACT: host})
-        contact = Contact(host, context)
-        component.watch(contact)
-        return [contact]
-
-    _run(NAME, Impedance, subscribe_payload=True, node=ManagedNode, make_others=make_others)
-
-
-def cartesian_servo_node() -> NoReturn:
-    """Run the node."""
-    from dynamics_ros.nodes.app.managed import ManagedNode
-    from dynamics_ros.nodes.servo.cartesian_servo_node import NAME, Servo
-
-    _run(NAME, Servo, subscribe_payload=True, node=ManagedNode)
+kinematics_node = partial(_run, 'kinematics.kinematics_node', 'Kinematics')
+dynamics_node = partial(
+    _run, 'dynamics.dynamics_node', 'Dynamics', managed=True, subscribe_payload=False
+)
+contact_node = partial(_run, 'contact.contact_node', 'Contact')
+impedance_controller_node = partial(
+    _run,
+    'impedance.impedance_controller_node',
+    'Impedance',
+    managed=True,
+    make_others=_collision_detector,
+)
+cartesian_servo_node = partial(_run, 'servo.cartesian_servo_node', 'Servo', managed=True)

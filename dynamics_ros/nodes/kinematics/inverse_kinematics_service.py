@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -21,13 +20,9 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import TransformError, failure, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
-from dynamics_ros.nodes.services.request_state import (
-    RequestedState,
-    check_count,
-    requested_state,
-    required_frame,
-)
+from dynamics_ros.nodes.services.request_state import requested_state
 from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.requests.frame_names import check_count
 from dynamics_ros.requests.search import Outcome, Search, SearchError, Target
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
@@ -39,16 +34,10 @@ from dynamics_ros.wire.conversions import (
     quaternion_is_zero,
     seconds,
 )
-from dynamics_ros.wire.requests import with_positions
-from dynamics_ros_msgs.srv import ComputeInverseKinematics
-
-Request = ComputeInverseKinematics.Request
+from dynamics_ros.wire.requests import requested_posture, search_options
 
 TF_TIMEOUT = 0.5
 """Time that a request waits for tf to provide a frame outside of the model [s]."""
-
-NO_RESTARTS = -1
-"""Value of ``max_restarts`` in a request that allows no restart."""
 
 
 class InverseKinematicsService:
@@ -75,7 +64,14 @@ class InverseKinematicsService:
         seed = requested_state(context, request.seed, request.base_pose, argument='seed')
         robot = seed.robot
         timeout = self.timeout(seconds(request.timeout))
-        options, several_options = self._options(request, seed)
+        defaults = self._parameters.values.inverse_kinematics
+        options, several_options = search_options(
+            request, defaults.position_tolerance, defaults.rotation_tolerance
+        )
+        assert context.buffer is not None, 'a seed requires a buffer'
+        posture = requested_posture(request, context.buffer, seed.q)
+        if posture is not None:
+            options['posture'] = posture
         targets = [await self.target(robot, request.target, request.frame, request.position_only)]
         if len(request.other_frames) != len(request.other_targets):
             problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
@@ -143,7 +139,7 @@ class InverseKinematicsService:
         Raises:
             DynamicsRosError: the pose is invalid, or a frame is unknown.
         """
-        known = required_frame(self._context, robot, frame, frame_name)
+        known = self._context.names.required_frame(robot, frame, frame_name)
         pose = message.pose
         if position_only and quaternion_is_zero(pose.orientation):
             pose.orientation.w = 1.0
@@ -205,65 +201,8 @@ class InverseKinematicsService:
             )
         return timeout
 
-    def _options(self, request: Any, seed: RequestedState) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the options of a search, and additional ones of a search for several solutions."""
-        defaults = self._parameters.values.inverse_kinematics
-        options: dict[str, Any] = {
-            'position_tolerance': _or_default(
-                request.position_tolerance, defaults.position_tolerance, 'position_tolerance'
-            ),
-            'rotation_tolerance': _or_default(
-                request.rotation_tolerance, defaults.rotation_tolerance, 'rotation_tolerance'
-            ),
-            'position_only': request.position_only,
-        }
-        if np.any(request.slack):
-            options['slack'] = np.array(request.slack)
-        if request.locked_joints:
-            options['locked_joints'] = tuple(request.locked_joints)
-        if len(request.weighted_joints) != len(request.joint_weights):
-            problem = f'{len(request.joint_weights)} for {len(request.weighted_joints)} joints'
-            raise InvalidArgumentError('joint_weights', problem, 'one for each of weighted_joints')
-        if request.weighted_joints:
-            weights = zip(request.weighted_joints, request.joint_weights, strict=True)
-            options['joint_weights'] = dict(weights)
-        posture = self._posture(request, seed)
-        if posture is not None:
-            options['posture'] = posture
-        if request.max_restarts < NO_RESTARTS:
-            raise InvalidArgumentError(
-                'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
-            )
-        if request.max_restarts:
-            options['max_restarts'] = max(request.max_restarts, 0)
-        if request.random_seed:
-            options['random_seed'] = request.random_seed
-        separation = _or_default(request.min_separation, 0.0, 'min_separation')
-        return options, {'min_separation': separation} if separation else {}
-
-    def _posture(self, request: Any, seed: RequestedState) -> Array | str | None:
-        if request.posture == Request.POSTURE_GIVEN:
-            buffer, state = self._context.buffer, request.posture_state
-            assert buffer is not None, 'a seed requires a buffer'
-            return with_positions(buffer, seed.q, state, 'posture_state')
-        if request.posture_state.name:
-            problem = f'given beside posture {request.posture}'
-            raise InvalidArgumentError('posture_state', problem, 'POSTURE_GIVEN')
-        postures = {Request.POSTURE_SEED: 'seed', Request.POSTURE_CENTRE: 'centre'}
-        if request.posture == Request.POSTURE_ANY:
-            return None
-        if request.posture not in postures:
-            raise InvalidArgumentError('posture', f'{request.posture}', 'one of POSTURE_...')
-        return postures[request.posture]
-
 
 def solution(robot: Robot, stamp: Time, q: Array) -> JointState:
     """Return the positions of all joints with one coordinate, as a joint state."""
     indices: Sequence[int] = list(robot.joint_q_indices.values())
     return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
-
-
-def _or_default(requested: float, default: float, name: str) -> float:
-    if not (requested >= 0.0 and math.isfinite(requested)):
-        raise InvalidArgumentError(name, f'{requested}', 'a positive number, or 0 for the default')
-    return requested or default

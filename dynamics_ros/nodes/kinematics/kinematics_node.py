@@ -26,14 +26,11 @@ from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.services.request_state import (
-    check_count,
-    requested_state,
-    required_frame,
-)
+from dynamics_ros.nodes.services.request_state import requested_state
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.names import known_frames
+from dynamics_ros.requests.frame_names import check_count
 from dynamics_ros.requests.kernel_twin import kernel
 from dynamics_ros.requests.search import warm_up
 from dynamics_ros.robot import Robot
@@ -270,9 +267,9 @@ class Kinematics(Component):
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         check_count(robot, len(request.frames), 'frames')
-        frames = [
-            required_frame(self.context, robot, frame, 'frames') for frame in request.frames
-        ] or self._configured_frames()
+        names = self.context.names
+        frames = [names.required_frame(robot, frame, 'frames') for frame in request.frames]
+        frames = frames or self._configured_frames()
         root = self.context.root_frame_id()
         q, v = state.q, state.velocity
         kernels = [kernel('forward_kinematics', frame) for frame in frames]
@@ -298,7 +295,7 @@ class Kinematics(Component):
     async def _jacobian(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
         state = requested_state(self.context, request.state, request.base_pose)
-        frame = required_frame(self.context, state.robot, request.frame, 'frame')
+        frame = self.context.names.required_frame(state.robot, request.frame, 'frame')
         jacobian = await self.context.compute(
             state.robot,
             [kernel('jacobian', frame, reference)],

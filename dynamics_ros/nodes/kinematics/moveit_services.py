@@ -14,29 +14,27 @@ from typing import Any
 
 from rclpy.node import Node
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.reporting.results import (
-    FaultLog,
+from dynamics_ros.errors import (
+    DynamicsRosError,
+    InvalidArgumentError,
     NoStateError,
     StaleStateError,
-    TransformError,
+    UnknownFrameError,
 )
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.reporting.results import FaultLog, TransformError
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.services.request_state import (
-    RequestedState,
-    check_count,
-    requested_state,
-)
+from dynamics_ros.nodes.services.request_state import requested_state
 from dynamics_ros.nodes.services.serving import SERVICE_QOS
 from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.requests.frame_names import check_count
 from dynamics_ros.requests.kernel_twin import kernel
 from dynamics_ros.requests.search import Search, SearchError
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import pose_stamped, seconds
 from dynamics_ros.wire.optional_messages import message_type
-from dynamics_ros.wire.requests import NOT_GIVEN
+from dynamics_ros.wire.requests import NOT_GIVEN, RequestedState
 
 from .inverse_kinematics_service import InverseKinematicsService, solution
 
@@ -54,6 +52,14 @@ class Code(IntEnum):
     COLLISION_CHECKING_UNAVAILABLE = -22
     ROBOT_STATE_STALE = -23
     NO_IK_SOLUTION = -31
+
+
+CODES = {
+    SearchError: Code.NO_IK_SOLUTION,
+    TransformError: Code.FRAME_TRANSFORM_FAILURE,
+    StaleStateError: Code.ROBOT_STATE_STALE,
+}
+"""Code of each error class other than MoveItError, which has a code of its own."""
 
 
 class MoveItError(DynamicsRosError):
@@ -124,7 +130,8 @@ class MoveItServices:
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self._faults.report('a MoveIt service', error)
-            error_code, text = code_of(error), str(error)
+            code = next((code for kind, code in CODES.items() if isinstance(error, kind)), None)
+            error_code, text = getattr(error, 'code', code or Code.FAILURE), str(error)
         response.error_code.val = int(error_code)
         if hasattr(response.error_code, 'message'):  # from Iron on
             response.error_code.message = text
@@ -238,21 +245,7 @@ class MoveItServices:
         ]
 
     def _link(self, robot: Robot, name: str) -> str:
-        frame = self._context.names.frame_of(name)
-        if frame not in robot.frame_names:
-            error = UnknownFrameError('link', name, robot.frame_names)
-            raise MoveItError(Code.INVALID_LINK_NAME, str(error))
-        return frame
-
-
-def code_of(error: Exception) -> Code:
-    """Return the MoveIt code of an error."""
-    if isinstance(error, MoveItError):
-        return error.code
-    if isinstance(error, SearchError):
-        return Code.NO_IK_SOLUTION
-    if isinstance(error, TransformError):
-        return Code.FRAME_TRANSFORM_FAILURE
-    if isinstance(error, StaleStateError):
-        return Code.ROBOT_STATE_STALE
-    return Code.FAILURE
+        try:
+            return self._context.names.required_frame(robot, name, 'link')
+        except UnknownFrameError as error:
+            raise MoveItError(Code.INVALID_LINK_NAME, str(error)) from None

@@ -13,7 +13,10 @@ from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
     ModelError,
+    NoModelError,
+    NoStateError,
     SingularError,
+    StaleStateError,
     UnknownFrameError,
     UnknownJointError,
     printable,
@@ -22,18 +25,6 @@ from dynamics_ros.requests.search import SearchError
 from dynamics_ros_msgs.msg import Result
 
 from .node_log import with_traceback
-
-
-class NoModelError(DynamicsRosError):
-    """No robot description has been accepted yet."""
-
-
-class NoStateError(DynamicsRosError):
-    """A request needs the latest joint state, which is not complete yet."""
-
-
-class StaleStateError(DynamicsRosError):
-    """The latest joint state is older than the node allows."""
 
 
 class TransformError(DynamicsRosError):

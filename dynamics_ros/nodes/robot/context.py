@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.timer import Timer
 from std_msgs.msg import Header
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.freed_memory import give_back
@@ -22,7 +22,7 @@ from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.nodes.output.plan import Plan
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.clocks import steady_timer
-from dynamics_ros.nodes.reporting.results import FaultLog, NoModelError
+from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.requests.robot_request import Built

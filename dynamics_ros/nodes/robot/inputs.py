@@ -11,6 +11,7 @@ from math import isfinite
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
+from dynamics_ros.errors import NoStateError, StaleStateError
 from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
 from dynamics_ros.estimation.samples.doubts import JointStateCheck, unknown_joints
 from dynamics_ros.estimation.samples.reports import JointValues
@@ -22,7 +23,6 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.clocks import NodeTime
 from dynamics_ros.nodes.reporting.meter import Meter
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
-from dynamics_ros.nodes.reporting.results import NoStateError, StaleStateError
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.requests.robot_request import Built
 from dynamics_ros.wire.cdr import MalformedMessageError

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rclpy.executors import Executor
@@ -13,23 +14,31 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError
-from dynamics_ros.nodes.app.worker import SupersededError
+from dynamics_ros.nodes.app.worker import SupersededError, Worker
 from dynamics_ros.nodes.output.outputs import LATCHED
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.refusals import Refusals
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.requests.robot_request import Built, RobotRequest, check_locked_joints
+from dynamics_ros.requests.robot_request import (
+    Built,
+    RobotMaker,
+    RobotRequest,
+    check_locked_joints,
+)
 from dynamics_ros.robot import Robot
-
-from .builder import RobotBuilder
 
 NO_REBUILD = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
 """Parameters that do not change the robot, or change it in another way."""
 
 
 class RobotChanges:
-    """Rebuilds the robot when parameters, the topic robot_description or requests change it."""
+    """Rebuilds the robot when parameters, the topic robot_description or requests change it.
+
+    A changed robot is built in a thread, while the current one stays in use. Changes apply in
+    order, but of several waiting ones with the same subject only the newest. A refused change
+    leaves the robot as it is.
+    """
 
     def __init__(
         self,
@@ -52,11 +61,13 @@ class RobotChanges:
             busy: called with True when a change begins, and with False when it has ended.
             on_change: called whenever the diagnostics may have changed.
         """
-        self._node, self._parameters = node, parameters
+        self._node, self._parameters, self._prepare = node, parameters, prepare
         self._adopt, self._busy, self._on_change = adopt, busy, on_change
         self._refusals = Refusals(node, FaultLog.of(node))
-        first = RobotRequest(gravity=parameters.values.gravity, **self._requested_values())
-        self._builder = RobotBuilder(first, prepare, self._on_built)
+        self._request = RobotRequest(gravity=parameters.values.gravity, **self._requested_values())
+        self._maker = RobotMaker()
+        self._worker = Worker('robot_builder')
+        self._pending = 0
         self._executor: Executor | None = None
         self._in_force = False
         self._topic_description = ''
@@ -75,8 +86,8 @@ class RobotChanges:
 
     @property
     def building(self) -> bool:
-        """Whether a new robot is being built."""
-        return self._builder.busy
+        """Whether a change is waiting or being applied."""
+        return self._pending > 0
 
     @property
     def refusal(self) -> str:
@@ -94,17 +105,42 @@ class RobotChanges:
         Returns:
             Future that completes when the change takes effect, with an error if it is refused.
         """
-        assert self._executor is not None, 'start() must be called first'
-        self._busy(True)
-        future = self._builder.change(self._executor, subject, values, always=always)
-        future.add_done_callback(self._on_done)
-        self._on_change()
-        return future
+        executor = self._executor
+        assert executor is not None, 'start() must be called first'
+        result: Future[None] = Future(executor=executor)
 
-    def _on_done(self, done: Future[None]) -> None:
-        done.exception()  # rclpy prints errors of futures that have not been read
-        self._busy(False)
+        def finish(done: Future[Built | None]) -> None:
+            self._pending -= 1
+            error = done.exception()
+            if error is None:
+                self._take(done.result())
+                result.set_result(None)
+            else:
+                result.set_exception(error)
+                result.exception()  # rclpy prints errors of futures that have not been read
+            self._busy(False)
+            self._on_change()
+
+        self._busy(True)
+        self._pending += 1
+        building = self._worker.submit(executor, lambda: self._build(values, always), subject)
+        building.add_done_callback(finish)
         self._on_change()
+        return result
+
+    def _build(self, values: Mapping[str, Any], always: bool) -> Built | None:
+        """Build the robot of a changed request, in the worker's thread; None without a new one."""
+        request = replace(self._request, **values)
+        if request == self._request and not always:
+            return None
+        built = self._maker.make(request, self._prepare) if request.description else None
+        self._request = request
+        return built
+
+    def _take(self, built: Built | None) -> None:
+        if built is not None:
+            self._in_force = True
+            self._adopt(built)
 
     def rebuild(self, subject: str) -> None:
         """Prepare the components again for the same robot."""
@@ -123,10 +159,6 @@ class RobotChanges:
         kept = '; the one before is kept' if self._in_force else ''
         self._refusals.record(subject, error, kept)
         self._on_change()
-
-    def _on_built(self, built: Built) -> None:
-        self._in_force = True
-        self._adopt(built)
 
     def _requested_values(self, locked: bool = True) -> dict[str, Any]:
         """Return the values of a request that parameters set, with or without locked joints."""
