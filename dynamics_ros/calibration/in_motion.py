@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation import ContactPipeline, EffortModel
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.contact_settings import ContactSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -159,6 +159,33 @@ def write(
         write_parameters(path, parameters_text(in_groups(values), robot.joint_names, node))
     except (DynamicsRosError, OSError) as error:
         raise DynamicsRosError(f'in force, but not written: {error}') from error
+
+
+def result_fields(found: Drives, pipeline: ContactPipeline) -> dict[str, Any]:
+    """Returns the fields of the result of an action Calibrate, by name.
+
+    Args:
+        found: result of the identification.
+        pipeline: estimators with the identified parameters.
+    """
+    robot, effort, identified = pipeline.robot, pipeline.values.effort, found.identified
+    model = model_of(robot, pipeline.values)
+    velocity_noise = per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise')
+    fields = {
+        'joint_names': list(robot.joint_names),
+        'moved': identified.moved.tolist(),
+        'stribeck': model.stribeck.tolist(),
+        'effort_noise': per_velocity(robot, effort.noise, 'effort.noise').tolist(),
+        'velocity_noise': velocity_noise.tolist(),
+        'left_over_before': found.left_over_before.tolist(),
+        'left_over': identified.train.rms.tolist(),
+        'contact_thresholds': pipeline.detector.constants[0].tolist(),
+        'findings': [*identified.findings, *found.learned.findings],
+    }
+    for name in ('offset', 'viscous', 'coulomb'):
+        fields[name] = getattr(model, name).tolist()
+        fields[f'{name}_deviation'] = found.deviations(name).tolist()
+    return fields
 
 
 def _unusable(state: RobotState) -> str:

@@ -321,6 +321,16 @@ def joint_state(
     return message
 
 
+def empty_pose(frame_id: str) -> PoseStamped:
+    """Return the identity in a frame, for a template."""
+    return pose_stamped(Time(), frame_id, np.eye(4))
+
+
+def empty_twist(frame_id: str) -> TwistStamped:
+    """Return a zero twist in a frame, for a template."""
+    return twist_stamped(Time(), frame_id, np.zeros(6))
+
+
 def empty_efforts(names: Sequence[str]) -> JointState:
     """Return a joint state message with zero efforts, for a template."""
     return joint_state(Time(), names, effort=np.zeros(len(names)))

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3
 from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import Marker
+from visualization_msgs.msg import Marker, MarkerArray
 
-from .conversions import Array, point_message, pose_message
+from .conversions import Array, header, point_message, pose_message
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)
@@ -109,6 +111,37 @@ def label(header: Header, namespace: str, text: str, height: float, color: Color
     marker.scale.z = height
     marker.color = color
     return marker
+
+
+def empty_frames(key: tuple[str, Sequence[str], float, float]) -> MarkerArray:
+    """Return the markers of frames and of the centre of mass, for a template.
+
+    Args:
+        key: frame id of the poses, names of the frames, length of an axis [m], and diameter of the
+            centre of mass [m]; 0: no centre of mass.
+    """
+    root, frames, length, diameter = key
+    head = header(Time(), root)
+    result = [frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
+    if diameter:
+        result.append(center_of_mass(head, np.zeros(3), diameter))
+    return MarkerArray(markers=result)
+
+
+def deleted_frames(
+    head: Header, count: int, before: int, center_vanished: bool
+) -> MarkerArray | None:
+    """Return a message that deletes surplus markers of ``empty_frames``; None without any.
+
+    Args:
+        head: header of the message.
+        count, before: number of frames now and before.
+        center_vanished: whether there is no centre of mass any more.
+    """
+    deleted = deletions(head, ('frames',), count, before)
+    if center_vanished:
+        deleted.append(deletion(head, 'center_of_mass'))
+    return MarkerArray(markers=deleted) if deleted else None
 
 
 def deletions(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:

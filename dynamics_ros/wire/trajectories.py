@@ -9,10 +9,11 @@ from typing import Any
 
 from trajectory_msgs.msg import JointTrajectory
 
-from dynamics_ros.control import JointMotion
+from dynamics_ros.control import JointMotion, LimitViolation
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
 
-from .conversions import Array, float_sequence, seconds
+from .conversions import Array, duration_message, float_sequence, seconds
 
 MAX_POINTS = 100_000
 """Maximum number of points of a trajectory."""
@@ -42,6 +43,17 @@ def fill_efforts(message: JointTrajectory, motion: JointMotion, efforts: Array) 
     for point, v, effort in zip(message.points, motion.v, efforts, strict=True):
         point.velocities = float_sequence(v)
         point.effort = float_sequence(effort)
+
+
+def violation_message(violation: LimitViolation) -> LimitViolationMessage:
+    """Return the message of a limit that a trajectory violates."""
+    return LimitViolationMessage(
+        joint=violation.joint,
+        quantity=violation.quantity,
+        time_from_start=duration_message(violation.time),
+        value=violation.value,
+        limit=violation.limit,
+    )
 
 
 def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:

@@ -15,7 +15,6 @@ from std_srvs.srv import Trigger
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -96,7 +95,7 @@ class CalibrateAction(WatchAction['Drives']):
 
     async def finish(self, estimate: Drives, request: Any, result: Any) -> None:
         """Apply the identified parameters, fill the result, and write the file of the goal."""
-        from dynamics_ros.calibration.in_motion import found_parameters, write
+        from dynamics_ros.calibration.in_motion import found_parameters, result_fields, write
 
         parameters, initial = self._parameters, self._initial_values
         values = parameters.values
@@ -107,7 +106,8 @@ class CalibrateAction(WatchAction['Drives']):
         previous = {name: parameters.value(name) for name in found}
         pipeline = await self._apply(found)
         self._undo_stack.append(previous)
-        _fill(result, estimate, pipeline)
+        for name, value in result_fields(estimate, pipeline).items():
+            setattr(result, name, value)
         if request.path:
             path, robot = Path(request.path), estimate.identified.robot
             write(path, found, parameters.names, parameters.value, self._node.get_name(), robot)
@@ -120,22 +120,3 @@ class CalibrateAction(WatchAction['Drives']):
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response
-
-
-def _fill(result: Any, found: Drives, pipeline: ContactPipeline) -> None:
-    robot, values, identified = pipeline.robot, pipeline.values, found.identified
-    model = effort_model(robot, values.effort, values.friction)
-    result.joint_names = list(robot.joint_names)
-    result.moved = identified.moved.tolist()
-    for name in ('offset', 'viscous', 'coulomb'):
-        setattr(result, name, getattr(model, name).tolist())
-        setattr(result, f'{name}_deviation', found.deviations(name).tolist())
-    result.stribeck = model.stribeck.tolist()
-    effort = values.effort
-    result.effort_noise = per_velocity(robot, effort.noise, 'effort.noise').tolist()
-    velocity = per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise')
-    result.velocity_noise = velocity.tolist()
-    result.left_over_before = found.left_over_before.tolist()
-    result.left_over = identified.train.rms.tolist()
-    result.contact_thresholds = pipeline.detector.constants[0].tolist()
-    result.findings = [*identified.findings, *found.learned.findings]

@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
+from dynamics_ros.errors import InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Step
@@ -26,6 +26,7 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import ContactParameters, ContactRates
+from dynamics_ros.requests import contact_requests
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.contact_markers import Sizes, deleted_arrows, filled_markers
 from dynamics_ros.wire.contact_messages import (
@@ -69,7 +70,6 @@ class Contact(Component):
         self.context = context
         self.parameters = ParameterSet(node, ContactParameters)
         self.parameters.add_check(self._check)
-        self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
         self._location = ContactLocalization(
@@ -87,12 +87,7 @@ class Contact(Component):
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
         )
-        for name, action in (
-            ('tare', self._tare),
-            ('undo_tare', self._undo_tare),
-            ('reset', self._reset),
-            ('undo_adaptation', self._undo_adaptation),
-        ):
+        for name, action in contact_requests.REQUESTS.items():
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(
             node, context, self.parameters, self._put_in_force, self.faults
@@ -144,21 +139,8 @@ class Contact(Component):
         """Return counts of the observer, the tare, and findings on geometry and efforts."""
         if self._pipeline is None:
             return {}
-        counts = self._pipeline.observer.counts
-        offset = self._pipeline.tare.offset
-        check = self._pipeline.effort_check.report
-        refused = self._pipeline.samples.refused
-        return (
-            {f'refused: {what}': str(count) for what, count in refused.items()}
-            | {f'observer: {event.value}': str(count) for event, count in counts.items()}
-            | {
-                'observer: last start': self._pipeline.observer.restart,
-                'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
-                'collision geometry': self._location.status,
-                'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
-            }
-            | _adaptation_details(self._pipeline)
-        )
+        details = contact_requests.details(self._pipeline)
+        return details | {'collision geometry': self._location.status}
 
     def _check(self, values: ContactParameters) -> None:
         topic_names(values.frames)
@@ -381,41 +363,3 @@ class Contact(Component):
         response.message = action(self._pipeline)
         response.success = True
         return response
-
-    def _tare(self, pipeline: ContactPipeline) -> str:
-        indices, calibrated = pipeline.robot.joint_v_indices, pipeline.unexplained is not None
-        result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
-        if not result.success:
-            joints = [name for name, i in indices.items() if i == result.joint]
-            raise DynamicsRosError(': '.join([*joints, result.message]))
-        offset = ', '.join(f'{name} {pipeline.tare.offset[i]:.3f}' for name, i in indices.items())
-        return f'taken for zero over {result.duration:.2f} s: {offset}'
-
-    def _undo_tare(self, pipeline: ContactPipeline) -> str:
-        if not pipeline.tare.undo():
-            raise DynamicsRosError('there is no tare to undo')
-        return 'the offset before is in force again'
-
-    def _reset(self, pipeline: ContactPipeline) -> str:
-        pipeline.reset()
-        return 'the observer starts anew; a collision is no longer latched; the tare stays'
-
-    def _undo_adaptation(self, pipeline: ContactPipeline) -> str:
-        if pipeline.adaptation is None:
-            raise DynamicsRosError('adaptation.enabled is false: friction is as the parameters say')
-        pipeline.adaptation.undo()
-        return 'friction is as the parameters say; adaptation begins anew'
-
-
-def _adaptation_details(pipeline: ContactPipeline) -> dict[str, str]:
-    adaptation = pipeline.adaptation
-    if adaptation is None:
-        return {'friction adaptation': 'off: adaptation.enabled is false'}
-    details = {
-        f'friction adaptation: {name}': (
-            f'{adaptation.change[i]:+.3f} +- {adaptation.deviation[i]:.3f} of at most '
-            f'{adaptation.bound[i]:.3f} Nm or N, {adaptation.reasons[i]}'
-        )
-        for name, i in pipeline.robot.joint_v_indices.items()
-    }
-    return {'friction adaptation': 'on'} | details

@@ -5,16 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
-from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
@@ -27,6 +23,7 @@ from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
 from dynamics_ros.parameters.names import check_known, check_unique
 from dynamics_ros.requests.kernel_twin import kernel
+from dynamics_ros.requests.prepared_dynamics import PreparedDynamics
 from dynamics_ros.requests.robot_request import check_payload
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
@@ -65,23 +62,6 @@ TERMS = (
 """Kernels of ~/compute_dynamics_terms."""
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Kernels of the configured outputs for a robot.
-
-    Attributes:
-        robot: the robot.
-        names: joints whose gravity torques are published.
-        torques: kernel of these gravity torques.
-        commands: kernel of the gravity torques of the command joints; None without such joints.
-    """
-
-    robot: Robot
-    names: tuple[str, ...]
-    torques: Kernel
-    commands: Kernel | None
-
-
 class Dynamics(Component):
     """Component that publishes gravity torques and manages payload and gravity."""
 
@@ -92,9 +72,8 @@ class Dynamics(Component):
         self.context = context
         self.parameters = ParameterSet(node, DynamicsParameters)
         self.parameters.add_check(self._check)
-        self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedDynamics | None = None
         self._gravity_commands = GravityCommands(node, self.parameters, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._load = LoadPublisher(node, context)
@@ -119,19 +98,11 @@ class Dynamics(Component):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+    def prepare(self, robot: Robot, _default_frame: str) -> PreparedDynamics:
         """Check the command joints and compile the kernels of the topics."""
-        commands = self.parameters.values.command_joints
-        check_known(robot, commands)
-        names = tuple(robot.joint_v_indices)
-        return Prepared(
-            robot,
-            names,
-            _gravity_of(robot, names),
-            _gravity_of(robot, commands) if commands else None,
-        )
+        return PreparedDynamics.of(robot, self.parameters.values.command_joints)
 
-    def adopt(self, prepared: Prepared) -> None:
+    def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
         self._prepared = prepared
         self._gravity_commands.adopt(prepared.commands)
@@ -146,22 +117,7 @@ class Dynamics(Component):
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of the services."""
-        if self._prepared is None:
-            return ()
-        robot = self._prepared.robot
-        q, zero = robot.neutral(), np.zeros(robot.nv)
-        if is_large(robot):
-            return (partial(robot.inverse_dynamics, q, zero, zero),)
-        return (
-            partial(robot.inverse_dynamics, q, zero, zero),
-            partial(robot.forward_dynamics, q, zero, zero),
-            partial(robot.mass_matrix, q),
-            partial(robot.nonlinear_effects, q, zero),
-            partial(robot.coriolis, q, zero),
-            partial(robot.kinetic_energy, q, zero),
-            partial(robot.potential_energy, q),
-            partial(robot.center_of_mass, q),
-        )
+        return self._prepared.warm_up() if self._prepared else ()
 
     def outputs(self) -> list[Output]:
         """Return the publishers of gravity torques, commands, trajectories, payload, gravity."""
@@ -349,11 +305,3 @@ class Dynamics(Component):
         gravity = gravity_in_root(self.context, request.gravity, 'gravity')
         await self.context.changes.change('gravity', gravity=gravity)
         self.context.parameters.store({'gravity': gravity})
-
-
-def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
-    """Return the kernel of the gravity torques of some joints."""
-    indices = [robot.joint_v_indices[name] for name in names]
-    if indices == list(range(robot.nv)):
-        return robot.kernel('gravity')  # which the services use as well
-    return robot.kernel('gravity_of', *names)

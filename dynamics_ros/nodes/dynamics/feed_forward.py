@@ -10,22 +10,15 @@ from typing import Any
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
+from dynamics_ros.control import JointMotion
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.contact_estimators import effort_model
-from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import FeedForwardParameters
-from dynamics_ros.requests.kernel_twin import kernel
-from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array, duration_message
-from dynamics_ros.wire.trajectories import fill_efforts, motion_of
-from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
+from dynamics_ros.requests.trajectory_efforts import KERNELS, Efforts, efforts_of
+from dynamics_ros.wire.trajectories import fill_efforts, motion_of, violation_message
 from dynamics_ros_msgs.srv import ComputeTrajectoryEfforts
-
-Answer = tuple[Array, tuple[LimitViolation, ...]]
 
 
 class TrajectoryEfforts:
@@ -51,16 +44,7 @@ class TrajectoryEfforts:
         efforts, violations = await self._compute(motion)
         response.trajectory = request.trajectory
         fill_efforts(response.trajectory, motion, efforts)
-        response.violations = [
-            LimitViolationMessage(
-                joint=violation.joint,
-                quantity=violation.quantity,
-                time_from_start=duration_message(violation.time),
-                value=violation.value,
-                limit=violation.limit,
-            )
-            for violation in violations
-        ]
+        response.violations = [violation_message(violation) for violation in violations]
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         assert self._context.executor is not None, 'the executor has called this callback'
@@ -89,23 +73,15 @@ class TrajectoryEfforts:
             )
         self._context.notify_change()
 
-    async def _compute(self, motion: JointMotion) -> Answer:
+    async def _compute(self, motion: JointMotion) -> Efforts:
         context, settings = self._context, self._settings()
         robot = context.required_robot()
         q = robot.neutral()
         if set(motion.names) < set(robot.joint_v_indices):
             q = context.latest_state().q
-        friction = effort_model(robot, EffortSettings(), settings.friction).friction_torque
-        share = settings.friction_compensation
-
-        def compute(owner: Robot) -> Answer:
-            feed_forward = FeedForward(
-                owner,
-                q,
-                lambda v, carried: share * friction(v, carried),
-                with_gravity=not settings.robot_carries_itself,
-            )
-            return feed_forward.efforts(motion), feed_forward.violations(motion)
-
-        kernels = [kernel('inverse_dynamics'), kernel('gravity')]
-        return await context.compute(robot, kernels, compute, context.searches)
+        return await context.compute(
+            robot,
+            KERNELS,
+            lambda owner: efforts_of(owner, motion, q, settings),
+            context.searches,
+        )

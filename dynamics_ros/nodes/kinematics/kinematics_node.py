@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
@@ -20,7 +17,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
-from dynamics_ros.multibody.link_tree import LinkTree
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -32,10 +28,16 @@ from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.names import known_frames
 from dynamics_ros.requests.frame_names import check_count
 from dynamics_ros.requests.kernel_twin import kernel
-from dynamics_ros.requests.search import warm_up
+from dynamics_ros.requests.prepared_kinematics import PreparedKinematics
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire import markers
-from dynamics_ros.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
+from dynamics_ros.wire.conversions import (
+    empty_pose,
+    empty_twist,
+    finite_sequence,
+    pose_stamped,
+    twist_stamped,
+)
 from dynamics_ros.wire.requests import velocity_names
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.srv import (
@@ -53,28 +55,6 @@ NAME = 'kinematics_node'
 REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Kernels of the configured outputs for a robot.
-
-    Attributes:
-        robot: the robot.
-        frames: frames with topics.
-        poses, twists: kernels of the pose and of the twist of each frame.
-        twist_reference: reference of the twists.
-        center_of_mass: kernel of the centre of mass; None if no moving body has mass.
-        tree: transforms for tf; None if tf is not published.
-    """
-
-    robot: Robot
-    frames: tuple[str, ...]
-    poses: tuple[Kernel, ...]
-    twists: tuple[Kernel, ...]
-    twist_reference: str
-    center_of_mass: Kernel | None
-    tree: LinkTree | None
-
-
 class Kinematics(Component):
     """Component that publishes poses and twists of frames, and answers kinematics requests."""
 
@@ -83,9 +63,8 @@ class Kinematics(Component):
         self.context = context
         self.parameters = ParameterSet(node, KinematicsParameters)
         self.parameters.add_check(self._check)
-        self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedKinematics | None = None
         self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
         self._markers = Output(node, MarkerArray, '~/markers')
         self._tf = self._tf_outputs()
@@ -104,40 +83,28 @@ class Kinematics(Component):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+    def prepare(self, robot: Robot, default_frame: str) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
-        values = self.parameters.values
-        frames = known_frames(robot, values.frames, default_frame)
-        topic_names(frames)
-        return Prepared(
-            robot,
-            frames,
-            tuple(robot.kernel('pose', frame) for frame in frames),
-            tuple(
-                robot.kernel('frame_velocity', frame, values.twist_reference) for frame in frames
-            ),
-            values.twist_reference,
-            robot.kernel('center_of_mass') if robot.total_mass > 0.0 else None,
-            LinkTree.of(robot, base=values.publish_base_tf) if values.publish_tf else None,
-        )
+        prepared = PreparedKinematics.of(robot, self.parameters.values, default_frame)
+        topic_names(prepared.frames)
+        return prepared
 
-    def adopt(self, prepared: Prepared) -> None:
+    def adopt(self, prepared: PreparedKinematics) -> None:
         """Switch to the frames of a robot: create their topics and publish fixed transforms."""
         self._frame_outputs.set_frames(prepared.frames)
         self._delete_markers(self._prepared, prepared)
         self._prepared = prepared
         self._publish_fixed()
 
-    def _delete_markers(self, before: Prepared | None, after: Prepared) -> None:
+    def _delete_markers(self, before: PreparedKinematics | None, after: PreparedKinematics) -> None:
         """Delete the markers of frames and of a centre of mass that no longer exist."""
         if before is None:
             return
         head = self.context.root_header(self.context.now())
-        deleted = markers.deletions(head, ('frames',), len(after.frames), len(before.frames))
-        if before.center_of_mass is not None and after.center_of_mass is None:
-            deleted.append(markers.deletion(head, 'center_of_mass'))
-        if deleted:
-            self._markers.publish(MarkerArray(markers=deleted))
+        vanished = before.center_of_mass is not None and after.center_of_mass is None
+        deleted = markers.deleted_frames(head, len(after.frames), len(before.frames), vanished)
+        if deleted is not None:
+            self._markers.publish(deleted)
 
     def groups(self) -> list[Group]:
         """Return the outputs: poses, twists, transforms and markers."""
@@ -145,31 +112,23 @@ class Kinematics(Component):
         if prepared is None:
             return []
         self._publish_fixed()
-        rates, needs = self._rate, FRESH
-        groups = [
-            Group(
-                output, rates('pose'), needs, 'poses', partial(self._pose_message, output, kernel)
-            )
-            for output, kernel in zip(
-                [outputs[frame, 'pose'] for frame in prepared.frames], prepared.poses, strict=True
-            )
-        ]
-        groups += [
-            Group(
-                outputs[frame, 'twist'],
-                rates('twist'),
-                FRESH | VELOCITY,
-                'twists',
-                partial(self._twist_message, outputs[frame, 'twist'], frame, kernel),
-            )
-            for frame, kernel in zip(prepared.frames, prepared.twists, strict=True)
-        ]
+        rates, arrays = self._rate, self._arrays()
+        groups = []
+        for frame, pose, twist in zip(
+            prepared.frames, prepared.poses, prepared.twists, strict=True
+        ):
+            output = outputs[frame, 'pose']
+            make = partial(self._pose_message, output, pose)
+            groups.append(Group(output, rates('pose'), FRESH, 'poses', make))
+            output = outputs[frame, 'twist']
+            make = partial(self._twist_message, output, frame, twist)
+            groups.append(Group(output, rates('twist'), FRESH | VELOCITY, 'twists', make))
         tf, tree = self._tf, prepared.tree
         if tf is not None and tree is not None and tree.transforms is not None:
-            make = partial(self._transforms_message, tf, tree)
-            groups.append(Group(tf.moving, rates('tf'), needs, 'tf', make))
+            make = partial(tf.moving_message, tree, self.context.names, arrays.q)
+            groups.append(Group(tf.moving, rates('tf'), FRESH, 'tf', make))
         rate, make = self.parameters.values.markers.rate, partial(self._markers_message, prepared)
-        groups.append(Group(self._markers, rate, needs, 'markers', make))
+        groups.append(Group(self._markers, rate, FRESH, 'markers', make))
         return groups
 
     def _rate(self, name: str) -> float:
@@ -178,17 +137,7 @@ class Kinematics(Component):
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of services and markers."""
-        if self._prepared is None:
-            return ()
-        robot, frames = self._prepared.robot, self._prepared.frames
-        q = robot.neutral()
-        slices: list[Callable[[], object]] = []
-        slices += [partial(robot.jacobian, q, frame) for frame in frames]
-        slices += [partial(robot.forward_kinematics, q, frame) for frame in frames]
-        slices += [partial(warm_up, robot, frame) for frame in frames]
-        if self._prepared.center_of_mass is not None:
-            slices.append(partial(robot.center_of_mass, q))
-        return slices
+        return self._prepared.warm_up() if self._prepared else ()
 
     def outputs(self) -> list[Output]:
         """Return the publishers of poses, twists, markers and transforms."""
@@ -223,23 +172,20 @@ class Kinematics(Component):
     # --- topics ---------------------------------------------------------------------------------
 
     def _pose_message(self, output: Output, kernel: Kernel) -> KernelMessage:
-        template = output.template(self.context.names.root, _empty_pose, ('pose',))
+        template = output.template(self.context.names.root, empty_pose, ('pose',))
         return KernelMessage(template, (Step(kernel, (self._arrays().q,), template.numbers),))
 
     def _twist_message(self, output: Output, frame: str, kernel: Kernel) -> KernelMessage:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
-        template, arrays = output.template(frame_id, _empty_twist, ('twist',)), self._arrays()
+        template, arrays = output.template(frame_id, empty_twist, ('twist',)), self._arrays()
         return KernelMessage(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
-
-    def _transforms_message(self, tf: TransformOutputs, tree: LinkTree) -> KernelMessage:
-        return tf.moving_message(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
         assert self.context.buffer is not None, 'outputs are computed only for a state'
         return self.context.buffer
 
-    def _markers_message(self, prepared: Prepared) -> KernelMessage:
+    def _markers_message(self, prepared: PreparedKinematics) -> KernelMessage:
         """Return the markers of the axes of frames and of the centre of mass."""
         settings, center = self.parameters.values.markers, prepared.center_of_mass
         diameter = settings.center_of_mass_diameter if center is not None else 0.0
@@ -249,7 +195,7 @@ class Kinematics(Component):
         if center is not None:
             paths.append(f'markers.{last}.pose.position')
             kernels.append(center)
-        template, q = self._markers.template(key, _empty_markers, paths), self._arrays().q
+        template, q = self._markers.template(key, markers.empty_frames, paths), self._arrays().q
         steps = [
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, template.numbers, strict=True)
@@ -312,20 +258,3 @@ def _reference(requested: str) -> Reference:
         if reference == (requested or REFERENCES[0]):
             return reference
     raise InvalidArgumentError('reference', repr(requested), f'one of {REFERENCES}')
-
-
-def _empty_pose(frame_id: str) -> PoseStamped:
-    return pose_stamped(Time(), frame_id, np.eye(4))
-
-
-def _empty_twist(frame_id: str) -> TwistStamped:
-    return twist_stamped(Time(), frame_id, np.zeros(6))
-
-
-def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArray:
-    root, frames, length, diameter = key
-    head = header(Time(), root)
-    result = [markers.frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
-    if diameter:
-        result.append(markers.center_of_mass(head, np.zeros(3), diameter))
-    return MarkerArray(markers=result)

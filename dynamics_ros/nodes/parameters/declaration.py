@@ -100,7 +100,12 @@ class ParameterSet(Generic[Settings]):
         return frozenset(self._declared)
 
     def add_check(self, check: Callable[[Settings], None]) -> None:
-        """Add a function that checks new values; it raises a DynamicsRosError to refuse them."""
+        """Check the current values and, from now on, new ones.
+
+        Args:
+            check: raises a DynamicsRosError to refuse values.
+        """
+        check(self.values)
         self._checks.append(check)
 
     def add_listener(self, listener: Callable[[frozenset[str]], None]) -> None:

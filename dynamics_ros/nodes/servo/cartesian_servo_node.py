@@ -40,7 +40,6 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ServoParameters, ServoStatus(node))
         self.parameters.add_check(self._check_robot)
-        check_servo(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedServo | None = None
         self._state_time = 0.0
