@@ -9,13 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings
+from dynamics_ros.inverse_kinematics.differential import (
+    CartesianServo,
+    ServoSettings,
+    ServoStep,
+)
 from dynamics_ros.parameters.names import check_unique, known_frames
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
 
-from .joints import check_speeds_bounded, servo_joints, turning_joints
+from .joints import check_speeds_bounded, servo_joints, turning_joints, unwound
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,50 @@ class PreparedServo:
         servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
         servo.reset()
         return cls(robot, servo, joints, turning_joints(robot))
+
+    def departure(self, q: Array, last: JointCommand, tolerance: float) -> str:
+        """Return which joint is farther than a tolerance from its last command; '' if none is.
+
+        Args:
+            q: (nq) reported configuration.
+            last: last command.
+            tolerance: maximum distance [rad or m].
+        """
+        indices = [self.robot.joint_q_indices[name] for name in last.joints]
+        deviations = np.abs(unwound(q[indices], last.q, self.turning[indices]) - last.q)
+        if deviations.max() <= tolerance:
+            return ''
+        index = int(deviations.argmax())
+        return f'{last.joints[index]} is {deviations[index]:.3g} from where it was sent'
+
+    def begin_step(self, q: Array, last: JointCommand | None, by_position: bool) -> Array:
+        """Begin a step with the velocity of the last command; return where it starts (nq).
+
+        For position commands, the step starts at the last commanded position, because the robot
+        lags behind its commands.
+
+        Args:
+            q: (nq) reported configuration.
+            last: last command; None at rest.
+            by_position: whether commands contain positions.
+        """
+        self.servo.reset()
+        if last is not None:
+            robot = self.robot
+            self.servo.v[[robot.joint_v_indices[name] for name in last.joints]] = last.v
+            if by_position:
+                q = q.copy()
+                q[[robot.joint_q_indices[name] for name in last.joints]] = last.q
+        return q
+
+    def command(self, q: Array, step: ServoStep, dt: float) -> JointCommand:
+        """Return the command of a step from q (nq) that takes a time [s]."""
+        robot, joints = self.robot, self.joints
+        return JointCommand(
+            joints,
+            robot.integrate(q, dt * step.v)[[robot.joint_q_indices[name] for name in joints]],
+            step.v[[robot.joint_v_indices[name] for name in joints]],
+        )
 
 
 def led(robot: Robot, values: ServoParameters, default_frame: str) -> tuple[str, tuple[str, ...]]:

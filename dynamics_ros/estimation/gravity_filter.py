@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -49,6 +51,13 @@ class GravityFilter:
             return None
         gravity: Array = self.magnitude / np.linalg.norm(self._mean) * self._mean
         return gravity
+
+    def differs_from(self, gravity: ArrayLike, least_angle: float) -> bool:
+        """Whether a gravity (3) differs from that of the filter by an angle or more [rad]."""
+        if self.gravity is None:
+            return False
+        least = 2.0 * math.sin(0.5 * least_angle) * self.magnitude
+        return bool(np.linalg.norm(self.gravity - np.asarray(gravity, float)) >= least)
 
     def add_specific_force(self, stamp: int, force: ArrayLike) -> bool:
         """Adds an accelerometer sample, which at rest is the negative of gravity.

@@ -57,6 +57,19 @@ class Built:
     seconds: float
     doubts: tuple[str, ...] = ()
 
+    def details(self) -> dict[str, str]:
+        """Return properties of the robot and of its kernels, for diagnostics."""
+        kernels = self.robot.kernels.values()
+        return {
+            'robot': self.robot.name,
+            'degrees of freedom': str(self.robot.nv),
+            'doubts about the description': '; '.join(self.doubts) or 'none',
+            'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
+            'kernels': str(len(kernels)),
+            'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
+            'time to make the robot ready [s]': f'{self.seconds:.3f}',
+        }
+
 
 class RobotMaker:
     """Builds robots, each of which reuses what it has in common with the previous one.

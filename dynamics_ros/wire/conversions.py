@@ -32,7 +32,7 @@ from geometry_msgs.msg import (
 )
 from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike, NDArray
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
 from dynamics_ros.errors import InvalidArgumentError, printable
@@ -206,6 +206,16 @@ def rotation_array(message: Quaternion, name: str) -> Array:
     """Return the rotation matrix (3, 3) of a quaternion."""
     rotation: Array = quaternion_to_matrix(unit_quaternion(_quaternion(message), name)).array()
     return rotation
+
+
+def down_of_imu(message: Imu, name: str) -> Array | None:
+    """Return the direction of gravity (3) in the axes of an IMU; None if it has no orientation."""
+    # REP 145: a covariance of -1 says that there is no orientation; otherwise it is that of the
+    # sensor in axes whose z points up.
+    known = message.orientation_covariance[0] >= 0.0
+    if not known or quaternion_is_zero(message.orientation):
+        return None
+    return -rotation_array(message.orientation, f'{name}.orientation')[2]
 
 
 def pose_matrix(message: Pose, name: str) -> Array:

@@ -27,7 +27,7 @@ from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import LocationParameters
-from dynamics_ros.requests.kernel_twin import KernelTwin
+from dynamics_ros.requests.locators import LocatorMaker
 from dynamics_ros.wire.contact_markers import LocatedContact
 
 NO_POINTS = np.zeros((0, 3))
@@ -37,7 +37,12 @@ GEOMETRY, LOCATION = 'the collision geometry', 'the place of a contact'
 
 
 class ContactLocalization:
-    """Locates the current contact, if its link has a collision geometry."""
+    """Locates the current contact, if its link has a collision geometry.
+
+    Attributes:
+        latest: latest location of the current contact, or None.
+        status: status of the collision geometry, for diagnostics.
+    """
 
     def __init__(
         self, context: RobotContext, settings: Callable[[], LocationParameters], faults: FaultLog
@@ -53,20 +58,14 @@ class ContactLocalization:
         self._settings = settings
         self._faults = faults
         self._worker = Worker('contact_place')
-        self._twin = KernelTwin()  # used only in the worker's thread
+        self._maker = LocatorMaker()  # used only in the worker's thread
         self._rate = RateLimit()
         self._locator: ContactLocator | None = None
         self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
-        self._geometry_key: tuple[str, float] = ('', 0.0)
         self._searching = False
         self._contact_count = 0
-        self._latest: ContactLocation | None = None
-        self._status = self._geometry.told
-
-    @property
-    def status(self) -> str:
-        """Status of the collision geometry, for diagnostics."""
-        return self._status
+        self.latest: ContactLocation | None = None
+        self.status = self._geometry.told
 
     def adopt(self, pipeline: ContactPipeline) -> None:
         """Switch to a robot; the thread reads the geometry once for each description."""
@@ -74,35 +73,25 @@ class ContactLocalization:
         self._locator = None
         self._reset()
         if not settings.enabled:
-            self._status = 'location.enabled is false'
+            self.status = 'location.enabled is false'
             return
         assert context.built is not None
-        key = context.built.request.description, settings.resolution
-        noise = pipeline.torque_deviations
-
         check = partial(self._worker.check_newest, GEOMETRY)
+        description, noise = context.built.request.description, pipeline.torque_deviations
+        make = partial(self._maker.make, pipeline.robot, noise, description, settings, check)
 
-        def make() -> tuple[ContactLocator, ContactGeometry]:
-            geometry = self._geometry
-            if key != self._geometry_key:
-                geometry = ContactGeometry.read(pipeline.robot, *key, check)
-            twin = self._twin.of(pipeline.robot)  # has the kernels of every link
-            locator = geometry.locator(twin, noise, settings.friction)
-            locator.compile(check)
-            return locator, geometry
-
-        def on_done(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
+        def on_done(done: Future[tuple[ContactLocator, ContactGeometry, bool]]) -> None:
             error = done.exception()
             if error is not None:
                 self._report_failure(error)
                 return
-            locator, self._geometry = done.result()
-            if key != self._geometry_key and self._geometry.problem:
+            locator, self._geometry, is_new = done.result()
+            if is_new and self._geometry.problem:
                 context.node.get_logger().warning(
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
-            self._status, self._geometry_key = self._geometry.told, key
+            self.status = self._geometry.told
             if context.robot is pipeline.robot:
                 self._locator = locator
 
@@ -111,7 +100,7 @@ class ContactLocalization:
     def update(self, state: RobotState, external: ExternalTorques) -> None:
         """Start locating the current contact, at the rate of the parameters."""
         if external.report.state is ContactState.NONE:
-            if self._latest is not None or self._searching:
+            if self.latest is not None or self._searching:
                 self._reset()
             return
         locator = self._locator
@@ -120,11 +109,6 @@ class ContactLocalization:
         if self._rate.passes(time.monotonic(), self._settings().rate):
             self._start_search(locator, state, external)
 
-    @property
-    def latest(self) -> ContactLocation | None:
-        """Latest location of the current contact, or None."""
-        return self._latest
-
     def is_reliable(self, location: ContactLocation) -> bool:
         """Return whether the deviation of the point is within the parameter ``max_deviation``."""
         return location.known(self._settings().max_deviation)
@@ -132,7 +116,7 @@ class ContactLocalization:
     @property
     def located(self) -> LocatedContact | None:
         """Latest location with the points of its surface, for markers; None without one."""
-        location = self._latest
+        location = self.latest
         if location is None:
             return None
         surface = (
@@ -156,7 +140,7 @@ class ContactLocalization:
                 return  # the contact has ended meanwhile
             self._searching = False
             if error is None:
-                self._latest = done.result()
+                self.latest = done.result()
 
         search = partial(
             locator.locate,
@@ -174,11 +158,11 @@ class ContactLocalization:
     def _reset(self) -> None:
         self._contact_count += 1
         self._searching = False
-        self._latest = None
+        self.latest = None
 
     def _report_failure(self, error: BaseException) -> None:
         if isinstance(error, SupersededError):
             return
         if not isinstance(error, DynamicsRosError):
             self._faults.report('contact_place', error)
-        self._status = str(error)
+        self.status = str(error)

@@ -17,12 +17,9 @@ from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
 from dynamics_ros.requests.payload_watch import PayloadWatch
-from dynamics_ros.wire.conversions import header, inertia_message
+from dynamics_ros.wire.conversions import header
+from dynamics_ros.wire.requests import fill_payload
 from dynamics_ros_msgs.action import IdentifyPayload
-from dynamics_ros_msgs.msg import Payload
-
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-"""Indices of ixx ixy ixz iyy iyz izz."""
 
 
 class PayloadAction(WatchAction[PayloadEstimate]):
@@ -81,25 +78,7 @@ class PayloadAction(WatchAction[PayloadEstimate]):
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and apply the payload if the goal asks for it."""
         frame_id = self.context.names.frame_id_of(estimate.frame)
-        result.payload = Payload(
-            header=header(self.context.now(), frame_id),
-            inertia=inertia_message(
-                estimate.mass, estimate.center_of_mass.tolist(), estimate.inertia
-            ),
-        )
-        result.mass_deviation = estimate.mass_deviation
-        result.com_deviation = estimate.center_of_mass_deviation
-        result.inertia_deviation = np.array([estimate.inertia_deviation[ij] for ij in UPPER])
-        result.mass_observable = estimate.mass_observable
-        result.com_observable = estimate.center_of_mass_observable.tolist()
-        result.inertia_observable = [bool(estimate.inertia_observable[ij]) for ij in UPPER]
-        result.residual = estimate.residual
-        result.samples = estimate.samples
+        fill_payload(result, estimate, header(self.context.now(), frame_id))
         if request.apply:
-            await self._apply(_request_of(estimate))
-
-
-def _request_of(estimate: PayloadEstimate) -> PayloadParameters:
-    return PayloadParameters.of(
-        estimate.frame, estimate.mass, estimate.center_of_mass, estimate.inertia
-    )
+            payload = estimate.frame, estimate.mass, estimate.center_of_mass, estimate.inertia
+            await self._apply(PayloadParameters.of(*payload))

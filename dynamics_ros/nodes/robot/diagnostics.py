@@ -6,21 +6,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
-from dynamics_ros.estimation.samples.timeline import Timeline
 from dynamics_ros.nodes.output.outputs import RELIABLE
 from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.wire.conversions import diagnostic_status, header
-
-from .duplicate_names import DuplicateNames
 
 PERIOD = 1.0
 """Period of the reports [s]; a change is reported at once."""
@@ -33,6 +30,9 @@ CLOCK = 'clock of joint_states'
 
 START_TIME = 5.0
 """Time within which processes that are started together usually discover each other [s]."""
+
+GRAPH_PERIOD = 2.0
+"""Period between two queries of the ROS graph for nodes of the same name [s]."""
 
 SILENCE_TIMEOUT = 1.0
 """Time without joint states after which they count as stopped [s]."""
@@ -52,7 +52,7 @@ class Diagnostics:
         self._refused = 0
         self._jumps, self._last_jump = 0, -math.inf
         self._waiting_since = math.inf
-        self._duplicate_names = DuplicateNames(component.node)
+        self._next_graph_check, self._duplicates = 0.0, ''
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
@@ -113,12 +113,24 @@ class Diagnostics:
 
     def _summary(self) -> tuple[bytes, str]:
         level, message = self._output_summary()
-        duplicates = self._duplicate_names.describe()
-        return (
-            (max(level, DiagnosticStatus.WARN), f'{message}; {duplicates}')
-            if duplicates
-            else (level, message)
-        )
+        duplicates = self._duplicate_names()
+        if duplicates:
+            level, message = max(level, DiagnosticStatus.WARN), f'{message}; {duplicates}'
+        return level, message
+
+    def _duplicate_names(self) -> str:
+        """Return how many nodes have the name of this one, and so share its topics; '' if none.
+
+        The text is at most ``GRAPH_PERIOD`` old.
+        """
+        now, node = time.monotonic(), self._node
+        if now >= self._next_graph_check:
+            self._next_graph_check = now + GRAPH_PERIOD
+            own = node.get_name(), node.get_namespace()
+            count = node.get_node_names_and_namespaces().count(own)
+            name = node.get_fully_qualified_name()
+            self._duplicates = f'{count} nodes are named {name}' if count > 1 else ''
+        return self._duplicates
 
     def _output_summary(self) -> tuple[bytes, str]:
         context, component = self._context, self._component
@@ -183,35 +195,26 @@ class Diagnostics:
             'joint_states lost on the way': str(inputs.incoming.lost()),
         }
         if context.built is not None:
-            robot = context.built.robot
-            kernels = robot.kernels.values()
-            backends = sorted({kernel.backend for kernel in kernels})
-            values |= {
-                'robot': robot.name,
-                'degrees of freedom': str(robot.nv),
-                'doubts about the description': '; '.join(context.built.doubts) or 'none',
-                'kernel back end': ', '.join(backends),
-                'kernels': str(len(kernels)),
-                'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
-                'time to make the robot ready [s]': f'{context.built.seconds:.3f}',
-            }
+            values |= context.built.details()
         buffer = context.buffer
         if buffer is not None:
             values['missing joints'] = ', '.join(buffer.missing())
-            values |= _timeline_values(buffer.timeline)
-            for reason, count in buffer.refused.items():
-                values[f'refused: {reason}'] = str(count)
-            for name, count in buffer.unknown_names.items():
-                values[f'ignored joint: {name}'] = str(count)
+            timeline = buffer.timeline
+            values |= {
+                'joint_states late: dropped': str(timeline.dropped),
+                'joint_states late: merged': str(timeline.merged),
+                'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
+                CLOCK: str(timeline.jumps) if timeline.jumps.count else 'never set back',
+            }
+            values |= _counts('refused', buffer.refused)
+            values |= _counts('ignored joint', buffer.unknown_names)
         if inputs.state is not None:
             values['stale joints'] = ', '.join(inputs.state.stale)
         if context.changes.refusal:
             values['refused change'] = context.changes.refusal
-        for reason, count in getattr(self._node, 'ignored', {}).items():
-            values[f'refused: {reason}'] = str(count)
+        values |= _counts('refused', getattr(self._node, 'ignored', {}))
         faults = {**context.faults.counts, **self._component.faults.counts}
-        for fault, count in faults.items():
-            values[f'unexpected errors: {fault}'] = str(count)
+        values |= _counts('unexpected errors', faults)
         for output in self._component.outputs():
             if output.missing:
                 values[f'{output.topic} is missing'] = output.missing
@@ -226,15 +229,8 @@ class Diagnostics:
         return values | self._component.details()
 
 
-def _timeline_values(timeline: Timeline) -> dict[str, str]:
-    """Return values on late joint states, offsets of publishers and clock jumps."""
-    jumps = timeline.jumps
-    return {
-        'joint_states late: dropped': str(timeline.dropped),
-        'joint_states late: merged': str(timeline.merged),
-        'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
-        CLOCK: str(jumps) if jumps.count else 'never set back',
-    }
+def _counts(what: str, counts: Mapping[str, int]) -> dict[str, str]:
+    return {f'{what}: {name}': str(count) for name, count in counts.items()}
 
 
 def start_reports(node: Node, reports: Sequence[Diagnostics]) -> None:

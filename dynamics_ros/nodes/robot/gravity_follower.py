@@ -11,12 +11,11 @@ import numpy as np
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import GravityFilter
-from dynamics_ros.model.model import ROOT
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.reporting.refusals import SourceLostError
-from dynamics_ros.wire.conversions import Array, nanoseconds, rotation_array, vector_array
+from dynamics_ros.wire.conversions import down_of_imu, nanoseconds, vector_array
 
 from .context import RobotContext
 from .transforms import Transforms
@@ -124,38 +123,16 @@ class GravityFollower:
         Raises:
             DynamicsRosError: the message is invalid, or its frame is not fixed to the root link.
         """
-        R_root_imu = self._rotation_of(message.header.frame_id)
-        stamp = nanoseconds(message.header.stamp)
-        # REP 145: -1 says that there is no orientation; otherwise it is that of the sensor in axes
-        # whose z points up.
-        x, y, z, w = (getattr(message.orientation, name) for name in 'xyzw')
-        if message.orientation_covariance[0] >= 0.0 and (x or y or z or w):
-            R_world_imu = rotation_array(message.orientation, 'imu.orientation')
-            self._filter.add(stamp, R_root_imu @ -R_world_imu[2])
+        context, stamp = self._context, nanoseconds(message.header.stamp)
+        R_root_imu = context.names.fixed_rotation(
+            context.required_robot(), message.header.frame_id, 'imu.header.frame_id'
+        )
+        down = down_of_imu(message, 'imu')
+        if down is not None:
+            self._filter.add(stamp, R_root_imu @ down)
             return True
         force = vector_array(message.linear_acceleration, 'imu.linear_acceleration')
         return self._filter.add_specific_force(stamp, R_root_imu @ force)
-
-    def _rotation_of(self, frame_id: str) -> Array:
-        """Return R_root_imu (3, 3) of an IMU that is fixed to the root link.
-
-        Args:
-            frame_id: frame of the IMU; '' is the root link.
-
-        Raises:
-            DynamicsRosError: the frame is unknown or moved by joints.
-        """
-        robot = self._context.required_robot()
-        name = self._context.names.frame_of(frame_id) or robot.root_frame
-        if name not in robot.frame_names:
-            raise UnknownFrameError('imu.header.frame_id', frame_id, robot.frame_names)
-        frame = robot.model.frame(name)
-        if frame.body != ROOT:
-            raise DynamicsRosError(
-                f'imu.header.frame_id: {frame_id!r} is moved by joints; expected a link that is '
-                f'fixed to {robot.root_frame!r}'
-            )
-        return np.array([[*row] for row in frame.placement.rotation])
 
     # --- tf -------------------------------------------------------------------------------------
 
@@ -184,11 +161,10 @@ class GravityFollower:
         now = time.monotonic()
         if gravity is None or context.built is None or context.changes.building:
             return
-        if now - self._last_change < MIN_INTERVAL:
-            return
-        current = np.array(context.built.request.gravity)
-        min_change = 2.0 * math.sin(0.5 * self._values.least_angle) * self._filter.magnitude
-        if np.linalg.norm(gravity - current) < min_change:
+        current = context.built.request.gravity
+        if now - self._last_change < MIN_INTERVAL or not self._filter.differs_from(
+            current, self._values.least_angle
+        ):
             return
         self._last_change = now
         values = tuple(gravity.tolist())

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
-from dynamics_ros.commanding.joints import check_order_is_known, unwound
+from dynamics_ros.commanding.joints import check_order_is_known
 from dynamics_ros.commanding.prepared_servo import PreparedServo, check_servo, led
-from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.inverse_kinematics.differential import ServoStep
@@ -26,7 +23,6 @@ from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array
 
 from .commands import Commands
 from .status import PAUSED, READY, STOPPING, ServoStatus, following
@@ -174,7 +170,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         target = None if self.paused else self._targets.fresh(values.command_timeout)
         if target is None:
             return ''
-        q = self._start_of_step(commands, prepared, state)
+        q = prepared.begin_step(state.q, commands.last, commands.kind != 'velocity')
         try:
             if isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
@@ -184,12 +180,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             self._targets.drop(f'{target.name} ended: {error}')
             return ''
         self._last = step
-        robot, joints = prepared.robot, prepared.joints
-        command = JointCommand(
-            joints,
-            robot.integrate(q, dt * step.v)[[robot.joint_q_indices[name] for name in joints]],
-            step.v[[robot.joint_v_indices[name] for name in joints]],
-        )
+        command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
         return following(target.name, step)
 
@@ -204,29 +195,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             return f'joint states have not come for {values.joint_state_timeout:g} s'
         if last is None or commands.kind == 'velocity':
             return ''
-        indices = [prepared.robot.joint_q_indices[name] for name in last.joints]
-        deviations = np.abs(unwound(state.q[indices], last.q, prepared.turning[indices]) - last.q)
-        if deviations.max() > values.following_tolerance:
-            index = int(deviations.argmax())
-            return f'{last.joints[index]} is {deviations[index]:.3g} from where it was sent'
-        return ''
-
-    def _start_of_step(
-        self, commands: Commands, prepared: PreparedServo, state: RobotState
-    ) -> Array:
-        """Start the next step with the velocity of the last command; return its start (nq).
-
-        For position commands, the step starts at the last commanded position, because the robot
-        lags behind its commands.
-        """
-        robot, last, q = prepared.robot, commands.last, state.q
-        prepared.servo.reset()
-        if last is not None:
-            prepared.servo.v[[robot.joint_v_indices[name] for name in last.joints]] = last.v
-            if commands.kind != 'velocity':
-                q = q.copy()
-                q[[robot.joint_q_indices[name] for name in last.joints]] = last.q
-        return q
+        return prepared.departure(state.q, last, values.following_tolerance)
 
     # --- status ---------------------------------------------------------------------------------
 
