@@ -10,14 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.reporting.results import FaultLog
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros_msgs.action import Calibrate
@@ -48,27 +45,20 @@ class CalibrateAction(WatchAction['Drives']):
 
     def __init__(
         self,
-        node: Node,
-        context: RobotContext,
-        parameters: ParameterSet[ContactParameters],
+        component: RobotComponent[ContactParameters],
         apply: Callable[[Mapping[str, Any]], Awaitable[ContactPipeline]],
-        faults: FaultLog,
     ) -> None:
         """Create the action and the service ~/undo_calibration.
 
         Args:
-            node: the node.
-            context: the robot and its state.
-            parameters: parameters of the node.
+            component: contact_node.
             apply: sets parameters by name, clears the tare and returns the new estimators.
-            faults: log of unexpected errors.
         """
-        super().__init__(node, context, faults)
-        self._parameters = parameters
-        self._apply = apply
-        self._initial_values: ContactParameters | None = None
+        super().__init__(component)
+        self._parameters, self._apply = component.parameters, apply
+        self._initial_values = component.values
         self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
-        node.create_service(Trigger, '~/undo_calibration', self._undo)
+        component.node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
         """Check goal, robot and file, and return the recorder of the motion."""
@@ -99,7 +89,6 @@ class CalibrateAction(WatchAction['Drives']):
 
         parameters, initial = self._parameters, self._initial_values
         values = parameters.values
-        assert initial is not None
         if (values.effort, values.friction) != (initial.effort, initial.friction):
             raise DynamicsRosError('effort.* or friction.* were changed during the watch')
         found = found_parameters(estimate, values, parameters.value)
@@ -110,7 +99,14 @@ class CalibrateAction(WatchAction['Drives']):
             setattr(result, name, value)
         if request.path:
             path, robot = Path(request.path), estimate.identified.robot
-            write(path, found, parameters.names, parameters.value, self._node.get_name(), robot)
+            write(
+                path,
+                found,
+                parameters.names,
+                parameters.value,
+                self.component.node.get_name(),
+                robot,
+            )
 
     async def _undo(self, _request: Any, response: Any) -> Any:
         if not self._undo_stack:

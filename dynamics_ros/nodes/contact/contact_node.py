@@ -22,9 +22,8 @@ from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import NOTHING, Group, KernelMessage
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.requests import contact_requests
 from dynamics_ros.robot import Robot
@@ -60,21 +59,17 @@ SLOW_RATE = 1.0
 """Rate of friction changes [Hz], which develop over minutes."""
 
 
-class Contact(Component):
+class Contact(RobotComponent[ContactParameters]):
     """Component that estimates and publishes external torques, contact wrenches and contacts."""
 
     uses_masses = True
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        super().__init__(node)
-        self.context = context
-        self.parameters = ParameterSet(node, ContactParameters)
+        super().__init__(node, context, ContactParameters)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
-        self._location = ContactLocalization(
-            context, lambda: self.parameters.values.location, self.faults
-        )
+        self._location = ContactLocalization(self)
         self._arrays, self._offset = StateArrays.zeros(0, 0), np.zeros(0)
         self._last: Estimated | None = None
         self._estimation: Step | None = None
@@ -89,9 +84,7 @@ class Contact(Component):
         )
         for name, action in contact_requests.REQUESTS.items():
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
-        self._calibration = CalibrateAction(
-            node, context, self.parameters, self._put_in_force, self.faults
-        )
+        self._calibration = CalibrateAction(self, self._put_in_force)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -100,7 +93,7 @@ class Contact(Component):
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
         check_size(robot)
-        pipeline = ContactPipeline(robot, self.parameters.values, default_frame)
+        pipeline = ContactPipeline(robot, self.values, default_frame)
         topic_names(pipeline.frames)
         pipeline.compile()
         return pipeline
@@ -187,7 +180,7 @@ class Contact(Component):
         pipeline = self._pipeline
         if pipeline is None:
             return []
-        values = self.parameters.values
+        values = self.values
         rates, markers = values.publish_rates, values.markers.rate
         root = self.context.root_frame_id()
         state = partial(self._contact_state_message, root)
@@ -226,7 +219,7 @@ class Contact(Component):
         return Group(output, rate, NOTHING, 'contacts', build, None, before, variant)
 
     def _rate(self, rate: float) -> float:
-        return cap(rate, self.parameters.values.publish_rate)
+        return cap(rate, self.values.publish_rate)
 
     def _latest_estimates(self) -> Estimated:
         """Return the estimators, state, external torques and arrays of the latest state."""
@@ -313,7 +306,7 @@ class Contact(Component):
         self.caution = pipeline.caution
         if not estimates:
             return None
-        sizes = self.parameters.values.markers
+        sizes = self.values.markers
         return filled_markers(
             self._markers.template,
             pipeline.robot,

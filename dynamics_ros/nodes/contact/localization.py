@@ -24,9 +24,8 @@ from dynamics_ros.estimation.contact.geometry import ContactGeometry
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.worker import SupersededError, Worker
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
-from dynamics_ros.nodes.reporting.results import FaultLog
-from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.parameters.contact import LocationParameters
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
+from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.requests.locators import LocatorMaker
 from dynamics_ros.wire.contact_markers import LocatedContact
 
@@ -44,19 +43,8 @@ class ContactLocalization:
         status: status of the collision geometry, for diagnostics.
     """
 
-    def __init__(
-        self, context: RobotContext, settings: Callable[[], LocationParameters], faults: FaultLog
-    ) -> None:
-        """Start without a geometry.
-
-        Args:
-            context: context of the robot.
-            settings: returns the current parameters.
-            faults: log of unexpected errors.
-        """
-        self._context = context
-        self._settings = settings
-        self._faults = faults
+    def __init__(self, component: RobotComponent[ContactParameters]) -> None:
+        self._component, self._context = component, component.context
         self._worker = Worker('contact_place')
         self._maker = LocatorMaker()  # used only in the worker's thread
         self._rate = RateLimit()
@@ -69,7 +57,7 @@ class ContactLocalization:
 
     def adopt(self, pipeline: ContactPipeline) -> None:
         """Switch to a robot; the thread reads the geometry once for each description."""
-        context, settings = self._context, self._settings()
+        context, settings = self._context, self._component.values.location
         self._locator = None
         self._reset()
         if not settings.enabled:
@@ -106,12 +94,12 @@ class ContactLocalization:
         locator = self._locator
         if locator is None or self._searching:
             return
-        if self._rate.passes(time.monotonic(), self._settings().rate):
+        if self._rate.passes(time.monotonic(), self._component.values.location.rate):
             self._start_search(locator, state, external)
 
     def is_reliable(self, location: ContactLocation) -> bool:
         """Return whether the deviation of the point is within the parameter ``max_deviation``."""
-        return location.known(self._settings().max_deviation)
+        return location.known(self._component.values.location.max_deviation)
 
     @property
     def located(self) -> LocatedContact | None:
@@ -164,5 +152,5 @@ class ContactLocalization:
         if isinstance(error, SupersededError):
             return
         if not isinstance(error, DynamicsRosError):
-            self._faults.report('contact_place', error)
+            self._component.faults.report('contact_place', error)
         self.status = str(error)

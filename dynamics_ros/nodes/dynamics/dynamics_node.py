@@ -14,10 +14,9 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.services.request_state import external_wrenches, requested_state
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
@@ -62,15 +61,13 @@ TERMS = (
 """Kernels of ~/compute_dynamics_terms."""
 
 
-class Dynamics(Component):
+class Dynamics(RobotComponent[DynamicsParameters]):
     """Component that publishes gravity torques and manages payload and gravity."""
 
     uses_masses = True
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node)
-        self.context = context
-        self.parameters = ParameterSet(node, DynamicsParameters)
+        super().__init__(node, context, DynamicsParameters)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedDynamics | None = None
@@ -85,22 +82,14 @@ class Dynamics(Component):
             (SetGravity, 'set_gravity', self._set_gravity),
         ):
             serve(node, kind, f'~/{name}', handler)
-        self._trajectories = TrajectoryEfforts(
-            node, context, lambda: self.parameters.values.feed_forward
-        )
-        self._identification = PayloadAction(
-            node,
-            context,
-            lambda: self.parameters.values.identification,
-            self._apply_payload,
-            self.faults,
-        )
+        self._trajectories = TrajectoryEfforts(self)
+        self._identification = PayloadAction(self, self._apply_payload)
 
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, _default_frame: str) -> PreparedDynamics:
         """Check the command joints and compile the kernels of the topics."""
-        return PreparedDynamics.of(robot, self.parameters.values.command_joints)
+        return PreparedDynamics.of(robot, self.values.command_joints)
 
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
@@ -146,7 +135,7 @@ class Dynamics(Component):
     def start(self) -> None:
         """Start the commands, and apply the payload of the parameters."""
         self._gravity_commands.start()
-        payload = self.parameters.values.payload.or_none()
+        payload = self.values.payload.or_none()
         if payload.mass:
             self.context.changes.change_and_report('payload', payload=payload)
 
@@ -163,7 +152,7 @@ class Dynamics(Component):
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
         if any(name.startswith('payload.') for name in names):
-            payload = self.parameters.values.payload.or_none()
+            payload = self.values.payload.or_none()
             self.context.changes.change_and_report('payload', payload=payload)
         if 'command_joints' in names:
             self._gravity_commands.manage_node()
@@ -216,7 +205,7 @@ class Dynamics(Component):
         self.caution = self._gravity_commands.caution()
 
     def _rate(self, name: str) -> float:
-        values = self.parameters.values
+        values = self.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def _filled(self, template: MessageTemplate, kernel: Kernel) -> KernelMessage:

@@ -4,18 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros.control import JointMotion
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.services.serving import serve
-from dynamics_ros.parameters.dynamics import FeedForwardParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters
 from dynamics_ros.requests.trajectory_efforts import KERNELS, Efforts, efforts_of
 from dynamics_ros.wire.trajectories import fill_efforts, motion_of, violation_message
 from dynamics_ros_msgs.srv import ComputeTrajectoryEfforts
@@ -29,10 +27,8 @@ class TrajectoryEfforts:
         status: result of the last trajectory of the relay, for diagnostics.
     """
 
-    def __init__(
-        self, node: Node, context: RobotContext, settings: Callable[[], FeedForwardParameters]
-    ) -> None:
-        self._node, self._context, self._settings = node, context, settings
+    def __init__(self, component: RobotComponent[DynamicsParameters]) -> None:
+        node, self._component = component.node, component
         self.output = Output(node, JointTrajectory, '~/joint_trajectory_with_efforts')
         self.status = 'none so far'
         self._received = 0
@@ -47,9 +43,9 @@ class TrajectoryEfforts:
         response.violations = [violation_message(violation) for violation in violations]
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        assert self._context.executor is not None, 'the executor has called this callback'
+        assert self._component.context.executor is not None, 'the executor has called this callback'
         self._received += 1
-        self._context.executor.create_task(self._relay(message, self._received))
+        self._component.context.executor.create_task(self._relay(message, self._received))
 
     async def _relay(self, message: JointTrajectory, number: int) -> None:
         try:
@@ -57,7 +53,7 @@ class TrajectoryEfforts:
             if message.points:
                 motion = motion_of(message)
                 efforts, violations = await self._compute(motion)
-                if violations and self._settings().refuse_beyond_limits:
+                if violations and self._component.values.feed_forward.refuse_beyond_limits:
                     raise DynamicsRosError('; '.join(map(str, violations)))
                 fill_efforts(message, motion, efforts)
             if number != self._received:
@@ -68,13 +64,13 @@ class TrajectoryEfforts:
         except DynamicsRosError as error:
             if number == self._received:
                 self.status = f'refused: {error}'
-            self._node.get_logger().warning(
+            self._component.node.get_logger().warning(
                 f'trajectory refused: {error}', throttle_duration_sec=1.0
             )
-        self._context.notify_change()
+        self._component.context.notify_change()
 
     async def _compute(self, motion: JointMotion) -> Efforts:
-        context, settings = self._context, self._settings()
+        context, settings = self._component.context, self._component.values.feed_forward
         robot = context.required_robot()
         q = robot.neutral()
         if set(motion.names) < set(robot.joint_v_indices):

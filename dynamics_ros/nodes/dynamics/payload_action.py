@@ -8,14 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
-from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate
-from dynamics_ros.nodes.reporting.results import FaultLog
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
-from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters, PayloadParameters
 from dynamics_ros.requests.payload_watch import PayloadWatch
 from dynamics_ros.wire.conversions import header
 from dynamics_ros.wire.requests import fill_payload
@@ -29,24 +27,12 @@ class PayloadAction(WatchAction[PayloadEstimate]):
 
     def __init__(
         self,
-        node: Node,
-        context: RobotContext,
-        settings: Callable[[], IdentificationParameters],
+        component: RobotComponent[DynamicsParameters],
         apply: Callable[[PayloadParameters], Awaitable[None]],
-        faults: FaultLog,
     ) -> None:
-        """Create the action.
-
-        Args:
-            node: the node.
-            context: the robot and its state.
-            settings: returns the current parameters.
-            apply: applies a payload to the robot.
-            faults: log of unexpected errors.
-        """
-        super().__init__(node, context, faults)
-        self._settings = settings
-        self._apply = apply
+        """Create the action; ``apply`` applies a payload to the robot."""
+        super().__init__(component)
+        self._settings, self._apply = lambda: component.values.identification, apply
 
     def begin(self, request: Any) -> PayloadWatch:
         """Return the identification for a goal, after checking the goal."""

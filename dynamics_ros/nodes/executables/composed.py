@@ -19,6 +19,7 @@ from dynamics_ros.nodes.dynamics.dynamics_node import NAME as DYNAMICS
 from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import NAME as KINEMATICS
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 
 from .assembly import application, check_names
@@ -35,7 +36,7 @@ def build() -> Application:
     check_names(nodes)
     context = RobotContext(host)
     # Kernels of services are compiled in this order; those of inverse kinematics come first.
-    components = [
+    components: list[Component] = [
         Kinematics(nodes[KINEMATICS], context),
         Dynamics(host, context),
         Contact(nodes[CONTACT], context),

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.app.worker import Worker
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import TransformError, failure, success
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.nodes.services.request_state import requested_state
 from dynamics_ros.parameters.kinematics import KinematicsParameters
@@ -43,19 +41,9 @@ TF_TIMEOUT = 0.5
 class InverseKinematicsService:
     """Service of inverse kinematics; blocks the executor's thread for ``search.QUICK`` at most."""
 
-    def __init__(
-        self, node: Node, context: RobotContext, parameters: ParameterSet[KinematicsParameters]
-    ) -> None:
-        """Create the searches.
-
-        Args:
-            node: node that subscribes to tf when a request needs it.
-            context: the robot and its state.
-            parameters: parameters of the node, with defaults for requests.
-        """
-        self._context = context
-        self._parameters = parameters
-        self._transforms = Transforms(node)
+    def __init__(self, component: RobotComponent[KinematicsParameters]) -> None:
+        self._component, self._context = component, component.context
+        self._transforms = Transforms(component.node)
         self._lookups = Worker('transforms')
 
     async def answer(self, request: Any, response: Any) -> None:
@@ -64,7 +52,7 @@ class InverseKinematicsService:
         seed = requested_state(context, request.seed, request.base_pose, argument='seed')
         robot = seed.robot
         timeout = self.timeout(seconds(request.timeout))
-        defaults = self._parameters.values.inverse_kinematics
+        defaults = self._component.values.inverse_kinematics
         options, several_options = search_options(
             request, defaults.position_tolerance, defaults.rotation_tolerance
         )
@@ -193,7 +181,7 @@ class InverseKinematicsService:
         Raises:
             InvalidArgumentError: the limit is negative or longer than the node allows.
         """
-        defaults = self._parameters.values.inverse_kinematics
+        defaults = self._component.values.inverse_kinematics
         timeout = requested or defaults.timeout
         if not 0.0 < timeout <= defaults.max_timeout:
             raise InvalidArgumentError(

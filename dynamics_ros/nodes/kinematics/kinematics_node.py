@@ -19,9 +19,8 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.services.request_state import requested_state
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.kinematics import KinematicsParameters
@@ -55,24 +54,20 @@ NAME = 'kinematics_node'
 REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
 
-class Kinematics(Component):
+class Kinematics(RobotComponent[KinematicsParameters]):
     """Component that publishes poses and twists of frames, and answers kinematics requests."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        super().__init__(node)
-        self.context = context
-        self.parameters = ParameterSet(node, KinematicsParameters)
+        super().__init__(node, context, KinematicsParameters)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedKinematics | None = None
         self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
         self._markers = Output(node, MarkerArray, '~/markers')
         self._tf = self._tf_outputs()
-        self._searches = InverseKinematicsService(node, context, self.parameters)
-        self.moveit = MoveItServices(
-            node, context, self.parameters, self._searches, lambda: self._configured_frames()[0]
-        )
-        if self.parameters.values.moveit_services:
+        self._searches = InverseKinematicsService(self)
+        self.moveit = MoveItServices(self, self._searches, lambda: self._configured_frames()[0])
+        if self.values.moveit_services:
             self.moveit.offer()
         for kind, name, handler in (
             (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
@@ -85,7 +80,7 @@ class Kinematics(Component):
 
     def prepare(self, robot: Robot, default_frame: str) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
-        prepared = PreparedKinematics.of(robot, self.parameters.values, default_frame)
+        prepared = PreparedKinematics.of(robot, self.values, default_frame)
         topic_names(prepared.frames)
         return prepared
 
@@ -127,12 +122,12 @@ class Kinematics(Component):
         if tf is not None and tree is not None and tree.transforms is not None:
             make = partial(tf.moving_message, tree, self.context.names, arrays.q)
             groups.append(Group(tf.moving, rates('tf'), FRESH, 'tf', make))
-        rate, make = self.parameters.values.markers.rate, partial(self._markers_message, prepared)
+        rate, make = self.values.markers.rate, partial(self._markers_message, prepared)
         groups.append(Group(self._markers, rate, FRESH, 'markers', make))
         return groups
 
     def _rate(self, name: str) -> float:
-        values = self.parameters.values
+        values = self.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -161,7 +156,7 @@ class Kinematics(Component):
             self.context.changes.rebuild(NAME)
 
     def _tf_outputs(self) -> TransformOutputs | None:
-        wanted = self.parameters.values.publish_tf
+        wanted = self.values.publish_tf
         return TransformOutputs(self.node) if wanted else None
 
     def _publish_fixed(self) -> None:
@@ -187,7 +182,7 @@ class Kinematics(Component):
 
     def _markers_message(self, prepared: PreparedKinematics) -> KernelMessage:
         """Return the markers of the axes of frames and of the centre of mass."""
-        settings, center = self.parameters.values.markers, prepared.center_of_mass
+        settings, center = self.values.markers, prepared.center_of_mass
         diameter = settings.center_of_mass_diameter if center is not None else 0.0
         key = (self.context.names.root, prepared.frames, settings.axis_length, diameter)
         last = len(prepared.frames)

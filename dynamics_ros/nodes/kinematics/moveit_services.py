@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from typing import Any
 
-from rclpy.node import Node
-
 from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
@@ -21,9 +19,8 @@ from dynamics_ros.errors import (
     StaleStateError,
     UnknownFrameError,
 )
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.reporting.results import FaultLog, TransformError
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.reporting.results import TransformError
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.nodes.services.request_state import requested_state
 from dynamics_ros.nodes.services.serving import SERVICE_QOS
 from dynamics_ros.parameters.kinematics import KinematicsParameters
@@ -79,24 +76,19 @@ class MoveItServices:
 
     def __init__(
         self,
-        node: Node,
-        context: RobotContext,
-        parameters: ParameterSet[KinematicsParameters],
+        component: RobotComponent[KinematicsParameters],
         searches: InverseKinematicsService,
         tip: Callable[[], str],
     ) -> None:
         """Prepare the services; ``offer`` creates them.
 
         Args:
-            node: node of the services.
-            context: the robot and its state.
-            parameters: parameters of the node.
+            component: kinematics_node.
             searches: service of inverse kinematics, which runs the searches.
             tip: returns the frame at the end of the group; raises while it is unknown.
         """
-        self._node, self._context, self._parameters = node, context, parameters
+        self._component, self._context = component, component.context
         self._searches, self._tip = searches, tip
-        self._faults = FaultLog.of(node)
 
     def offer(self) -> None:
         """Create the services.
@@ -111,7 +103,7 @@ class MoveItServices:
             kind = message_type(
                 f'moveit_msgs/srv/{type_name}', 'moveit_services', 'false without it'
             )
-            self._node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
+            self._component.node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
         """Answer GetPositionFK: poses of links."""
@@ -129,14 +121,14 @@ class MoveItServices:
             error_code, text = Code.SUCCESS, ''
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
-                self._faults.report('a MoveIt service', error)
+                self._component.faults.report('a MoveIt service', error)
             code = next((code for kind, code in CODES.items() if isinstance(error, kind)), None)
             error_code, text = getattr(error, 'code', code or Code.FAILURE), str(error)
         response.error_code.val = int(error_code)
         if hasattr(response.error_code, 'message'):  # from Iron on
             response.error_code.message = text
         elif text:
-            self._node.get_logger().warning(f'refused: {text}', throttle_duration_sec=5.0)
+            self._component.node.get_logger().warning(f'refused: {text}', throttle_duration_sec=5.0)
         return response
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
@@ -163,7 +155,7 @@ class MoveItServices:
             response.fk_link_names.append(link)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        values = self._parameters.values
+        values = self._component.values
         self._check_supported(request)
         seed = self._state(request.robot_state)
         robot = seed.robot
@@ -197,7 +189,7 @@ class MoveItServices:
         Raises:
             MoveItError: unknown group, constraints, or avoidance of collisions.
         """
-        group = self._parameters.values.group_name
+        group = self._component.values.group_name
         if group and request.group_name != group:
             text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
             raise MoveItError(Code.INVALID_GROUP_NAME, text)
@@ -212,7 +204,7 @@ class MoveItServices:
                 f'constraints: {" and ".join(given)} constraints are not supported; expected none'
             )
             raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, text)
-        if request.avoid_collisions and self._parameters.values.avoid_collisions_policy == 'error':
+        if request.avoid_collisions and self._component.values.avoid_collisions_policy == 'error':
             text = (
                 'avoid_collisions: this node knows no collisions; expected false, or the parameter '
                 "avoid_collisions_policy set to 'ignore'"

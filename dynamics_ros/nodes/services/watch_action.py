@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.node import Node
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.reporting.clocks import steady_timer
-from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.reporting.results import failure, success
+from dynamics_ros.nodes.robot.robot_component import RobotComponent
 from dynamics_ros.robot import Robot
 
 CHECK_PERIOD = 0.1
@@ -94,15 +93,15 @@ class WatchAction(ABC, Generic[Estimate]):
         kind: type of the action; its result message has a field ``result``.
         name: name of the action below the name of the node.
         context: the robot and its state.
-        faults: log of unexpected errors.
+        component: component to which the action belongs.
     """
 
     kind: ClassVar[Any]
     name: ClassVar[str]
 
-    def __init__(self, node: Node, context: RobotContext, faults: FaultLog) -> None:
-        self.context, self.faults = context, faults
-        self._node = node
+    def __init__(self, component: RobotComponent[Any]) -> None:
+        node = component.node
+        self.component, self.context = component, component.context
         self._busy = False
         self._watch: _Watch[Estimate] | None = None
         self._timer = steady_timer(node, CHECK_PERIOD, self._tick)
@@ -151,7 +150,7 @@ class WatchAction(ABC, Generic[Estimate]):
         """Accept one goal at a time; log a rejection, since actions cannot return the reason."""
         if self._busy:
             text = f'{self.name}: rejected, another goal is worked on'
-            self._node.get_logger().warning(text)
+            self.component.node.get_logger().warning(text)
             return GoalResponse.REJECT
         self._busy = True
         return GoalResponse.ACCEPT
@@ -177,7 +176,7 @@ class WatchAction(ABC, Generic[Estimate]):
             await self.finish(estimate, handle.request, result)
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
-                self.faults.report(self.name, error)
+                self.component.faults.report(self.name, error)
             result.result = failure(error)
             handle.abort()
             return result
@@ -240,6 +239,6 @@ class WatchAction(ABC, Generic[Estimate]):
     def _report(self, watch: _Watch[Estimate], done: Future[Any]) -> None:
         error = done.exception()
         if error is not None:
-            self.faults.report(self.name, error)
+            self.component.faults.report(self.name, error)
         elif not watch.finished.done():
             watch.handle.publish_feedback(done.result())
