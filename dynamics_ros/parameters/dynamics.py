@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,10 @@ class PayloadParameters:
         upper = (inertia[i][j] for i in range(3) for j in range(i, 3))
         values = tuple(float(value) for value in upper)
         return cls(frame, float(mass), tuple(float(c) for c in center), values)
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the values by the names of their parameters."""
+        return {f'payload.{item.name}': getattr(self, item.name) for item in fields(self)}
 
 
 NO_PAYLOAD = PayloadParameters()

@@ -20,7 +20,7 @@ from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.large_robots import check_size, is_large
-from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output
 from dynamics_ros.nodes.output.plan import NOTHING, Group, KernelMessage
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.robot_component import RobotComponent
@@ -73,7 +73,6 @@ class Contact(RobotComponent[ContactParameters]):
         self._arrays, self._offset = StateArrays.zeros(0, 0), np.zeros(0)
         self._last: Estimated | None = None
         self._estimation: Step | None = None
-        self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
         self._feet = FeetOutput(node, self._latest_estimates)
@@ -103,10 +102,6 @@ class Contact(RobotComponent[ContactParameters]):
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
         self._frame_outputs.set_frames(prepared.frames)
-        self._wrench_outputs = [
-            (self._frame_outputs[frame, 'wrench'], self._frame_outputs[frame, 'estimate'])
-            for frame in prepared.frames
-        ]
         if self._pipeline is not None:
             self._delete_arrows(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
@@ -180,46 +175,44 @@ class Contact(RobotComponent[ContactParameters]):
         pipeline = self._pipeline
         if pipeline is None:
             return []
-        values = self.values
-        rates, markers = values.publish_rates, values.markers.rate
         root = self.context.root_frame_id()
         state = partial(self._contact_state_message, root)
         groups = [
-            self._group(self._torques, rates.external_torques, self._torques_message),
-            self._group(self._state, rates.contact_state, state, variant=self._contact_variant),
+            self._group(self._torques, 'external_torques', self._torques_message),
+            self._group(self._state, 'contact_state', state, variant=self._contact_variant),
         ]
         if pipeline.feet is not None:
-            rate = self._rate(rates.foot_contacts)
+            rate = self.rate_of('foot_contacts')
             groups.append(self._feet.group(rate, root, self._write_arrays))
         if pipeline.adaptation is not None:
             changes = self._friction_message
             groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=changes))
-        for i, (wrench, estimate) in enumerate(self._wrench_outputs):
+        for i, frame in enumerate(pipeline.frames):
             axes = pipeline.estimator.axes[i]
             in_root = axes == pipeline.robot.root_frame
             frame_id = root if in_root else self.context.names.frame_id_of(axes)
-            for output, rate, make in (
-                (wrench, rates.wrench, partial(self._wrench_message, i, wrench, frame_id)),
-                (estimate, rates.estimate, partial(self._estimate_message, i, estimate, frame_id)),
+            for name, make in (
+                ('wrench', self._wrench_message),
+                ('estimate', self._estimate_message),
             ):
-                group = self._group(output, rate, partial(self._wrench_output, make))
+                output = self._frame_outputs[frame, name]
+                build = partial(self._wrench_output, partial(make, i, output, frame_id))
+                group = self._group(output, name, build, self._wrench_variant)
                 before = *group.before, self._update_wrench_estimator
-                groups.append(group._replace(before=before, variant=self._wrench_variant))
-        arrows = Group(self._markers, markers, NOTHING, 'markers', fill=self._filled_markers)
+                groups.append(group._replace(before=before))
+        rate = self.values.markers.rate
+        arrows = Group(self._markers, rate, NOTHING, 'markers', fill=self._filled_markers)
         return [*groups, arrows]
 
     def _group(
         self,
         output: Output,
-        rate: float,
+        name: str,
         build: Callable[[], KernelMessage | None],
         variant: Callable[[], Hashable] | None = None,
     ) -> Group:
-        before, rate = (self._write_arrays,), self._rate(rate)
-        return Group(output, rate, NOTHING, 'contacts', build, None, before, variant)
-
-    def _rate(self, rate: float) -> float:
-        return cap(rate, self.values.publish_rate)
+        before = (self._write_arrays,)
+        return Group(output, self.rate_of(name), NOTHING, 'contacts', build, None, before, variant)
 
     def _latest_estimates(self) -> Estimated:
         """Return the estimators, state, external torques and arrays of the latest state."""

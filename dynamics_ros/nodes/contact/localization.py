@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from rclpy.task import Future
@@ -83,7 +81,7 @@ class ContactLocalization:
             if context.robot is pipeline.robot:
                 self._locator = locator
 
-        self._submit(make, on_done, GEOMETRY)
+        context.submit(self._worker, make, GEOMETRY).add_done_callback(on_done)
 
     def update(self, state: RobotState, external: ExternalTorques) -> None:
         """Start locating the current contact, at the rate of the parameters."""
@@ -135,13 +133,7 @@ class ContactLocalization:
             *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
             None if external.deviation is None else external.deviation.copy(),
         )
-        self._submit(search, on_done, LOCATION)
-
-    def _submit(
-        self, function: Callable[[], Any], on_done: Callable[[Future[Any]], None], subject: str
-    ) -> None:
-        assert self._context.executor is not None
-        self._worker.submit(self._context.executor, function, subject).add_done_callback(on_done)
+        self._context.submit(self._worker, search, LOCATION).add_done_callback(on_done)
 
     def _reset(self) -> None:
         self._contact_count += 1

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from sensor_msgs.msg import JointState
@@ -12,7 +13,7 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.app.managed import ManagedNode
-from dynamics_ros.nodes.output.outputs import Output, cap
+from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
@@ -33,7 +34,6 @@ from dynamics_ros.wire.conversions import (
     point_message,
     wrench_message,
 )
-from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.requests import base_vector, requested_acceleration, velocity_names
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -171,46 +171,34 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         prepared = self._prepared
         if prepared is None:
             return []
-        torques = self._torques
-        groups = [
-            Group(
-                torques,
-                self._rate('gravity_torques'),
-                FRESH,
-                'gravity torques',
-                lambda: self._filled(
-                    torques.template(prepared.names, empty_efforts, ('effort',)), prepared.torques
-                ),
-            )
-        ]
+        make = partial(self._message, self._torques, prepared.torques, 'effort')
+        make = partial(make, prepared.names, empty_efforts)
+        rate = self.rate_of('gravity_torques')
+        groups = [Group(self._torques, rate, FRESH, 'gravity torques', make)]
         output, kernel = self._gravity_commands.output, self._gravity_commands.kernel
         if output is not None and kernel is not None:
-            count = kernel.trace.outputs[0].size
-            groups.append(
-                Group(
-                    output,
-                    self._rate('gravity_commands'),
-                    FRESH,
-                    'gravity commands',
-                    lambda: self._filled(
-                        output.template(count, gravity_commands, ('data',)), kernel
-                    ),
-                )
-            )
+            make = partial(self._message, output, kernel, 'data')
+            make = partial(make, kernel.trace.outputs[0].size, gravity_commands)
+            rate = self.rate_of('gravity_commands')
+            groups.append(Group(output, rate, FRESH, 'gravity commands', make))
         return groups
+
+    def _message(
+        self,
+        output: Output,
+        kernel: Kernel,
+        field: str,
+        key: Hashable,
+        prototype: Callable[[Any], Any],
+    ) -> KernelMessage:
+        """Return a message whose field a kernel fills for the configuration."""
+        template = output.template(key, prototype, (field,))
+        return KernelMessage(template, (Step(kernel, (self.arrays.q,), template.numbers),))
 
     def _commands_changed(self) -> None:
         """Update the outputs after gravity commands have begun or ended."""
         self.context.begin_epoch()
         self.caution = self._gravity_commands.caution()
-
-    def _rate(self, name: str) -> float:
-        values = self.values
-        return cap(getattr(values.publish_rates, name), values.publish_rate)
-
-    def _filled(self, template: MessageTemplate, kernel: Kernel) -> KernelMessage:
-        assert self.context.buffer is not None, 'outputs are computed only for a state'
-        return KernelMessage(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 
@@ -280,14 +268,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     async def _apply_payload(self, payload: PayloadParameters) -> None:
         await self.context.changes.change('payload', payload=payload)
         # Show the current payload in the parameters; storing them triggers no further change.
-        self.parameters.store(
-            {
-                'payload.frame': payload.frame,
-                'payload.mass': payload.mass,
-                'payload.center_of_mass': payload.center_of_mass,
-                'payload.inertia': payload.inertia,
-            }
-        )
+        self.parameters.store(payload.by_name())
 
     async def _set_gravity(self, request: Any, response: Any) -> None:
         self.context.required_robot()

@@ -14,10 +14,9 @@ from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.algorithms.jacobian import Reference
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
-from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.robot_component import RobotComponent
@@ -107,7 +106,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if prepared is None:
             return []
         self._publish_fixed()
-        rates, arrays = self._rate, self._arrays()
+        rates, arrays = self.rate_of, self.arrays
         groups = []
         for frame, pose, twist in zip(
             prepared.frames, prepared.poses, prepared.twists, strict=True
@@ -125,10 +124,6 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         rate, make = self.values.markers.rate, partial(self._markers_message, prepared)
         groups.append(Group(self._markers, rate, FRESH, 'markers', make))
         return groups
-
-    def _rate(self, name: str) -> float:
-        values = self.values
-        return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of services and markers."""
@@ -168,17 +163,13 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     def _pose_message(self, output: Output, kernel: Kernel) -> KernelMessage:
         template = output.template(self.context.names.root, empty_pose, ('pose',))
-        return KernelMessage(template, (Step(kernel, (self._arrays().q,), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (self.arrays.q,), template.numbers),))
 
     def _twist_message(self, output: Output, frame: str, kernel: Kernel) -> KernelMessage:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
-        template, arrays = output.template(frame_id, empty_twist, ('twist',)), self._arrays()
+        template, arrays = output.template(frame_id, empty_twist, ('twist',)), self.arrays
         return KernelMessage(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
-
-    def _arrays(self) -> StateBuffer:
-        assert self.context.buffer is not None, 'outputs are computed only for a state'
-        return self.context.buffer
 
     def _markers_message(self, prepared: PreparedKinematics) -> KernelMessage:
         """Return the markers of the axes of frames and of the centre of mass."""
@@ -190,7 +181,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if center is not None:
             paths.append(f'markers.{last}.pose.position')
             kernels.append(center)
-        template, q = self._markers.template(key, markers.empty_frames, paths), self._arrays().q
+        template, q = self._markers.template(key, markers.empty_frames, paths), self.arrays.q
         steps = [
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, template.numbers, strict=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from builtin_interfaces.msg import Time
 from rclpy.executors import Executor
 from rclpy.node import Node
+from rclpy.task import Future
 from rclpy.timer import Timer
 from std_msgs.msg import Header
 
@@ -149,6 +150,13 @@ class RobotContext:
         """
         assert self.executor is not None, 'start() must be called first'
         return await self._requests.compute(self.executor, robot, kernels, function, worker)
+
+    def submit(
+        self, worker: Worker, function: Callable[[], Answer], subject: str = ''
+    ) -> Future[Answer]:
+        """Run a function in the thread of a worker; arguments as of ``Worker.submit``."""
+        assert self.executor is not None, 'start() must be called first'
+        return worker.submit(self.executor, function, subject)
 
     def _set_busy(self, busy: bool) -> None:
         """Pause the warm-up while a change is applied; then resume it and the waiting requests."""

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import Generic
+from typing import Any, Generic
 
 from rclpy.node import Node
 
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.nodes.output.outputs import cap
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.settings import Settings
 
@@ -33,3 +35,14 @@ class RobotComponent(Component, ABC, Generic[Settings]):
     def values(self) -> Settings:
         """Current values of the parameters."""
         return self.parameters.values
+
+    @property
+    def arrays(self) -> StateBuffer:
+        """Arrays of the current state, which kernels of messages read."""
+        assert self.context.buffer is not None, 'outputs are computed only for a state'
+        return self.context.buffer
+
+    def rate_of(self, name: str) -> float:
+        """Return the maximum rate of an output by the parameter ``publish_rates.NAME`` [Hz]."""
+        values: Any = self.values
+        return cap(getattr(values.publish_rates, name), values.publish_rate)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -135,11 +136,6 @@ class WatchAction(ABC, Generic[Estimate]):
             DynamicsRosError: the estimate cannot be applied.
         """
 
-    @property
-    def watching(self) -> bool:
-        """Whether states are being recorded."""
-        return self._watch is not None
-
     def update(self, state: RobotState) -> None:
         """Record a state if a goal is active."""
         watch = self._watch
@@ -164,15 +160,25 @@ class WatchAction(ABC, Generic[Estimate]):
     async def _run_goal(self, handle: Any) -> Any:
         result = self.kind.Result()
         try:
-            watch = self._start_watch(handle)
-            estimate = await self._wait_for_estimate(watch)
+            estimate, watch = None, self._start_watch(handle)
+            try:
+                await watch.finished
+            finally:
+                self._timer.cancel()
+                self._watch = None
+            if not handle.is_cancel_requested:
+                if watch.problem is not None:
+                    raise watch.problem
+                # In a thread, because kernels may be compiled and a recording has many samples.
+                searches = self.context.searches
+                estimate = await self.context.submit(searches, watch.watcher.estimate)
             if handle.is_cancel_requested:
                 result.result.message = 'cancelled'
                 handle.canceled()
                 return result
-            assert estimate is not None
             if self._changed(watch):
                 raise DynamicsRosError(ROBOT_CHANGED)
+            assert estimate is not None
             await self.finish(estimate, handle.request, result)
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
@@ -192,22 +198,6 @@ class WatchAction(ABC, Generic[Estimate]):
         self._watch = _Watch(handle, robot, watcher, now, finished, now)
         self._timer.reset()
         return self._watch
-
-    async def _wait_for_estimate(self, watch: _Watch[Estimate]) -> Estimate | None:
-        """Wait for the recording and return the estimate; None if the goal was cancelled."""
-        try:
-            await watch.finished
-        finally:
-            self._timer.cancel()
-            self._watch = None
-        if watch.handle.is_cancel_requested:
-            return None
-        if watch.problem is not None:
-            raise watch.problem
-        # In a thread, because kernels may be compiled and a long recording has many samples.
-        executor = self.context.executor
-        assert executor is not None
-        return await self.context.searches.submit(executor, watch.watcher.estimate)
 
     def _changed(self, watch: _Watch[Estimate]) -> bool:
         """Return whether the robot, its payload or gravity has changed; then end the recording."""
@@ -230,10 +220,8 @@ class WatchAction(ABC, Generic[Estimate]):
             return
         if now - watch.reported >= FEEDBACK_PERIOD:
             watch.reported = now
-            assert self.context.executor is not None
-            future = self.context.searches.submit(
-                self.context.executor, lambda: self.feedback(watch.watcher, now - watch.begin)
-            )
+            feedback = partial(self.feedback, watch.watcher, now - watch.begin)
+            future = self.context.submit(self.context.searches, feedback)
             future.add_done_callback(lambda done: self._report(watch, done))
 
     def _report(self, watch: _Watch[Estimate], done: Future[Any]) -> None:
