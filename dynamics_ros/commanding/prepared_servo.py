@@ -129,6 +129,23 @@ def check_servo(values: ServoParameters) -> None:
     check_unique(values.command_joints)
 
 
+def limits_of(step: ServoStep) -> list[str]:
+    """Return what slows or stops a step, as texts for the status."""
+    notes = ['near a singularity'] if step.near_singularity else []
+    stuck = sorted(name for name, kind in step.at_limit.items() if kind == 'position')
+    return [*notes, f'at the limit of {", ".join(stuck)}'] if stuck else notes
+
+
+def values_of(step: ServoStep) -> dict[str, str]:
+    """Return the values of a step for the status."""
+    return {
+        'speed': f'{step.speed:.3f}',
+        'condition number': f'{step.condition:.1f}',
+        'near singularity': str(step.near_singularity).lower(),
+        'at limit': ', '.join(f'{name}: {kind}' for name, kind in step.at_limit.items()),
+    }
+
+
 def _settings(values: ServoParameters) -> ServoSettings:
     return ServoSettings(
         follow=values.follow,

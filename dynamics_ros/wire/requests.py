@@ -198,6 +198,18 @@ def with_positions(buffer: StateBuffer, q: Array, state: JointState, argument: s
     return result
 
 
+def by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+    """Return the values by name.
+
+    Raises:
+        InvalidArgumentError: a name is repeated, or the numbers of names and values differ.
+    """
+    if not len(set(names)) == len(names) == len(values):
+        problem = f'{len(values)} values for {len(names)} names'
+        raise InvalidArgumentError(argument, problem, 'one value per name, no name twice')
+    return dict(zip(names, values, strict=True))
+
+
 def values_by_joint(
     robot: Robot, names: Sequence[str], values: Sequence[float], argument: str
 ) -> Array:

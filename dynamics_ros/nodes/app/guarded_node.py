@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import iscoroutine, iscoroutinefunction
 from typing import Any
@@ -20,6 +20,7 @@ from rcl_interfaces.srv import (
     SetParametersAtomically,
 )
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
@@ -109,9 +110,9 @@ class GuardedNode(Node):
     ) -> Service[Any, Any]:
         """Create a service; arguments as of ``rclpy.node.Node``."""
         if srv_type is SetParameters:
-            callback = _set_one_by_one(callback)
+            callback = self._set_one_by_one
         elif srv_type is SetParametersAtomically:
-            callback = _check_all_readable(callback)
+            callback = self._set_atomically
         guarded = self.guarded_service(srv_type, srv_name, callback)
         if iscoroutinefunction(guarded):
             # In an exclusive group, all other callbacks would wait while the coroutine waits.
@@ -162,6 +163,24 @@ class GuardedNode(Node):
                 return refusal(error)
 
         return answer
+
+    def _set_one_by_one(self, request: Any, response: Any) -> Any:
+        """Set each parameter; rclpy would stop at the first one that it cannot read."""
+        response.results = [self._set([parameter]) for parameter in request.parameters]
+        return response
+
+    def _set_atomically(self, request: Any, response: Any) -> Any:
+        response.result = self._set(request.parameters)
+        return response
+
+    def _set(self, messages: Sequence[Any]) -> SetParametersResult:
+        """Set parameters together; the reason of a refusal repeats names, but is printable."""
+        try:
+            result = self.set_parameters_atomically([_readable(one) for one in messages])
+        except (InvalidArgumentError, ParameterNotDeclaredException) as error:
+            return _failed_result(printable(str(error)))
+        result.reason = printable(result.reason)
+        return result
 
     def _await_responses(self, service: Service[Any, Any]) -> None:
         """Make a service await a coroutine response before sending it.
@@ -268,57 +287,19 @@ def refused(kind: Any, error: Exception) -> Any:
     return response
 
 
-def _printable(result: SetParametersResult) -> SetParametersResult:
-    """Escape unprintable characters in a result of rclpy, which repeats names as received."""
-    result.reason = printable(result.reason)
-    return result
-
-
 def _failed_result(reason: str) -> SetParametersResult:
     return SetParametersResult(successful=False, reason=reason)
 
 
-def _set_one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the callback of SetParameters so that it sets each readable parameter.
-
-    The callback of rclpy fails at the first parameter that it cannot read.
-    """
-
-    def answer(request: Any, response: Any) -> Any:
-        for parameter in request.parameters:
-            try:
-                _check_readable(parameter)
-            except InvalidArgumentError as error:
-                response.results.append(_failed_result(str(error)))
-            else:
-                single = SetParameters.Request(parameters=[parameter])
-                results = callback(single, SetParameters.Response()).results
-                response.results += map(_printable, results)
-        return response
-
-    return answer
-
-
-def _check_all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
-    def answer(request: Any, response: Any) -> Any:
-        for parameter in request.parameters:
-            _check_readable(parameter)
-        response = callback(request, response)
-        response.result = _printable(response.result)
-        return response
-
-    return answer
-
-
-def _check_readable(parameter: Any) -> None:
-    """Check that rclpy can convert a parameter message.
+def _readable(message: Any) -> Parameter[Any]:
+    """Convert a parameter message.
 
     Raises:
         InvalidArgumentError: its value has an unknown type.
     """
     try:
-        Parameter.from_parameter_msg(parameter)
+        return Parameter.from_parameter_msg(message)
     except Exception as error:
         kinds = ', '.join(f'{kind.value} {kind.name.lower()}' for kind in Parameter.Type)
-        problem = f'its value has the type {parameter.value.type}'
-        raise InvalidArgumentError(repr(parameter.name), problem, f'one of {kinds}') from error
+        problem = f'its value has the type {message.value.type}'
+        raise InvalidArgumentError(repr(message.name), problem, f'one of {kinds}') from error

@@ -9,7 +9,6 @@ moveit_msgs.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from enum import IntEnum
 from typing import Any
 
 from dynamics_ros.errors import (
@@ -26,6 +25,7 @@ from dynamics_ros.nodes.services.serving import SERVICE_QOS
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.requests.frame_names import check_count
 from dynamics_ros.requests.kernel_twin import kernel
+from dynamics_ros.requests.moveit import Code, MoveItError, check_supported, requested_targets
 from dynamics_ros.requests.search import Search, SearchError
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
@@ -35,40 +35,12 @@ from dynamics_ros.wire.requests import NOT_GIVEN, RequestedState
 
 from .inverse_kinematics_service import InverseKinematicsService, solution
 
-
-class Code(IntEnum):
-    """Codes of moveit_msgs/MoveItErrorCodes that the services return."""
-
-    SUCCESS = 1
-    FAILURE = 99999
-    INVALID_GROUP_NAME = -15
-    INVALID_GOAL_CONSTRAINTS = -16
-    INVALID_ROBOT_STATE = -17
-    INVALID_LINK_NAME = -18
-    FRAME_TRANSFORM_FAILURE = -21
-    COLLISION_CHECKING_UNAVAILABLE = -22
-    ROBOT_STATE_STALE = -23
-    NO_IK_SOLUTION = -31
-
-
 CODES = {
     SearchError: Code.NO_IK_SOLUTION,
     TransformError: Code.FRAME_TRANSFORM_FAILURE,
     StaleStateError: Code.ROBOT_STATE_STALE,
 }
 """Code of each error class other than MoveItError, which has a code of its own."""
-
-
-class MoveItError(DynamicsRosError):
-    """Invalid request, with the error code of MoveIt.
-
-    Attributes:
-        code: the error code.
-    """
-
-    def __init__(self, code: Code, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class MoveItServices:
@@ -156,24 +128,24 @@ class MoveItServices:
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
         values = self._component.values
-        self._check_supported(request)
+        check_supported(request, values)
         seed = self._state(request.robot_state)
         robot = seed.robot
         check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
         targets = [
             await self._searches.target(robot, pose, self._link(robot, link), name=name)
-            for link, pose, name in self._requested_targets(request)
+            for link, pose, name in requested_targets(request, self._tip)
         ]
-        requested = seconds(request.timeout)
+        defaults = values.inverse_kinematics
         search = Search(
             targets=tuple(targets),
             seed=seed.q,
             count=1,
             approximate=False,
-            timeout=self._searches.timeout(min(requested, values.inverse_kinematics.max_timeout)),
+            timeout=self._searches.timeout(min(seconds(request.timeout), defaults.max_timeout)),
             options={
-                'position_tolerance': values.inverse_kinematics.position_tolerance,
-                'rotation_tolerance': values.inverse_kinematics.rotation_tolerance,
+                'position_tolerance': defaults.position_tolerance,
+                'rotation_tolerance': defaults.rotation_tolerance,
             },
         )
         outcome = await self._searches.find(robot, search)
@@ -182,34 +154,6 @@ class MoveItServices:
             raise SearchError.of(best)
         response.solution.joint_state = solution(robot, seed.stamp, best.q)
         response.solution.joint_state.header.frame_id = self._context.root_frame_id()
-
-    def _check_supported(self, request: Any) -> None:
-        """Check that a request asks for nothing unsupported.
-
-        Raises:
-            MoveItError: unknown group, constraints, or avoidance of collisions.
-        """
-        group = self._component.values.group_name
-        if group and request.group_name != group:
-            text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
-            raise MoveItError(Code.INVALID_GROUP_NAME, text)
-        constraints = request.constraints
-        given = [
-            kind
-            for kind in ('joint', 'position', 'orientation', 'visibility')
-            if getattr(constraints, f'{kind}_constraints')
-        ]
-        if given:
-            text = (
-                f'constraints: {" and ".join(given)} constraints are not supported; expected none'
-            )
-            raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, text)
-        if request.avoid_collisions and self._component.values.avoid_collisions_policy == 'error':
-            text = (
-                'avoid_collisions: this node knows no collisions; expected false, or the parameter '
-                "avoid_collisions_policy set to 'ignore'"
-            )
-            raise MoveItError(Code.COLLISION_CHECKING_UNAVAILABLE, text)
 
     def _state(self, message: Any) -> RequestedState:
         if message.multi_dof_joint_state.joint_names:
@@ -221,20 +165,6 @@ class MoveItServices:
             )
         except (NoStateError, InvalidArgumentError) as error:
             raise MoveItError(Code.INVALID_ROBOT_STATE, str(error)) from None
-
-    def _requested_targets(self, request: Any) -> list[tuple[str, Any, str]]:
-        """Return link, pose and field name of each target."""
-        poses, links = request.pose_stamped_vector, request.ik_link_names
-        if not poses:
-            return [(request.ik_link_name or self._tip(), request.pose_stamped, 'pose_stamped')]
-        links = list(links) or [request.ik_link_name or self._tip()]
-        if len(links) != len(poses):
-            text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
-            raise MoveItError(Code.INVALID_LINK_NAME, text)
-        return [
-            (link, pose, f'pose_stamped_vector[{i}]')
-            for i, (link, pose) in enumerate(zip(links, poses, strict=True))
-        ]
 
     def _link(self, robot: Robot, name: str) -> str:
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from rclpy.node import Node
 
+from dynamics_ros.commanding.prepared_servo import limits_of, values_of
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.nodes.app.managed import FINALIZED, INACTIVE, UNCONFIGURED
 from dynamics_ros.nodes.commanding.targets import TwistTarget
@@ -38,28 +39,13 @@ class ServoStatus(Status):
             return
         # Limits that slow the motion follow a semicolon.
         ok = text in OK_TEXTS or (text.startswith('following') and '; ' not in text)
-        values = {'lifecycle': lifecycle} | ({} if step is None else _values(step))
+        values = {'lifecycle': lifecycle} | ({} if step is None else values_of(step))
         self.publish(text, ok, robot, values)
 
 
 def following(target: str, step: ServoStep) -> str:
     """Return the text that a target is followed, with the limits that slow the motion."""
-    notes = []
-    if step.near_singularity:
-        notes.append('near a singularity')
-    stuck = sorted(name for name, kind in step.at_limit.items() if kind == 'position')
-    if stuck:
-        notes.append(f'at the limit of {", ".join(stuck)}')
     # For a pose target, the distance often asks for more than the largest speed; that is normal.
     scaled = step.scaled < 1.0 and target == TwistTarget.name
     doing = f'following {target}' + (AT_LARGEST_SPEED if scaled else '')
-    return '; '.join([doing, *notes])
-
-
-def _values(step: ServoStep) -> dict[str, str]:
-    return {
-        'speed': f'{step.speed:.3f}',
-        'condition number': f'{step.condition:.1f}',
-        'near singularity': str(step.near_singularity).lower(),
-        'at limit': ', '.join(f'{name}: {kind}' for name, kind in step.at_limit.items()),
-    }
+    return '; '.join([doing, *limits_of(step)])

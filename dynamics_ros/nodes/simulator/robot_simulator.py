@@ -51,6 +51,7 @@ from dynamics_ros.wire.conversions import (
     wrench_array,
     wrench_stamped,
 )
+from dynamics_ros.wire.requests import by_name
 from dynamics_ros_msgs.msg import FootContacts
 from dynamics_ros_msgs.srv import ApplyWrench
 
@@ -229,7 +230,7 @@ class RobotSimulator(GuardedNode):
     def _on_effort_command(self, message: JointState) -> None:
         """Apply efforts by joint name, in addition to the motion or instead of it."""
         values = self.parameters.values
-        efforts = _by_name('effort', message.name, message.effort)
+        efforts = by_name('effort', message.name, message.effort)
         replaces = values.command_mode == 'replace'
         self._simulated.command(efforts, replaces, values.command_timeout)
 
@@ -252,7 +253,7 @@ class RobotSimulator(GuardedNode):
         self._reach(message.joint_names, last.positions, seconds(last.time_from_start))
 
     def _reach(self, names: Sequence[str], positions: Sequence[float], duration: float) -> None:
-        self._simulated.follow_positions(_by_name('positions', names, positions), duration)
+        self._simulated.follow_positions(by_name('positions', names, positions), duration)
 
     async def _on_apply_wrench(
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response
@@ -274,18 +275,6 @@ def _trajectory_server(node: GuardedNode, simulated: SimulatedRobot) -> Trajecto
         node.get_logger().info(f'no action follow_joint_trajectory without control_msgs: {error}')
         return None
     return TrajectoryServer(node, simulated)
-
-
-def _by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
-    """Return the values by name.
-
-    Raises:
-        InvalidArgumentError: a name is repeated, or the numbers of names and values differ.
-    """
-    if not len(set(names)) == len(names) == len(values):
-        problem = f'{len(values)} values for {len(names)} names'
-        raise InvalidArgumentError(argument, problem, 'one value per name, no name twice')
-    return dict(zip(names, values, strict=True))
 
 
 def default_description() -> str:
