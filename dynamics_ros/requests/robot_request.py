@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
@@ -16,9 +19,11 @@ from dynamics_ros.model.description import RobotDescription
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
-from dynamics_ros.parameters.robot import LockedJointParameters
+from dynamics_ros.parameters.robot import LockedJointParameters, RobotParameters
 from dynamics_ros.robot import Robot
-from dynamics_ros.settings import declared
+from dynamics_ros.settings import MAX_GRAVITY, declared
+
+from .frame_names import FrameNames
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,50 @@ def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> N
         raise InvalidArgumentError(
             'payload.mass', f'{payload.mass:g} kg', f'up to {bound:g} kg, {why}'
         )
+
+
+def gravity_in_root(
+    vector: NDArray[np.float64], frame_id: str, names: FrameNames, robot: Robot | None
+) -> tuple[float, ...]:
+    """Return a requested acceleration of free fall, in the root frame [m/s^2].
+
+    Before the robot is known, any frame is accepted as the root frame. With a moving base, whose
+    odometry names the root frame, so is any frame that is not one of the robot.
+
+    Args:
+        vector: (3) the acceleration.
+        frame_id: frame in which it is expressed; '' is the root frame.
+        names: names of frames.
+        robot: the current robot, or None.
+
+    Raises:
+        InvalidArgumentError: the vector is too large, or is in another frame.
+    """
+    if np.abs(vector).max() > MAX_GRAVITY:
+        expected = f'up to {MAX_GRAVITY:g} m/s^2 along each axis'
+        raise InvalidArgumentError('gravity.vector', f'has {np.abs(vector).max():g}', expected)
+    moving = robot is not None and robot.model.root_joint_nv > 0
+    if not (
+        robot is None
+        or frame_id in ('', names.root)
+        or (moving and names.frame_of(frame_id) not in robot.frame_names)
+    ):
+        expected = f'{names.root!r} or none'
+        raise InvalidArgumentError('gravity.header.frame_id', repr(frame_id), expected)
+    return tuple(vector.tolist())
+
+
+def requested_values(parameters: RobotParameters, *, locked: bool = True) -> dict[str, Any]:
+    """Return the values of a request that parameters set, with or without locked joints."""
+    values: dict[str, Any] = {
+        'root_joint': parameters.root_joint,
+        'backend': parameters.backend,
+        'largest_payload': parameters.largest_payload,
+    }
+    if locked:
+        joints = parameters.locked_joints
+        values |= {'locked_names': joints.names, 'locked_positions': joints.positions}
+    return values
 
 
 def read_description(text: str) -> RobotDescription:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of requests to arrays of a robot, such as states, and of results to responses."""
+"""Conversion of requests to arrays of a robot: states, values by joint name, search options."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, Twist
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
 
 from dynamics_ros.errors import InvalidArgumentError, NoStateError, UnknownJointError
-from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.robot import Robot
-from dynamics_ros_msgs.msg import Payload
 
 from .conversions import (
     Array,
     accel_array,
     float_array,
-    inertia_message,
     pose_values,
     quaternion_is_zero,
     time_message,
@@ -36,9 +32,6 @@ from .conversions import (
 
 NOT_GIVEN = Pose()
 """Default base pose of a request, from a client that does not set it."""
-
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-"""Indices of ixx ixy ixz iyy iyz izz."""
 
 NO_RESTARTS = -1
 """Value of ``max_restarts`` in a request that allows no restart."""
@@ -256,29 +249,6 @@ def requested_acceleration(request: Any, state: RequestedState, buffer: StateBuf
     return acceleration
 
 
-def velocity_names(robot: Robot) -> list[str]:
-    """Return the name of each entry of a velocity (nv)."""
-    components = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
-    names = [f'base_{component}' for component in components.split()]
-    for joint in robot.model.actuated:
-        single = len(joint.v_indices) == 1
-        names += [
-            joint.name if single else f'{joint.name}[{i}]' for i in range(len(joint.v_indices))
-        ]
-    return names
-
-
-def base_vector(robot: Robot, values: Array) -> Array:
-    """Return the entries of the base in an array (nv) as a 6-vector; zeros for a fixed base."""
-    vector = np.zeros(6)
-    size = robot.model.root_joint_nv
-    if size == 3:
-        vector[[0, 1, 5]] = values[:3]
-    else:
-        vector[:size] = values[:size]
-    return vector
-
-
 def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
     """Return whether a request gives the pose of the base; otherwise it means the latest pose.
 
@@ -307,21 +277,6 @@ def _is_default(pose: Pose) -> bool:
 def _components(twist: Twist) -> tuple[float, ...]:
     v, w = twist.linear, twist.angular
     return v.x, v.y, v.z, w.x, w.y, w.z
-
-
-def fill_payload(result: Any, estimate: PayloadEstimate, head: Header) -> None:
-    """Write an identified payload into the result of an action, with the header of its frame."""
-    center = estimate.center_of_mass.tolist()
-    inertia = inertia_message(estimate.mass, center, estimate.inertia)
-    result.payload = Payload(header=head, inertia=inertia)
-    result.mass_deviation = estimate.mass_deviation
-    result.com_deviation = estimate.center_of_mass_deviation
-    result.inertia_deviation = np.array([estimate.inertia_deviation[ij] for ij in UPPER])
-    result.mass_observable = estimate.mass_observable
-    result.com_observable = estimate.center_of_mass_observable.tolist()
-    result.inertia_observable = [bool(estimate.inertia_observable[ij]) for ij in UPPER]
-    result.residual = estimate.residual
-    result.samples = estimate.samples
 
 
 # --- inverse kinematics -------------------------------------------------------------------------

@@ -24,9 +24,8 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, describe_error
-from dynamics_ros.nodes.reporting.node_log import NodeLog
+from dynamics_ros.nodes.reporting.node_log import LIBRARY, LibraryLog, NodeLog
 from dynamics_ros.nodes.reporting.rate_limits import Burst
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.wire import fallbacks

@@ -93,17 +93,33 @@ class GuardedNode(Node):
         """
         if msg_type is Clock:
             callback = self._valid_clock(callback)
-        if not options.pop('raw', False):
-            callback = self._deserializing(msg_type, callback)
-        guarded = self._guarded(self._counting_malformed(callback, topic), topic)
-        return super().create_subscription(msg_type, topic, guarded, *rest, raw=True, **options)
+        raw = options.pop('raw', False)
+
+        def handle(data: bytes) -> None:
+            try:
+                callback(data if raw else deserialized(data, msg_type))
+            except MalformedMessageError:
+                text = f'message on {topic} refused: {len(data)} malformed bytes'
+                self._ignore(f'malformed bytes on {topic}', text)
+            except Exception as error:
+                self.faults.report(topic, error)
+
+        return super().create_subscription(msg_type, topic, handle, *rest, raw=True, **options)
 
     def create_timer(
         self, timer_period_sec: float, callback: Any, *rest: Any, **options: Any
     ) -> Timer:
         """Create a timer; arguments as of ``rclpy.node.Node``."""
-        guarded = None if callback is None else self._guarded(callback, 'a timer')
-        return super().create_timer(timer_period_sec, guarded, *rest, **options)
+
+        @wraps(callback)  # rclpy inspects the number of arguments
+        def guarded(*arguments: Any) -> None:
+            try:
+                callback(*arguments)
+            except Exception as error:
+                self.faults.report('a timer', error)
+
+        handler = None if callback is None else guarded
+        return super().create_timer(timer_period_sec, handler, *rest, **options)
 
     def create_service(
         self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any
@@ -202,35 +218,6 @@ class GuardedNode(Node):
 
         service.send_response = send_when_done
 
-    def _guarded(self, callback: Callable[..., Any], where: str) -> Callable[..., Any]:
-        @wraps(callback)  # rclpy inspects the number of arguments
-        def guarded(*arguments: Any) -> None:
-            try:
-                callback(*arguments)
-            except Exception as error:
-                self.faults.report(where, error)
-
-        return guarded
-
-    def _counting_malformed(
-        self, callback: Callable[[bytes], None], topic: str
-    ) -> Callable[[bytes], None]:
-        def handle(data: bytes) -> None:
-            try:
-                callback(data)
-            except MalformedMessageError:
-                text = f'message on {topic} refused: {len(data)} malformed bytes'
-                self._ignore(f'malformed bytes on {topic}', text)
-
-        return handle
-
-    @staticmethod
-    def _deserializing(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:
-        def read(data: bytes) -> None:
-            callback(deserialized(data, kind))
-
-        return read
-
     def _ignore(self, reason: str, text: str) -> None:
         """Count a refused message, and log the first one with this reason."""
         self.ignored[reason] += 1
@@ -269,12 +256,7 @@ def check_size(request: Any) -> None:
 
 
 def refused(kind: Any, error: Exception) -> Any:
-    """Return a response with the reason of a failure, if its type has a field for that.
-
-    Args:
-        kind: service type.
-        error: the reason.
-    """
+    """Return a response of a service type with the reason of a failure, if it has a field."""
     response, result = kind.Response(), failure(error)
     if kind is SetParameters:
         response.results = [_failed_result(result.message)]

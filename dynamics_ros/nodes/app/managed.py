@@ -153,13 +153,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
     def _transition(
         self, verb: str, goal: str, action: Callable[[], None]
     ) -> TransitionCallbackReturn:
-        """Run the action of a transition; log and store the reason if it fails.
-
-        Args:
-            verb: name of the transition, for messages.
-            goal: state after success.
-            action: the action.
-        """
+        """Run the action of a transition, called ``verb`` in messages, and store why it failed."""
         self.refusal = ''
         try:
             action()

@@ -28,14 +28,7 @@ class SupersededError(DynamicsRosError):
 
 
 class _Job(NamedTuple):
-    """Function in the queue of a worker.
-
-    Attributes:
-        function: the function.
-        future: future of its result.
-        executor: its thread completes the future.
-        subject: key of which only the newest waiting function is run; '' to run all.
-    """
+    """Function in the queue of a worker; of each ``subject`` but '' only the newest waits."""
 
     function: Callable[[], Any]
     future: Future[Any]

@@ -30,6 +30,8 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.contact_markers import Sizes, deleted_arrows, filled_markers
 from dynamics_ros.wire.contact_messages import (
     CopiedMessage,
+    Estimated,
+    StateArrays,
     contact_state_message,
     efforts_message,
     external_wrench_message,
@@ -43,7 +45,6 @@ from dynamics_ros_msgs.msg import ExternalWrench
 
 from .calibrate_action import CalibrateAction
 from .feet_output import FeetOutput
-from .latest import Estimated, StateArrays
 from .localization import ContactLocalization
 
 NAME = 'contact_node'

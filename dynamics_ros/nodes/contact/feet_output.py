@@ -12,10 +12,8 @@ from rclpy.node import Node
 from dynamics_ros.kernels import Step
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import NOTHING, Group, KernelMessage
-from dynamics_ros.wire.contact_messages import foot_contacts_message
+from dynamics_ros.wire.contact_messages import Estimated, foot_contacts_message
 from dynamics_ros_msgs.msg import FootContacts
-
-from .latest import Estimated
 
 
 class FeetOutput:
@@ -26,12 +24,7 @@ class FeetOutput:
     """
 
     def __init__(self, node: Node, latest: Callable[[], Estimated]) -> None:
-        """Create the publisher.
-
-        Args:
-            node: node of the publisher.
-            latest: returns the latest estimates; called only if there are some.
-        """
+        """Create the publisher; ``latest`` returns the latest estimates, once there are some."""
         self.output = Output(node, FootContacts, '~/foot_contacts')
         self._latest = latest
         self._step: Step | None = None

@@ -27,14 +27,11 @@ from dynamics_ros.requests.prepared_dynamics import PreparedDynamics
 from dynamics_ros.requests.robot_request import check_payload
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
-    accel_message,
     empty_efforts,
-    finite_sequence,
     inertia_arrays,
-    point_message,
-    wrench_message,
 )
-from dynamics_ros.wire.requests import base_vector, requested_acceleration, velocity_names
+from dynamics_ros.wire.requests import requested_acceleration
+from dynamics_ros.wire.responses import TERMS, fill_accelerations, fill_terms, fill_torques
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -48,17 +45,6 @@ from .gravity_commands import GravityCommands, gravity_commands
 from .payload_action import PayloadAction
 
 NAME = 'dynamics_node'
-
-TERMS = (
-    'mass_matrix',
-    'coriolis',
-    'gravity',
-    'nonlinear_effects',
-    'kinetic_energy',
-    'potential_energy',
-    'center_of_mass',
-)
-"""Kernels of ~/compute_dynamics_terms."""
 
 
 class Dynamics(RobotComponent[DynamicsParameters]):
@@ -214,13 +200,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
             [kernel('inverse_dynamics', *wrenches)],
             lambda owner: owner.inverse_dynamics(q, v, acceleration, wrenches),
         )
-        # Fill the existing message: creating messages takes longer than the dynamics.
-        torques, joints = response.torques, robot.joint_v_indices
-        torques.header.stamp = state.stamp
-        torques.name = list(joints)
-        torques.effort = finite_sequence(tau[list(joints.values())])
-        if robot.model.root_joint_nv:
-            response.base_wrench = wrench_message(base_vector(robot, tau))
+        fill_torques(response, robot, state.stamp, tau)
 
     async def _forward_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
@@ -232,27 +212,15 @@ class Dynamics(RobotComponent[DynamicsParameters]):
             [kernel('forward_dynamics', *wrenches)],
             lambda owner: owner.forward_dynamics(q, v, effort, wrenches),
         )
-        response.joint_names = list(robot.joint_v_indices)
-        response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
-        response.base_acceleration = accel_message(base_vector(robot, a))
+        fill_accelerations(response, robot, a)
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         q, v = state.q, state.required_velocity()
 
-        def fill(robot: Robot) -> None:
-            response.mass_matrix = finite_sequence(robot.mass_matrix(q))
-            response.coriolis = finite_sequence(robot.coriolis(q, v))
-            response.gravity = finite_sequence(robot.gravity(q))
-            response.nonlinear_effects = finite_sequence(robot.nonlinear_effects(q, v))
-            response.kinetic_energy = float(robot.kinetic_energy(q, v))
-            response.potential_energy = float(robot.potential_energy(q))
-            response.center_of_mass = point_message(robot.center_of_mass(q).tolist())
-
-        await self.context.compute(state.robot, map(kernel, TERMS), fill)
-        response.velocity_names = velocity_names(state.robot)
-        response.size = state.robot.nv
-        response.total_mass = float(state.robot.total_mass)
+        await self.context.compute(
+            state.robot, map(kernel, TERMS), lambda robot: fill_terms(response, robot, q, v)
+        )
 
     async def _set_payload(self, request: Any, response: Any) -> None:
         robot = self.context.required_robot()
@@ -272,6 +240,6 @@ class Dynamics(RobotComponent[DynamicsParameters]):
 
     async def _set_gravity(self, request: Any, response: Any) -> None:
         self.context.required_robot()
-        gravity = gravity_in_root(self.context, request.gravity, 'gravity')
+        gravity = gravity_in_root(self.context, request.gravity)
         await self.context.changes.change('gravity', gravity=gravity)
         self.context.parameters.store({'gravity': gravity})

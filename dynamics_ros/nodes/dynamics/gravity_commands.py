@@ -31,13 +31,7 @@ class GravityCommands:
         parameters: ParameterSet[DynamicsParameters],
         on_change: Callable[[], None],
     ) -> None:
-        """Manage the node if there are command joints.
-
-        Args:
-            node: dynamics_node.
-            parameters: its parameters.
-            on_change: called when commands begin or end.
-        """
+        """Manage the node if there are command joints; call ``on_change`` in its transitions."""
         self._node = node
         self._parameters = parameters
         self._on_change = on_change
@@ -71,16 +65,13 @@ class GravityCommands:
             return
         self._node.manage(self, self._on_change)
         if self._started:
-            self._begin()
+            self.start()
 
     def start(self) -> None:
         """Configure and activate a managed node if ``autostart`` is set."""
         self._started = True
         if self._node.managed:
-            self._begin()
-
-    def _begin(self) -> None:
-        self._node.begin(self._parameters.values.autostart)
+            self._node.begin(self._parameters.values.autostart)
 
     def end(self) -> None:
         """Deactivate the node before the process ends."""

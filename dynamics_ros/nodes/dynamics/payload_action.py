@@ -16,7 +16,7 @@ from dynamics_ros.nodes.services.watch_action import MAX_DURATION, WatchAction
 from dynamics_ros.parameters.dynamics import DynamicsParameters, PayloadParameters
 from dynamics_ros.requests.payload_watch import PayloadWatch
 from dynamics_ros.wire.conversions import header
-from dynamics_ros.wire.requests import fill_payload
+from dynamics_ros.wire.responses import fill_payload
 from dynamics_ros_msgs.action import IdentifyPayload
 
 

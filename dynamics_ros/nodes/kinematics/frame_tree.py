@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,7 @@ class TransformOutputs:
             return
         self._published = tree, prefix
         stamp = self._node.get_clock().now().to_msg()
-        transforms = [
-            transform_stamped(stamp, f'{prefix}{parent}', f'{prefix}{child}', pose)
-            for (parent, child), pose in zip(tree.fixed, tree.poses, strict=True)
-        ]
-        self._fixed.publish(tf_message()(transforms=transforms))
+        self._fixed.publish(_message(stamp, tree.fixed, tree.poses, prefix, prefix))
 
     def moving_message(self, tree: LinkTree, names: FrameNames, q: Array) -> KernelMessage:
         """Return the message of moving transforms, with the kernel that computes it from q (nq)."""
@@ -78,10 +75,13 @@ class TransformOutputs:
 
 def _empty(key: tuple[str, str, Links]) -> Any:
     root, prefix, links = key
+    return _message(Time(), links, [np.eye(4)] * len(links), root, prefix)
+
+
+def _message(stamp: Time, links: Links, poses: Iterable[Array], root: str, prefix: str) -> Any:
+    """Return the transforms of links in their parents; a parent '' is the root frame."""
     transforms = [
-        transform_stamped(
-            Time(), f'{prefix}{parent}' if parent else root, f'{prefix}{child}', np.eye(4)
-        )
-        for parent, child in links
+        transform_stamped(stamp, f'{prefix}{parent}' if parent else root, f'{prefix}{child}', pose)
+        for (parent, child), pose in zip(links, poses, strict=True)
     ]
     return tf_message()(transforms=transforms)

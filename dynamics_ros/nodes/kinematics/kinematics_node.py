@@ -36,7 +36,7 @@ from dynamics_ros.wire.conversions import (
     pose_stamped,
     twist_stamped,
 )
-from dynamics_ros.wire.requests import velocity_names
+from dynamics_ros.wire.responses import velocity_names
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,

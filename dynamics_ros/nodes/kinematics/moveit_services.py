@@ -52,13 +52,7 @@ class MoveItServices:
         searches: InverseKinematicsService,
         tip: Callable[[], str],
     ) -> None:
-        """Prepare the services; ``offer`` creates them.
-
-        Args:
-            component: kinematics_node.
-            searches: service of inverse kinematics, which runs the searches.
-            tip: returns the frame at the end of the group; raises while it is unknown.
-        """
+        """Prepare the services; ``tip`` returns the end of the group, or raises without one."""
         self._component, self._context = component, component.context
         self._searches, self._tip = searches, tip
 

@@ -18,11 +18,7 @@ class Meter:
     """
 
     def __init__(self, clock: NodeTime) -> None:
-        """Start to count.
-
-        Args:
-            clock: clock of the node.
-        """
+        """Start to count, with the clock of the node."""
         self.count = 0
         self._clock = clock
         self._last = -math.inf

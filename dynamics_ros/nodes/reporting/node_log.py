@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Log of a node, which escapes unprintable characters of names and texts from other nodes."""
+"""Log of a node, which escapes unprintable characters, and also gets messages of the library."""
 
 from __future__ import annotations
 
+import logging
 import os
 import traceback
 from typing import Any
@@ -15,6 +16,8 @@ from dynamics_ros.errors import printable
 from dynamics_ros.nodes.rclpy_private import log_for_callers_of
 
 _OWN_FILE = os.path.realpath(__file__)
+
+LIBRARY = 'dynamics_ros'
 
 
 class MultilineText(str):
@@ -48,3 +51,30 @@ class NodeLog(RcutilsLogger):
         if name is not None:
             options['name'] = name  # a keyword-only argument in Jazzy
         return super().log(text, severity, **options)
+
+
+class LibraryLog(logging.Handler):
+    """Handler that forwards records of Python's logging to a logger of rclpy.
+
+    Attributes:
+        logger: the logger of rclpy.
+    """
+
+    def __init__(self, logger: Any) -> None:
+        """Install the handler, once per process."""
+        super().__init__()
+        self.logger = logger
+        logging.captureWarnings(True)
+        for name in (LIBRARY, 'py.warnings'):
+            logging.getLogger(name).addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a record with its severity."""
+        text = record.getMessage()
+        # One call for each severity, because rclpy allows only one for each line of code.
+        if record.levelno >= logging.ERROR:
+            self.logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            self.logger.warning(text)
+        else:
+            self.logger.info(text)

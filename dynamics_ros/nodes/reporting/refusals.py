@@ -26,12 +26,7 @@ class Refusals:
     """Current refusals of a node, by subject."""
 
     def __init__(self, node: Node, faults: FaultLog) -> None:
-        """Start without refusals.
-
-        Args:
-            node: node whose log reports them.
-            faults: log of unexpected errors.
-        """
+        """Start without refusals, which the log of the node is going to report."""
         self._node, self._faults = node, faults
         self._texts: dict[str, str] = {}
         self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)

@@ -90,12 +90,7 @@ class FaultLog:
         return getattr(node, 'faults', None) or cls(node)
 
     def report(self, where: str, error: BaseException) -> None:
-        """Log or count an unexpected error.
-
-        Args:
-            where: the activity that failed.
-            error: the error.
-        """
+        """Log or count an unexpected error of an activity, ``where``."""
         if not self._node.context.ok():
             return  # a signal has shut the context down meanwhile, which explains the error
         last = error.__traceback__

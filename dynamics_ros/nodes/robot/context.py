@@ -59,11 +59,7 @@ class RobotContext:
     """
 
     def __init__(self, node: Node) -> None:
-        """Declare the parameters of the robot and subscribe to its inputs.
-
-        Args:
-            node: node of parameters and subscriptions.
-        """
+        """Declare the parameters of the robot and subscribe to its inputs on a node."""
         self.node = node
         self.parameters = ParameterSet(node, RobotParameters)
         self.built: Built | None = None

@@ -234,12 +234,7 @@ def _counts(what: str, counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def start_reports(node: Node, reports: Sequence[Diagnostics]) -> None:
-    """Publish each report once per ``PERIOD``, evenly spaced so as not to delay joint states.
-
-    Args:
-        node: node of the timer.
-        reports: diagnostics of the components of a process.
-    """
+    """Publish each report once per ``PERIOD``, evenly spaced so as not to delay joint states."""
     turn = cycle(reports)
     # A steady timer, so that diagnostics continue while a simulated clock is stopped.
     steady_timer(node, PERIOD / len(reports), lambda: next(turn).report())

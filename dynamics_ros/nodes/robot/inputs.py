@@ -179,14 +179,7 @@ class RobotInputs:
             self.doubts.update(self.buffer.robot, self.buffer, self.state)
 
     def latest(self) -> RobotState:
-        """Return the latest state for a service; a base without odometry is at the identity.
-
-        Requires a robot.
-
-        Raises:
-            NoStateError: no complete state has arrived yet.
-            StaleStateError: the latest state is older than ``state_timeout``.
-        """
+        """Return the latest state, as ``RobotContext.latest_state`` does; requires a robot."""
         assert self.buffer is not None
         state = self.buffer.state(base_required=False)
         if state is None:

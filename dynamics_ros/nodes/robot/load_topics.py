@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 from geometry_msgs.msg import Vector3Stamped
 from rclpy.node import Node
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.requests import robot_request
 from dynamics_ros.requests.robot_request import RobotRequest
-from dynamics_ros.settings import MAX_GRAVITY
 from dynamics_ros.wire.conversions import (
     header,
     inertia_arrays,
@@ -31,12 +30,7 @@ class LoadPublisher:
     """Publisher of the current payload and gravity."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        """Create the topics ``payload`` and ``gravity``.
-
-        Args:
-            node: node of the topics.
-            context: context of the robot.
-        """
+        """Create the topics ``payload`` and ``gravity`` of a node."""
         self._context = context
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
@@ -90,7 +84,7 @@ class LoadSubscriber:
     def _on_gravity(self, message: Vector3Stamped) -> None:
         context = self._context
         try:
-            gravity = gravity_in_root(context, message, 'gravity')
+            gravity = gravity_in_root(context, message)
         except DynamicsRosError as error:
             context.changes.report('gravity', error)
             return
@@ -98,31 +92,11 @@ class LoadSubscriber:
         context.parameters.store({'gravity': gravity})
 
 
-def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -> Gravity:
-    """Return the acceleration of free fall in a message, in the root frame [m/s^2].
+def gravity_in_root(context: RobotContext, message: Vector3Stamped) -> Gravity:
+    """Return the acceleration of free fall in a message; arguments of the errors begin gravity.
 
-    Before the robot is known, any frame is accepted as the root frame. With a moving base, whose
-    odometry names the root frame, so is any frame that is not one of the robot.
-
-    Args:
-        context: context of the robot.
-        message: the message.
-        name: name of the message, for errors.
-
-    Raises:
-        InvalidArgumentError: the vector is not finite or too large, or is in another frame.
+    See ``requests.robot_request.gravity_in_root``.
     """
-    frame_id, robot = message.header.frame_id, context.robot
-    vector = vector_array(message.vector, f'{name}.vector')
-    if np.abs(vector).max() > MAX_GRAVITY:
-        expected = f'up to {MAX_GRAVITY:g} m/s^2 along each axis'
-        raise InvalidArgumentError(f'{name}.vector', f'has {np.abs(vector).max():g}', expected)
-    gravity = tuple(vector.tolist())
-    if robot is None or frame_id in ('', context.root_frame_id()):
-        return gravity
-    moving = context.buffer is not None and context.buffer.has_base
-    if moving and context.names.frame_of(frame_id) not in robot.frame_names:
-        return gravity
-    raise InvalidArgumentError(
-        f'{name}.header.frame_id', repr(frame_id), f'{context.root_frame_id()!r} or none'
-    )
+    vector = vector_array(message.vector, 'gravity.vector')
+    frame_id, names = message.header.frame_id, context.names
+    return robot_request.gravity_in_root(vector, frame_id, names, context.robot)

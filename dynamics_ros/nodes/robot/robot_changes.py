@@ -25,6 +25,7 @@ from dynamics_ros.requests.robot_request import (
     RobotMaker,
     RobotRequest,
     check_locked_joints,
+    requested_values,
 )
 from dynamics_ros.robot import Robot
 
@@ -64,7 +65,9 @@ class RobotChanges:
         self._node, self._parameters, self._prepare = node, parameters, prepare
         self._adopt, self._busy, self._on_change = adopt, busy, on_change
         self._refusals = Refusals(node, FaultLog.of(node))
-        self._request = RobotRequest(gravity=parameters.values.gravity, **self._requested_values())
+        self._request = RobotRequest(
+            gravity=parameters.values.gravity, **requested_values(parameters.values)
+        )
         self._maker = RobotMaker()
         self._worker = Worker('robot_builder')
         self._pending = 0
@@ -160,18 +163,6 @@ class RobotChanges:
         self._refusals.record(subject, error, kept)
         self._on_change()
 
-    def _requested_values(self, locked: bool = True) -> dict[str, Any]:
-        """Return the values of a request that parameters set, with or without locked joints."""
-        values = self._parameters.values
-        joints = values.locked_joints
-        names = {'locked_names': joints.names, 'locked_positions': joints.positions}
-        requested = {
-            'root_joint': values.root_joint,
-            'backend': values.backend,
-            'largest_payload': values.largest_payload,
-        }
-        return requested | names if locked else requested
-
     def _parameters_changed(self, names: frozenset[str]) -> None:
         values = self._parameters.values
         if self._executor is None:
@@ -183,7 +174,7 @@ class RobotChanges:
             self.change_and_report('gravity', gravity=values.gravity)
         if names - NO_REBUILD - {'gravity'}:
             self.change_and_report(
-                'parameters', **self._requested_values(self._locked_joints_fit())
+                'parameters', **requested_values(values, locked=self._locked_joints_fit())
             )
 
     def _locked_joints_fit(self) -> bool:

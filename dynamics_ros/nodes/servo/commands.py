@@ -53,11 +53,7 @@ class Commands:
         self._send(command, dt)
 
     def brake(self, dt: float) -> bool:
-        """Send the next command of the ramp to rest; return whether there was one.
-
-        Args:
-            dt: time until the next command [s].
-        """
+        """Send the next command of the ramp to rest, for a time [s]; return whether it exists."""
         command = self._stop.step(dt)
         if command is None:
             return False
@@ -65,11 +61,7 @@ class Commands:
         return True
 
     def finish(self, period: float) -> None:
-        """Send the complete ramp to rest, and wait until subscribers have received it.
-
-        Args:
-            period: time between two commands [s].
-        """
+        """Send the ramp to rest with a period [s], and wait until subscribers have received it."""
         if self.last is None:
             return
         period = min(period, FINISH_PERIOD)

@@ -31,8 +31,13 @@ from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.input.joint_state_input import LossCount
-from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
-from dynamics_ros.nodes.reporting.node_log import MultilineText, NodeLog, with_traceback
+from dynamics_ros.nodes.reporting.node_log import (
+    LIBRARY,
+    LibraryLog,
+    MultilineText,
+    NodeLog,
+    with_traceback,
+)
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.wire.conversions import odometry_values
 from dynamics_ros_msgs.msg import Payload
