@@ -135,6 +135,25 @@ class Declared:
             return f'at least {rule.minimum:g}'
         return f'at most {rule.maximum:g}' if high else 'a finite number'
 
+    @property
+    def bounded(self) -> bool:
+        """Whether a number has a smallest or a largest value."""
+        rule = self.constraint
+        return rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
+
+    def notes(self) -> str:
+        """The constraints that a range of two finite numbers cannot express, as text."""
+        rule, is_list = self.constraint, self.type == NUMBERS
+        notes = []
+        if rule.choices:
+            notes.append('one of ' + ', '.join(map(repr, rule.choices)))
+        if rule.sizes:
+            notes.append('length ' + ' or '.join(map(str, rule.sizes)))
+        if self.bounded and (is_list or rule.may_be_infinite):
+            each, infinite = 'each ' * is_list, ' or inf' * rule.may_be_infinite
+            notes.append(f'{each}{self.range()}{infinite}')
+        return '; '.join(notes)
+
 
 def declared(kind: type, prefix: Names = ()) -> Iterator[Declared]:
     """Yields every parameter of a dataclass and of its nested groups."""

@@ -59,6 +59,11 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         return self._commander is not None
 
     @property
+    def _managed(self) -> LifecycleCallbacks:
+        assert self._commander is not None, 'only a managed node has transitions'
+        return self._commander
+
+    @property
     def active(self) -> bool:
         """Whether commands may be sent."""
         return self.lifecycle == ACTIVE
@@ -111,25 +116,21 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``configure`` of the commander."""
-        assert self._commander is not None
-        return self._transition('configure', INACTIVE, self._commander.configure)
+        return self._transition('configure', INACTIVE, self._managed.configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``activate`` of the commander."""
-        assert self._commander is not None
-        return self._transition('activate', ACTIVE, self._commander.activate)
+        return self._transition('activate', ACTIVE, self._managed.activate)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``deactivate`` of the commander, which brings the robot to rest."""
-        assert self._commander is not None
         # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send any.
         self.lifecycle = INACTIVE
-        return self._transition('deactivate', INACTIVE, self._commander.deactivate)
+        return self._transition('deactivate', INACTIVE, self._managed.deactivate)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``cleanup`` of the commander."""
-        assert self._commander is not None
-        return self._transition('clean up', UNCONFIGURED, self._commander.cleanup)
+        return self._transition('clean up', UNCONFIGURED, self._managed.cleanup)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up for good."""
@@ -144,11 +145,10 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
 
     def _deactivate_and_clean_up(self) -> None:
         """Deactivate, if active, and clean up."""
-        assert self._commander is not None
         was_active, self.lifecycle = self.active, INACTIVE
         if was_active:
-            self._commander.deactivate()
-        self._commander.cleanup()
+            self._managed.deactivate()
+        self._managed.cleanup()
 
     def _transition(
         self, verb: str, goal: str, action: Callable[[], None]

@@ -60,16 +60,18 @@ class InverseKinematicsService:
         posture = requested_posture(request, context.buffer, seed.q)
         if posture is not None:
             options['posture'] = posture
-        targets = [await self.target(robot, request.target, request.frame, request.position_only)]
         if len(request.other_frames) != len(request.other_targets):
             problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
             raise InvalidArgumentError('other_targets', problem, 'one for each')
         check_count(robot, len(request.other_frames), 'other_frames')
-        for i, (frame, pose) in enumerate(
-            zip(request.other_frames, request.other_targets, strict=True)
-        ):
-            names = (f'other_targets[{i}]', f'other_frames[{i}]')
-            targets.append(await self.target(robot, pose, frame, request.position_only, *names))
+        asked = [(request.target, request.frame, 'target', 'frame')]
+        others = zip(request.other_targets, request.other_frames, strict=True)
+        for i, (pose, frame) in enumerate(others):
+            asked.append((pose, frame, f'other_targets[{i}]', f'other_frames[{i}]'))
+        targets = [
+            await self.target(robot, pose, frame, request.position_only, *names)
+            for pose, frame, *names in asked
+        ]
         search = Search(
             targets=tuple(targets),
             seed=seed.q,

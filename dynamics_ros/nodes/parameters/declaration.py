@@ -8,7 +8,6 @@ is a group, and its name a prefix: ``observer.gain``.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic
 from weakref import WeakKeyDictionary
@@ -41,27 +40,18 @@ ROS_TYPES: dict[Any, Parameter.Type] = {
 def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     """Return the descriptor of a parameter, which `ros2 param describe` shows."""
     rule = item.constraint
-    notes = []
-    if rule.choices:
-        notes.append('one of ' + ', '.join(map(repr, rule.choices)))
-    if rule.sizes:
-        notes.append('length ' + ' or '.join(map(str, rule.sizes)))
-    bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
-    # Ranges of ROS apply only to single numbers, and cannot include infinity as well.
-    if bounded and (item.type == NUMBERS or rule.may_be_infinite):
-        each = 'each ' if item.type == NUMBERS else ''
-        notes.append(each + item.range() + (' or inf' if rule.may_be_infinite else ''))
     result = ParameterDescriptor(
         name=item.name,
         type=ROS_TYPES[item.type].value,
         description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
-        additional_constraints='; '.join(notes),
+        additional_constraints=item.notes(),
         read_only=read_only,
     )
-    if item.type is float and bounded and not rule.may_be_infinite:
+    # Ranges of ROS apply only to single numbers, and cannot include infinity as well.
+    if item.type is float and item.bounded and not rule.may_be_infinite:
         limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
         result.floating_point_range = [limits]
-    if item.type is int and bounded:
+    if item.type is int and item.bounded:
         low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
         result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
     return result
@@ -187,14 +177,12 @@ class ParameterSet(Generic[Settings]):
         changed = frozenset(
             parameter.name
             for parameter in parameters
-            if parameter.name in self._declared and self._differs(before, parameter.name)
+            if (item := self._declared.get(parameter.name)) is not None
+            and _value(before, item) != _value(self.values, item)
         )
         if changed and not self._storing:
             for listener in self._listeners:
                 listener(changed)
-
-    def _differs(self, before: Settings, name: str) -> bool:
-        return bool(_value(before, self._declared[name]) != self.value(name))
 
 
 def _value(settings: Any, item: Declared) -> Any:

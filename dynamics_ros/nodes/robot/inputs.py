@@ -13,11 +13,11 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import NoStateError, StaleStateError
 from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
-from dynamics_ros.estimation.samples.doubts import JointStateCheck, unknown_joints
+from dynamics_ros.estimation.samples.doubts import JointStateCheck
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.samples.state_buffer import ODOMETRY, StateBuffer
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.input.joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.clocks import NodeTime
@@ -25,6 +25,7 @@ from dynamics_ros.nodes.reporting.meter import Meter
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.requests.robot_request import Built
+from dynamics_ros.requests.waiting import is_immobile, waiting_for
 from dynamics_ros.wire.cdr import MalformedMessageError
 from dynamics_ros.wire.odometry import OdometryReader
 
@@ -194,8 +195,7 @@ class RobotInputs:
     @property
     def immobile(self) -> bool:
         """Whether the robot has no moving joint and no moving base, so it needs no joint state."""
-        buffer = self.buffer
-        return buffer is not None and not (buffer.missing() or buffer.robot.nv)
+        return self.buffer is not None and is_immobile(self.buffer)
 
     def waiting_for(self) -> str:
         """Return a message that says what is missing for a first state and who publishes it."""
@@ -203,25 +203,7 @@ class RobotInputs:
         if buffer is None:
             source = publishers.describe('robot_description')
             return f'no robot_description has been received yet: {source}'
-        if buffer.unreachable:
-            names = ', '.join(buffer.unreachable)
-            return f'joints of several coordinates do not come by joint_states; lock them: {names}'
-        if self.immobile:
-            return 'the robot has no joint that moves, so that no joint state is about it'
-        missing = buffer.missing()
-        if not missing:
-            return 'the next joint state'
-        reasons = []
-        if any(name != ODOMETRY for name in missing):
-            reason = (
-                'messages so far lack their positions' if self.received_any else 'no message so far'
-            )
-            if unknown := unknown_joints(buffer.robot, buffer):
-                reason = f'{reason}; {unknown}'
-            reasons.append(f'{publishers.describe(self.incoming.topic)}, {reason}')
-        if ODOMETRY in missing:
-            reasons.append(publishers.describe('odom'))
-        return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
+        return waiting_for(buffer, self.incoming.topic, self.received_any, publishers.describe)
 
     def describe_stopped(self) -> str:
         """Return a message that names the input that has stopped, with its publishers."""

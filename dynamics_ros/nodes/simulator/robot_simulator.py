@@ -116,20 +116,17 @@ class RobotSimulator(GuardedNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.create_publisher(String, 'robot_description', latched)
         self._description.publish(String(data=urdf))
-        self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
-        self._odometry = self._foot_contacts = None
-        if self._base_nq:
-            self._odometry = self.create_publisher(Odometry, 'odom', QoSProfile(depth=_QUEUE))
+        topic = partial(self.create_publisher, qos_profile=QoSProfile(depth=_QUEUE))
+        self._states = topic(JointState, 'joint_states')
+        self._odometry = topic(Odometry, 'odom') if self._base_nq else None
         self._clock_topic = None
         if values.publish_clock:
             self._clock_topic = self.create_publisher(ClockMessage, '/clock', QoSProfile(depth=10))
-        truth = QoSProfile(depth=_QUEUE)
-        self._pose = self.create_publisher(PoseStamped, '~/ground_truth/pose', truth)
-        self._torques = self.create_publisher(JointState, '~/ground_truth/external_torques', truth)
-        self._wrench = self.create_publisher(WrenchStamped, '~/ground_truth/wrench', truth)
-        if self._feet:
-            name = '~/ground_truth/foot_contacts'
-            self._foot_contacts = self.create_publisher(FootContacts, name, truth)
+        self._pose = topic(PoseStamped, '~/ground_truth/pose')
+        self._torques = topic(JointState, '~/ground_truth/external_torques')
+        self._wrench = topic(WrenchStamped, '~/ground_truth/wrench')
+        feet = '~/ground_truth/foot_contacts'
+        self._foot_contacts = topic(FootContacts, feet) if self._feet else None
         for kind, name, handler in (
             (JointState, 'effort_commands', self._on_effort_command),
             (Float64MultiArray, 'forward_effort_commands', self._on_efforts),
