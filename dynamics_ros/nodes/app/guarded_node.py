@@ -143,12 +143,7 @@ class GuardedNode(Node):
         """Return a service callback that turns errors into responses with the reason.
 
         It also refuses requests that are too large. It is a coroutine function if the given
-        callback is one.
-
-        Args:
-            kind: service type.
-            name: service name, for the log.
-            callback: computes the response from a request and an empty response.
+        callback is one. The log reports errors with the name of the service.
         """
 
         def refusal(error: Exception) -> Any:

@@ -35,16 +35,16 @@ from dynamics_ros.wire.contact_messages import (
     contact_state_message,
     efforts_message,
     external_wrench_message,
+    foot_contacts_message,
     wrench_stamped_message,
 )
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench
+from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .calibrate_action import CalibrateAction
-from .feet_output import FeetOutput
 from .localization import ContactLocalization
 
 NAME = 'contact_node'
@@ -74,9 +74,10 @@ class Contact(RobotComponent[ContactParameters]):
         self._arrays, self._offset = StateArrays.zeros(0, 0), np.zeros(0)
         self._last: Estimated | None = None
         self._estimation: Step | None = None
+        self._feet_step: Step | None = None
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
-        self._feet = FeetOutput(node, self._latest_estimates)
+        self._feet = Output(node, FootContacts, '~/foot_contacts')
         self._friction = Output(node, JointState, '~/friction_changes')
         self._markers = Output(node, MarkerArray, '~/markers')
         self._frame_outputs = FrameOutputs(
@@ -108,8 +109,7 @@ class Contact(RobotComponent[ContactParameters]):
         self._pipeline = prepared
         robot = prepared.robot
         self._arrays, self._offset = StateArrays.zeros(robot.nq, robot.nv), np.zeros(0)
-        self._estimation = self._last = None
-        self._feet.adopt()
+        self._estimation = self._feet_step = self._last = None
         self._location.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -121,7 +121,7 @@ class Contact(RobotComponent[ContactParameters]):
 
     def outputs(self) -> list[Output]:
         """Return the publishers of torques, contact state, feet, friction, frames and markers."""
-        single = self._torques, self._state, self._feet.output, self._friction
+        single = self._torques, self._state, self._feet, self._friction
         return [*single, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
@@ -183,8 +183,10 @@ class Contact(RobotComponent[ContactParameters]):
             self._group(self._state, 'contact_state', state, variant=self._contact_variant),
         ]
         if pipeline.feet is not None:
-            rate = self.rate_of('foot_contacts')
-            groups.append(self._feet.group(rate, root, self._write_arrays))
+            rate, build = self.rate_of('foot_contacts'), partial(self._feet_message, root)
+            before = self._write_arrays, self._prepare_feet
+            feet = Group(self._feet, rate, NOTHING, 'feet', build, None, before, self._feet_variant)
+            groups.append(feet)
         if pipeline.adaptation is not None:
             changes = self._friction_message
             groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=changes))
@@ -199,8 +201,8 @@ class Contact(RobotComponent[ContactParameters]):
                 output = self._frame_outputs[frame, name]
                 build = partial(self._wrench_output, partial(make, i, output, frame_id))
                 group = self._group(output, name, build, self._wrench_variant)
-                before = *group.before, self._update_wrench_estimator
-                groups.append(group._replace(before=before))
+                inputs = *group.before, self._update_wrench_estimator
+                groups.append(group._replace(before=inputs))
         rate = self.values.markers.rate
         arrows = Group(self._markers, rate, NOTHING, 'markers', fill=self._filled_markers)
         return [*groups, arrows]
@@ -293,6 +295,35 @@ class Contact(RobotComponent[ContactParameters]):
         offset, estimate = arrays.offset, pipeline.estimator.latest[i]
         template = output.template
         return external_wrench_message(template, pipeline, state.stale, offset, estimate, frame_id)
+
+    def _prepare_feet(self) -> None:
+        """Write the inputs that only feet have."""
+        pipeline, state, _, arrays = self._latest_estimates()
+        arrays.v[:] = state.v
+        arrays.tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)
+        if self._feet_step is not None and pipeline.feet is not None:
+            pipeline.feet.prepare_step(state.stale_mask)
+
+    def _feet_variant(self) -> Hashable:
+        """Return flags of the feet that require a new message when they change."""
+        pipeline, state, _, _ = self._latest_estimates()
+        feet = pipeline.feet
+        flags = None if self._feet_step is None or feet is None else feet.flags
+        return flags, state.stale
+
+    def _feet_message(self, root: str) -> KernelMessage | None:
+        """Return the message of feet with its kernel; None while the kernel is being compiled."""
+        pipeline, state, _, arrays = self._latest_estimates()
+        feet = pipeline.feet
+        if feet is None or not feet.ready:
+            return None
+        if self._feet_step is None:
+            self._feet_step = feet.step(arrays.q, arrays.v, arrays.torques, arrays.tau)
+            self._prepare_feet()
+        template, copies = foot_contacts_message(
+            self._feet.template, feet.latest, state.stale, root
+        )
+        return KernelMessage(template, (self._feet_step, *copies))
 
     def _filled_markers(self) -> MessageTemplate | None:
         pipeline, state, external, _ = self._latest_estimates()

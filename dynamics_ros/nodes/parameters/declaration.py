@@ -67,10 +67,6 @@ class ParameterSet(Generic[Settings]):
     def __init__(self, node: Node, kind: type[Settings]) -> None:
         """Declare all parameters, with values of the command line and of parameter files.
 
-        Args:
-            node: the node.
-            kind: the dataclass.
-
         Raises:
             InvalidArgumentError: a value is invalid.
         """

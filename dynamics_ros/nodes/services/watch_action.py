@@ -58,17 +58,7 @@ class Watcher(Protocol[Estimated]):
 
 @dataclass
 class _Watch(Generic[Estimate]):
-    """Recording of the active goal.
-
-    Attributes:
-        handle: goal handle of the action server.
-        robot: the current robot when the recording began.
-        watcher: records the states.
-        begin: start of the recording by the monotonic clock [s].
-        finished: completes when the recording ends.
-        reported: time of the last feedback by the monotonic clock [s].
-        problem: why the recording failed; None otherwise.
-    """
+    """Recording of the active goal; ``begin`` and last feedback by the monotonic clock [s]."""
 
     handle: Any
     robot: Robot

@@ -24,14 +24,7 @@ TOLERANCE = 0.02
 
 @dataclass
 class _ActiveTrajectory:
-    """Trajectory that is being followed.
-
-    Attributes:
-        handle: handle of its goal.
-        end: simulated time at its end [ns].
-        finished: future that completes at its end.
-        goal_positions: final positions (n) [rad or m].
-    """
+    """Trajectory that is being followed, until simulated time ``end`` [ns]."""
 
     handle: Any
     end: int
