@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.settings import parameter
 
 from .shared import PUBLISH_RATE, output_rate
@@ -43,6 +44,18 @@ class InverseKinematicsParameters:
     rotation_tolerance: float = parameter(
         1e-5, 'Largest angle to the target of a solution', unit='rad', minimum=1e-9
     )
+
+    def time_limit(self, requested: float) -> float:
+        """Return the time limit of a request, which may be 0 for the default [s].
+
+        Raises:
+            InvalidArgumentError: the limit is negative or longer than the node allows.
+        """
+        timeout = requested or self.timeout
+        if not 0.0 < timeout <= self.max_timeout:
+            expected = f'0 to {self.max_timeout:g} s'
+            raise InvalidArgumentError('timeout', f'{timeout:g} s', expected)
+        return timeout
 
 
 @dataclass(frozen=True)

@@ -283,16 +283,22 @@ def _components(twist: Twist) -> tuple[float, ...]:
 
 
 def search_options(
-    request: Any, position_tolerance: float, rotation_tolerance: float
+    request: Any,
+    position_tolerance: float,
+    rotation_tolerance: float,
+    buffer: StateBuffer,
+    seed: Array,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a search, and further ones of a search for several solutions.
 
     Args:
         request: request of inverse kinematics.
         position_tolerance, rotation_tolerance: defaults of the node [m, rad].
+        buffer: latest data of the robot's joints.
+        seed: configuration from which the search starts (nq).
 
     Raises:
-        InvalidArgumentError: an option is invalid.
+        DynamicsRosError: an option is invalid.
     """
     options: dict[str, Any] = {
         'position_tolerance': _or_default(request, 'position_tolerance', position_tolerance),
@@ -309,6 +315,9 @@ def search_options(
     if request.weighted_joints:
         weights = zip(request.weighted_joints, request.joint_weights, strict=True)
         options['joint_weights'] = dict(weights)
+    posture = _posture(request, buffer, seed)
+    if posture is not None:
+        options['posture'] = posture
     if request.max_restarts < NO_RESTARTS:
         raise InvalidArgumentError(
             'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
@@ -321,12 +330,8 @@ def search_options(
     return options, {'min_separation': separation} if separation else {}
 
 
-def requested_posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | None:
-    """Return the preferred posture of a search: a configuration (nq), its name, or None for any.
-
-    Raises:
-        DynamicsRosError: the posture is unknown, or its joint state is invalid.
-    """
+def _posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | None:
+    """Return the preferred posture of a search: a configuration (nq), its name, or None for any."""
     if request.posture == request.POSTURE_GIVEN:
         return with_positions(buffer, seed, request.posture_state, 'posture_state')
     if request.posture_state.name:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from dynamics_ros.estimation import PayloadEstimate
@@ -19,6 +20,7 @@ from .conversions import (
     accel_message,
     finite_sequence,
     inertia_message,
+    joint_state,
     point_message,
     wrench_message,
 )
@@ -59,6 +61,12 @@ def base_vector(robot: Robot, values: Array) -> Array:
     else:
         vector[:size] = values[:size]
     return vector
+
+
+def joint_positions(robot: Robot, stamp: Time, q: Array) -> JointState:
+    """Return the positions of all joints with one coordinate, as a joint state."""
+    indices = list(robot.joint_q_indices.values())
+    return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
 
 
 def fill_torques(response: Any, robot: Robot, stamp: Time, tau: Array) -> None:

@@ -109,8 +109,7 @@ def _run_until_signal(build: Callable[[], Application], arguments: Sequence[str]
             fallbacks.check()
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except (DynamicsRosError, RuntimeError) as error:
-            print(f'cannot start: {describe_error(error)}', file=sys.stderr)
-            return 1
+            return _cannot_start(describe_error(error))
         try:
             return _run_nodes(build, read_fd)
         finally:
@@ -127,15 +126,13 @@ def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
     try:
         application = build()
     except DynamicsRosError as error:
-        print(f'cannot start: {error}', file=sys.stderr)
-        return 1
+        return _cannot_start(str(error))
     except Exception as error:
         if not rclpy.ok():  # a signal came before the nodes were there
             return 0
         if not isinstance(error, MIDDLEWARE_ERRORS):
             raise
-        print(f'cannot start: {describe_error(error)}', file=sys.stderr)
-        return 1
+        return _cannot_start(describe_error(error))
     log.logger = application.nodes[0].get_logger()
     executor = make_executor()
     for node in application.nodes:
@@ -154,6 +151,11 @@ def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
         finally:
             dispose(executor, application.nodes)
     return 0
+
+
+def _cannot_start(reason: str) -> int:
+    print(f'cannot start: {reason}', file=sys.stderr)
+    return 1
 
 
 def _signal_future(executor: Executor, read_fd: int) -> Future[None]:

@@ -103,11 +103,12 @@ class Contact(RobotComponent[ContactParameters]):
         """Switch to new estimators; they inherit the state that they share with the old ones."""
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
+            counts = len(prepared.frames), len(self._pipeline.frames)
+            root, now = self.context.root_frame_id(), self.context.now()
+            if (deleted := deleted_arrows(root, now, *counts)) is not None:
+                self._markers.publish(deleted)
         self._frame_outputs.set_frames(prepared.frames)
-        if self._pipeline is not None:
-            self._delete_arrows(len(prepared.frames), len(self._pipeline.frames))
-        self._pipeline = prepared
-        robot = prepared.robot
+        self._pipeline, robot = prepared, prepared.robot
         self._arrays, self._offset = StateArrays.zeros(robot.nq, robot.nv), np.zeros(0)
         self._estimation = self._feet_step = self._last = None
         self._location.adopt(prepared)
@@ -342,12 +343,6 @@ class Contact(RobotComponent[ContactParameters]):
             self.context.root_frame_id(),
             Sizes(sizes.force_scale, sizes.torque_scale, sizes.diameter),
         )
-
-    def _delete_arrows(self, frames: int, before: int) -> None:
-        """Delete surplus markers after the number of frames changed."""
-        deleted = deleted_arrows(self.context.root_frame_id(), self.context.now(), frames, before)
-        if deleted is not None:
-            self._markers.publish(deleted)
 
     # --- collisions, for components of the same process that react to them ----------------------
 

@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
+from dynamics_ros.nodes.output.plan import FRESH, Group
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
 from dynamics_ros.nodes.robot.robot_component import RobotComponent
@@ -157,29 +156,17 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         prepared = self._prepared
         if prepared is None:
             return []
-        make = partial(self._message, self._torques, prepared.torques, 'effort')
-        make = partial(make, prepared.names, empty_efforts)
+        q, message = self.arrays.q, partial(self.kernel_message, self._torques, 'effort')
+        make = partial(message, prepared.names, empty_efforts, prepared.torques, q)
         rate = self.rate_of('gravity_torques')
         groups = [Group(self._torques, rate, FRESH, 'gravity torques', make)]
         output, kernel = self._gravity_commands.output, self._gravity_commands.kernel
         if output is not None and kernel is not None:
-            make = partial(self._message, output, kernel, 'data')
-            make = partial(make, kernel.trace.outputs[0].size, gravity_commands)
+            count, message = kernel.trace.outputs[0].size, partial(self.kernel_message, output)
+            make = partial(message, 'data', count, gravity_commands, kernel, q)
             rate = self.rate_of('gravity_commands')
             groups.append(Group(output, rate, FRESH, 'gravity commands', make))
         return groups
-
-    def _message(
-        self,
-        output: Output,
-        kernel: Kernel,
-        field: str,
-        key: Hashable,
-        prototype: Callable[[Any], Any],
-    ) -> KernelMessage:
-        """Return a message whose field a kernel fills for the configuration."""
-        template = output.template(key, prototype, (field,))
-        return KernelMessage(template, (Step(kernel, (self.arrays.q,), template.numbers),))
 
     def _commands_changed(self) -> None:
         """Update the outputs after gravity commands have begun or ended."""

@@ -8,7 +8,7 @@ parameters of the robot belong to dynamics_node, which manages payload and gravi
 
 from __future__ import annotations
 
-from typing import NoReturn
+from functools import partial
 
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
@@ -44,10 +44,4 @@ def build() -> Application:
     return application(context, components)
 
 
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the nodes."""
-    run(build, arguments)
-
-
-if __name__ == '__main__':
-    main()
+main = partial(run, build)

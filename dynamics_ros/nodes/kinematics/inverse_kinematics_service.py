@@ -4,14 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
-from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.app.worker import Worker
@@ -27,12 +24,12 @@ from dynamics_ros.wire.conversions import (
     Array,
     duration_message,
     float_sequence,
-    joint_state,
     pose_matrix,
     quaternion_is_zero,
     seconds,
 )
-from dynamics_ros.wire.requests import requested_posture, search_options
+from dynamics_ros.wire.requests import search_options
+from dynamics_ros.wire.responses import joint_positions
 
 TF_TIMEOUT = 0.5
 """Time that a request waits for tf to provide a frame outside of the model [s]."""
@@ -51,15 +48,11 @@ class InverseKinematicsService:
         context = self._context
         seed = requested_state(context, request.seed, request.base_pose, argument='seed')
         robot = seed.robot
-        timeout = self.timeout(seconds(request.timeout))
         defaults = self._component.values.inverse_kinematics
-        options, several_options = search_options(
-            request, defaults.position_tolerance, defaults.rotation_tolerance
-        )
+        timeout = defaults.time_limit(seconds(request.timeout))
+        tolerances = defaults.position_tolerance, defaults.rotation_tolerance
         assert context.buffer is not None, 'a seed requires a buffer'
-        posture = requested_posture(request, context.buffer, seed.q)
-        if posture is not None:
-            options['posture'] = posture
+        options, several_options = search_options(request, *tolerances, context.buffer, seed.q)
         if len(request.other_frames) != len(request.other_targets):
             problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
             raise InvalidArgumentError('other_targets', problem, 'one for each')
@@ -88,11 +81,13 @@ class InverseKinematicsService:
         response.iterations = sum(result.iterations for result in outcome.results)
         response.elapsed = duration_message(outcome.seconds)
         if best.success or request.approximate:
-            response.solution = solution(robot, seed.stamp, best.q)
+            response.solution = joint_positions(robot, seed.stamp, best.q)
         if not best.success:
             response.result = failure(SearchError.of(best))
             return
-        response.solutions = [solution(robot, seed.stamp, found.q) for found in outcome.results]
+        response.solutions = [
+            joint_positions(robot, seed.stamp, found.q) for found in outcome.results
+        ]
         response.limit_margins = float_sequence(np.array(outcome.limit_margins))
         response.manipulabilities = float_sequence(np.array(outcome.manipulabilities))
         response.result = success()
@@ -173,26 +168,3 @@ class InverseKinematicsService:
             # It may arrive soon, because the node subscribes to tf only at the first request.
             wait = partial(self._transforms.pose, root, frame_id, TF_TIMEOUT)
             return await self._context.compute(robot, (), lambda _: wait(), self._lookups)
-
-    def timeout(self, requested: float) -> float:
-        """Return the time limit of a request [s].
-
-        Args:
-            requested: time limit in the request [s]; 0: default of the node.
-
-        Raises:
-            InvalidArgumentError: the limit is negative or longer than the node allows.
-        """
-        defaults = self._component.values.inverse_kinematics
-        timeout = requested or defaults.timeout
-        if not 0.0 < timeout <= defaults.max_timeout:
-            raise InvalidArgumentError(
-                'timeout', f'{timeout:g} s', f'0 to {defaults.max_timeout:g} s'
-            )
-        return timeout
-
-
-def solution(robot: Robot, stamp: Time, q: Array) -> JointState:
-    """Return the positions of all joints with one coordinate, as a joint state."""
-    indices: Sequence[int] = list(robot.joint_q_indices.values())
-    return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])

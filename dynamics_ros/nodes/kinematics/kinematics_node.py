@@ -14,7 +14,7 @@ from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.algorithms.jacobian import Reference
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, Step
+from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
@@ -33,6 +33,7 @@ from dynamics_ros.wire.conversions import (
     empty_pose,
     empty_twist,
     finite_sequence,
+    header,
     pose_stamped,
     twist_stamped,
 )
@@ -94,7 +95,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         """Delete the markers of frames and of a centre of mass that no longer exist."""
         if before is None:
             return
-        head = self.context.root_header(self.context.now())
+        head = header(self.context.now(), self.context.root_frame_id())
         vanished = before.center_of_mass is not None and after.center_of_mass is None
         deleted = markers.deleted_frames(head, len(after.frames), len(before.frames), vanished)
         if deleted is not None:
@@ -106,16 +107,19 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if prepared is None:
             return []
         self._publish_fixed()
-        rates, arrays = self.rate_of, self.arrays
+        rates, arrays, names = self.rate_of, self.arrays, self.context.names
         groups = []
         for frame, pose, twist in zip(
             prepared.frames, prepared.poses, prepared.twists, strict=True
         ):
             output = outputs[frame, 'pose']
-            make = partial(self._pose_message, output, pose)
+            message = partial(self.kernel_message, output, 'pose')
+            make = partial(message, names.root, empty_pose, pose, arrays.q)
             groups.append(Group(output, rates('pose'), FRESH, 'poses', make))
             output = outputs[frame, 'twist']
-            make = partial(self._twist_message, output, frame, twist)
+            message = partial(self.kernel_message, output, 'twist')
+            frame_id = self._twist_frame(frame, prepared.twist_reference)
+            make = partial(message, frame_id, empty_twist, twist, arrays.q, arrays.v)
             groups.append(Group(output, rates('twist'), FRESH | VELOCITY, 'twists', make))
         tf, tree = self._tf, prepared.tree
         if tf is not None and tree is not None and tree.transforms is not None:
@@ -160,16 +164,6 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             self._tf.publish_fixed(prepared.tree, prefix)
 
     # --- topics ---------------------------------------------------------------------------------
-
-    def _pose_message(self, output: Output, kernel: Kernel) -> KernelMessage:
-        template = output.template(self.context.names.root, empty_pose, ('pose',))
-        return KernelMessage(template, (Step(kernel, (self.arrays.q,), template.numbers),))
-
-    def _twist_message(self, output: Output, frame: str, kernel: Kernel) -> KernelMessage:
-        assert self._prepared is not None
-        frame_id = self._twist_frame(frame, self._prepared.twist_reference)
-        template, arrays = output.template(frame_id, empty_twist, ('twist',)), self.arrays
-        return KernelMessage(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
 
     def _markers_message(self, prepared: PreparedKinematics) -> KernelMessage:
         """Return the markers of the axes of frames and of the centre of mass."""

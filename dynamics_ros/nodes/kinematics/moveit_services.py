@@ -32,8 +32,9 @@ from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import pose_stamped, seconds
 from dynamics_ros.wire.optional_messages import message_type
 from dynamics_ros.wire.requests import NOT_GIVEN, RequestedState
+from dynamics_ros.wire.responses import joint_positions
 
-from .inverse_kinematics_service import InverseKinematicsService, solution
+from .inverse_kinematics_service import InverseKinematicsService
 
 CODES = {
     SearchError: Code.NO_IK_SOLUTION,
@@ -85,11 +86,13 @@ class MoveItServices:
         try:
             await handler(request, response)
             error_code, text = Code.SUCCESS, ''
+        except MoveItError as error:
+            error_code, text = error.code, str(error)
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self._component.faults.report('a MoveIt service', error)
-            code = next((code for kind, code in CODES.items() if isinstance(error, kind)), None)
-            error_code, text = getattr(error, 'code', code or Code.FAILURE), str(error)
+            codes = (code for kind, code in CODES.items() if isinstance(error, kind))
+            error_code, text = next(codes, Code.FAILURE), str(error)
         response.error_code.val = int(error_code)
         if hasattr(response.error_code, 'message'):  # from Iron on
             response.error_code.message = text
@@ -136,7 +139,7 @@ class MoveItServices:
             seed=seed.q,
             count=1,
             approximate=False,
-            timeout=self._searches.timeout(min(seconds(request.timeout), defaults.max_timeout)),
+            timeout=defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout)),
             options={
                 'position_tolerance': defaults.position_tolerance,
                 'rotation_tolerance': defaults.rotation_tolerance,
@@ -146,7 +149,7 @@ class MoveItServices:
         best = outcome.results[0]
         if not best.success:
             raise SearchError.of(best)
-        response.solution.joint_state = solution(robot, seed.stamp, best.q)
+        response.solution.joint_state = joint_positions(robot, seed.stamp, best.q)
         response.solution.joint_state.header.frame_id = self._context.root_frame_id()
 
     def _state(self, message: Any) -> RequestedState:

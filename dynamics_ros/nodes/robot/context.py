@@ -13,7 +13,6 @@ from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
 from rclpy.timer import Timer
-from std_msgs.msg import Header
 
 from dynamics_ros.errors import DynamicsRosError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -29,7 +28,6 @@ from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.requests.robot_request import Built
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.conversions import header
 
 from .component import Component
 from .inputs import RobotInputs
@@ -292,10 +290,6 @@ class RobotContext:
         if self.names != names:
             self.names = names
             self.begin_epoch()
-
-    def root_header(self, stamp: Time) -> Header:
-        """Return a header of the root frame."""
-        return header(stamp, self.root_frame_id())
 
     def now(self) -> Time:
         """Return the time of the node's clock."""

@@ -23,8 +23,6 @@ from dynamics_ros_msgs.msg import Payload
 
 from .context import RobotContext
 
-Gravity = tuple[float, ...]
-
 
 class LoadPublisher:
     """Publisher of the current payload and gravity."""
@@ -35,7 +33,7 @@ class LoadPublisher:
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
         self._published_payload: PayloadParameters | None = None
-        self._published_gravity: tuple[str, Gravity] | None = None
+        self._published_gravity: tuple[str, tuple[float, ...]] | None = None
 
     @property
     def outputs(self) -> list[Output]:
@@ -92,7 +90,7 @@ class LoadSubscriber:
         context.parameters.store({'gravity': gravity})
 
 
-def gravity_in_root(context: RobotContext, message: Vector3Stamped) -> Gravity:
+def gravity_in_root(context: RobotContext, message: Vector3Stamped) -> tuple[float, ...]:
     """Return the acceleration of free fall in a message; arguments of the errors begin gravity.
 
     See ``requests.robot_request.gravity_in_root``.

@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Callable, Hashable
 from typing import Any, Generic
 
 from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.nodes.output.outputs import cap
+from dynamics_ros.kernels import Kernel, Step
+from dynamics_ros.nodes.output.outputs import Output, cap
+from dynamics_ros.nodes.output.plan import KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.settings import Settings
+from dynamics_ros.wire.conversions import Array
 
 from .component import Component
 from .context import RobotContext
@@ -46,3 +50,16 @@ class RobotComponent(Component, ABC, Generic[Settings]):
         """Return the maximum rate of an output by the parameter ``publish_rates.NAME`` [Hz]."""
         values: Any = self.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
+
+    @staticmethod
+    def kernel_message(
+        output: Output,
+        path: str,
+        key: Hashable,
+        prototype: Callable[[Any], Any],
+        kernel: Kernel,
+        *inputs: Array,
+    ) -> KernelMessage:
+        """Return a message whose field ``path`` a kernel fills; see ``Output.template``."""
+        template = output.template(key, prototype, (path,))
+        return KernelMessage(template, (Step(kernel, inputs, template.numbers),))

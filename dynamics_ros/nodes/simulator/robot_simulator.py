@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
@@ -286,10 +286,4 @@ def build() -> Application:
     return Application([node], node)
 
 
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the node."""
-    run(build, arguments)
-
-
-if __name__ == '__main__':
-    main()
+main = partial(run, build)
