@@ -92,7 +92,6 @@ class StateBuffer:
         numbers = np.concatenate((self.neutral, np.zeros(2 * robot.nv)))
         self._blank = numbers.copy()
         self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
-        size = len(single)
         # Indices of joint positions, velocities and efforts in the concatenation of q, v, effort.
         self._places = np.concatenate(
             (self._q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)

@@ -61,7 +61,7 @@ class ContactLocalization:
         self._searching = False
         self._contact_count = 0
         self._latest: ContactLocation | None = None
-        self._status = self._geometry.told
+        self._status = self._geometry.summary
 
     @property
     def status(self) -> str:
@@ -102,7 +102,7 @@ class ContactLocalization:
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
-            self._status, self._geometry_key = self._geometry.told, key
+            self._status, self._geometry_key = self._geometry.summary, key
             if context.robot is pipeline.robot:
                 self._locator = locator
 
