@@ -35,7 +35,7 @@ FOREMOST = 2
 """Processes that have tests of nodes; what runs beside them is less urgent."""
 
 NICENESS = 3
-"""Niceness of the other processes; 10 would leave them next to nothing beside eight busy processes."""
+"""Niceness of the other processes; 10 would leave them next to nothing beside eight busy ones."""
 
 
 class Turns:
