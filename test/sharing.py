@@ -31,8 +31,23 @@ def _turn(file: Path) -> int:
     return 1 if not NODES.search(text) else 0 if MOVING.search(text) else 2
 
 
+FOREMOST = 2
+"""Processes that have tests of nodes; what runs beside them is less urgent."""
+
+NICENESS = 3
+"""Niceness of the other processes; 10 would leave them next to nothing beside eight busy ones."""
+
+
 class Turns:
-    """Orders the files of a run that several processes share."""
+    """Orders the files of a run that several processes share, and runs some less urgently."""
+
+    def __init__(self, urgent: bool) -> None:
+        self._urgent = urgent
+
+    def pytest_collection_finish(self) -> None:
+        """Lower the priority, but not before all processes have the same list of tests."""
+        if not self._urgent:
+            os.nice(NICENESS)
 
     @staticmethod
     def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,19 +58,14 @@ class Turns:
         items.sort(key=lambda item: (_turn(item.path), -seconds[item.path]))
 
 
-FOREMOST = 2
-"""Processes that have tests of nodes; what runs beside them is less urgent."""
-
-
 def _number(worker: str) -> int:
     return int(worker.removeprefix('gw'))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, 'workerinput'):
-        config.pluginmanager.register(Turns())
-        if _number(config.workerinput['workerid']) >= FOREMOST:
-            os.nice(10)
+        urgent = _number(config.workerinput['workerid']) < FOREMOST
+        config.pluginmanager.register(Turns(urgent))
 
 
 @pytest.hookimpl(optionalhook=True)

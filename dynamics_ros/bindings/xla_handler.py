@@ -109,7 +109,7 @@ entry:
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %i.next, %noted ]
-  %states = phi i64 [ %known, %entry ], [ %told, %noted ]
+  %states = phi i64 [ %known, %entry ], [ %reported, %noted ]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %body, label %done
 body:
@@ -144,7 +144,7 @@ telling:
   %found = sdiv i64 %total, %size
   br label %noted
 noted:
-  %told = phi i64 [ %states, %counted ], [ %found, %telling ]
+  %reported = phi i64 [ %states, %counted ], [ %found, %telling ]
   %i.next = add i64 %i, 1
   br label %head
 done:
@@ -158,12 +158,12 @@ entry:
   br i1 %extended, label %ask, label %run
 ask:
 {load('%type', '%extension', EXTENSION_TYPE, 'i32')}
-  %asked = icmp eq i32 %type, {METADATA_EXTENSION}
-  br i1 %asked, label %describe, label %run
+  %requested = icmp eq i32 %type, {METADATA_EXTENSION}
+  br i1 %requested, label %describe, label %run
 describe:
 {load('%metadata', '%extension', EXTENSION_METADATA)}
-  %table.asked = ptrtoint {dialect.pointer('i8')} @{TABLE} to i64
-{load('%minor.wide', '%table.asked', 8 * VERSION)}
+  %table.requested = ptrtoint {dialect.pointer('i8')} @{TABLE} to i64
+{load('%minor.wide', '%table.requested', 8 * VERSION)}
   %minor = trunc i64 %minor.wide to i32
 {store(MAJOR, '%metadata', METADATA_MAJOR, '%m.major', 'i32')}
 {store('%minor', '%metadata', METADATA_MINOR, '%m.minor', 'i32')}

@@ -20,7 +20,7 @@ from dynamics_ros.robot import Robot
 
 from .outputs import check_outputs
 
-LONGEST = 3600.0
+MAX_DURATION = 3600.0
 """s of a trajectory that is read."""
 
 DURATIONS = 1.0, 600.0
@@ -131,7 +131,7 @@ def read_trajectory(path: Path) -> Motion:
     forward = (
         len(time) > 1
         and time[0] >= 0.0
-        and time[-1] <= LONGEST
+        and time[-1] <= MAX_DURATION
         and bool((np.diff(time) > 0.0).all())
     )
     if not whole or not forward or len(set(names)) < len(names):

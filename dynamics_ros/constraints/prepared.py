@@ -14,7 +14,7 @@ from dynamics_ros.multibody.linear_systems import Array
 
 from .kinds import ClosedLoop, Constraints, Contact, constraint_list
 
-MOST_KEPT = 256
+MAX_CACHED = 256
 """Largest number of stored sets of constraints; a program may create new ones in each call."""
 
 
@@ -64,7 +64,7 @@ def _prepare(
     places = [np.array([x.points for x in known]).reshape(-1, 2, 3)]
     if any(x.kind in DIRECTED for x in known):
         places.append(np.array([x.directions for x in known]))
-    if len(_prepared) >= MOST_KEPT:
+    if len(_prepared) >= MAX_CACHED:
         _prepared.clear()
     names = tuple(name for x in known for name in x.key)
     return _prepared.setdefault(key, Prepared(names, tuple(places), given))

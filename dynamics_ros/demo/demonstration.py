@@ -32,7 +32,7 @@ _START_TIMEOUT = 120.0  # s
 _ROUND = 12.0  # s, duration of a round, if there are several
 _QUIET = 0.1  # share of a round before the push, in which no contact may be reported
 _PUSH = 0.35  # share of a round that the push lasts
-_LONGEST_PUSH = 4.0  # s
+_MAX_PUSH_DURATION = 4.0  # s
 _PAUSE = 0.3  # s, between the push and the service calls
 _HANG_TIMEOUT = 60.0  # s without a new message, after which a process is considered to hang
 _SLOW_SERVICE = 10.0  # s
@@ -90,16 +90,16 @@ class Demonstration:
             self._display.update()
 
     def _wait_for_output(self, client: Client) -> None:
-        began, told = time.monotonic(), False
+        began, announced = time.monotonic(), False
         while silent := client.silent():
             self._tick()
             waited = time.monotonic() - began
             text = f'in {waited:.0f} s on {", ".join(silent)}'
             if waited > _START_TIMEOUT:
                 raise ChildError(f'nothing {text}{self._running.last_words()}')
-            if waited > _SLOW_START and not told:
+            if waited > _SLOW_START and not announced:
                 print(f'this machine is slow: nothing {text}', flush=True)
-                told = True
+                announced = True
             time.sleep(_POLL_PERIOD)
 
     def _watch(self, seconds: float) -> None:
@@ -117,7 +117,7 @@ class Demonstration:
 
         self._watch(_QUIET * duration)
         quiet = client.joint_states.newest
-        push = min(_PUSH * duration, _LONGEST_PUSH)
+        push = min(_PUSH * duration, _MAX_PUSH_DURATION)
         self._push(client, display, report, push)
         self._watch(push + _PAUSE)
         self._catch_up(client, quiet + round((push + _PAUSE) * 1e9))

@@ -23,7 +23,7 @@ _BEFORE = 400_000_000  # ns before the push in which no contact may be reported
 _SETTLED = 0.4  # share of the push after which it is in steady state
 _EDGE = 50_000_000  # ns excluded at the end of the push
 _MIN_SAMPLES = 10
-_MOST_POSES = 1000
+_MAX_POSES = 1000
 _MAX_SAMPLES = 50  # largest number of samples whose true value takes a millisecond or more
 
 
@@ -59,7 +59,7 @@ class Measures:
     def poses(self) -> None:
         """Error of the published poses, relative to those of the simulator."""
         report, client = self._report, self._client
-        matched = client.pose.matched(client.true_pose, self._first, most=_MOST_POSES)
+        matched = client.pose.matched(client.true_pose, self._first, most=_MAX_POSES)
         errors = [pose_error(A, B) for _, A, B in self._with_ticks(matched)]
         report.pose_samples = len(errors)
         if not self._has_enough_samples(
@@ -114,19 +114,19 @@ class Measures:
         report.contact_link = links[-1] if links else ''
 
     def _detection(self, continuity: Continuity, quiet: int, began: int, end: int) -> None:
-        report, told, missed = self._report, None, False
+        report, reported, missed = self._report, None, False
         early = 0
         latest = began + round(MAX_DETECTION_TIME * 1e6)
         for t, contact in self._with_ticks(self._client.contact.items(quiet - _BEFORE, end)):
             if t >= began and contact.touched:
-                told = t
+                reported = t
                 break
             if continuity.settled(t):
                 early += t < began and contact.touched
                 missed |= t > latest
         report.require(not early, f'{early} messages tell of a contact before the push')
-        if told is not None:
-            report.push_detected_after_ms = (told - began) * 1e-6
+        if reported is not None:
+            report.push_detected_after_ms = (reported - began) * 1e-6
             how = f'the push was detected only after {report.push_detected_after_ms:.0f} ms'
             if report.push_detected_after_ms <= MAX_DETECTION_TIME:
                 return

@@ -64,9 +64,9 @@ class Child:
     def last_words(self) -> str:
         """Last error of the output, otherwise its last line; '' if there is no output."""
         lines = self._log.read_text(errors='replace').split('\n')
-        told = [line.strip() for line in lines if line.strip()]
-        errors = [line for line in told if line.startswith(_ERRORS)]
-        return f': {(errors or told)[-1]}' if told else ''
+        printed = [line.strip() for line in lines if line.strip()]
+        errors = [line for line in printed if line.startswith(_ERRORS)]
+        return f': {(errors or printed)[-1]}' if printed else ''
 
     def ask_to_end(self) -> None:
         """Send SIGINT."""

@@ -13,7 +13,7 @@ from .effort_model import MAX_LOAD_FRICTION
 from .observers import GAIN
 from .samples.sample_filter import FACTOR, SIGMAS
 
-LONGEST = 3600.0
+MAX_DURATION = 3600.0
 """s: times beyond are mistakes, and the largest floats are no number of nanoseconds."""
 
 
@@ -230,14 +230,14 @@ class ObserverSettings:
         'The observer restarts after a longer gap between stamps',
         unit='s',
         minimum=1e-4,
-        maximum=LONGEST,
+        maximum=MAX_DURATION,
     )
     transition_time: float = parameter(
         0.5,
         'Duration of the transition to another payload or gravity',
         unit='s',
         minimum=0.0,
-        maximum=LONGEST,
+        maximum=MAX_DURATION,
     )
 
 
@@ -318,14 +318,14 @@ class ThresholdSettings:
         'Time that a threshold must be exceeded, and at least two messages; 0: one message',
         unit='s',
         minimum=0.0,
-        maximum=LONGEST,
+        maximum=MAX_DURATION,
     )
     release: float = parameter(
         0.05,
         'Time without an exceeded threshold after which a contact ends',
         unit='s',
         minimum=0.0,
-        maximum=LONGEST,
+        maximum=MAX_DURATION,
     )
 
 
@@ -350,7 +350,7 @@ class FeetSettings:
 class TareSettings:
     """Settings of taring, which sets the present external torques to zero."""
 
-    window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01, maximum=LONGEST)
+    window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01, maximum=MAX_DURATION)
     max_velocity: float = parameter(
         0.02, 'Speed of a joint above which a tare is refused', unit='rad/s or m/s', minimum=0.0
     )
@@ -396,7 +396,7 @@ class AdaptationSettings:
         'latched collision',
         unit='s',
         minimum=0.1,
-        maximum=LONGEST,
+        maximum=MAX_DURATION,
     )
 
 

@@ -47,7 +47,7 @@ class Compilation:
         self.seconds = 0.0
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
-        self._takers: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._methods: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._callbacks: list[Callable[[], None]] = []
         if not self._finished:
             job = _compiling(weakref.ref(self))
@@ -78,7 +78,7 @@ class Compilation:
                 background.changed.wait_for(lambda: self._finished, timeout)
         return self._finished
 
-    def tell(self, taker: Callable[[], None]) -> None:
+    def before_finished(self, method: Callable[[], None]) -> None:
         """Register a bound method to call just before the compilation counts as finished.
 
         The method's object is held by a weak reference. After the end of the compilation this does
@@ -86,7 +86,7 @@ class Compilation:
         """
         with background.changed:
             if not self._finished:
-                self._takers.append(weakref.WeakMethod(taker))
+                self._methods.append(weakref.WeakMethod(method))
 
     def on_finished(self, callback: Callable[[], None]) -> None:
         """Call a function from the compiler thread when finished; now if finished already."""
@@ -122,11 +122,11 @@ class Compilation:
             self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
         with background.changed:
-            for reference in self._takers:
-                taker = reference()
-                if taker is not None:
-                    taker()
-            self._takers.clear()
+            for reference in self._methods:
+                method = reference()
+                if method is not None:
+                    method()
+            self._methods.clear()
             self._finished = True
             callbacks, self._callbacks = self._callbacks, []
             background.changed.notify_all()

@@ -63,7 +63,7 @@ class Kernel:
         self._general = GeneralCall(compilation, bound)
         self.call: Callable[..., Any] = self._general
         self.attempt: Callable[..., Any] = self._general.attempt
-        compilation.tell(self._take)
+        compilation.before_finished(self._take)
         if compilation.finished:
             self._take()
 

@@ -144,9 +144,9 @@ class Program:
                 arguments.address(pointers),
                 arguments.address(strides),
             )
-        told = 'Compute all, one after the other.'
+        docstring = 'Compute all, one after the other.'
         address = shared.address('program')
-        return builtin(address, _no_arguments, 'run', told, *keep, table=table)
+        return builtin(address, _no_arguments, 'run', docstring, *keep, table=table)
 
 
 def _no_arguments(*_: Any, **__: Any) -> bool:

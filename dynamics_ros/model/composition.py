@@ -268,8 +268,8 @@ def _added(model: Model, body: int) -> Inertia:
 def _check_names(what: str, of_model: Iterable[str], of_tool: Iterable[str], prefix: str) -> None:
     both = sorted({prefix + name for name in of_tool}.intersection(of_model))
     if both:
-        told = ', '.join(map(repr, both[:8])) + (', ...' if len(both) > 8 else '')
-        problem = f'both have {what} called {told}'
+        names = ', '.join(map(repr, both[:8])) + (', ...' if len(both) > 8 else '')
+        problem = f'both have {what} called {names}'
         raise InvalidArgumentError('prefix', problem, 'one that makes the names of the tool others')
 
 

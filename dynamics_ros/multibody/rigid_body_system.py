@@ -151,8 +151,8 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
     def __repr__(self) -> str:
         base = self.model.root_joint
         counts = f'{len(self.joint_names)} joints, {len(self.frame_names)} links'
-        told = f'{counts}, {base} base, {self.total_mass:.4g} kg'
-        return f'<{type(self).__name__} {printable(self.name)!r}: {told}>'
+        summary = f'{counts}, {base} base, {self.total_mass:.4g} kg'
+        return f'<{type(self).__name__} {printable(self.name)!r}: {summary}>'
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: the robot, and its joints with their limits."""
@@ -182,8 +182,8 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         lines = []
         for frame, depth in self.model.outline():
             joint = self.model.joint_of(frame)
-            told = f'  {_joint_told(joint)}' if joint else ''
-            lines.append(f'{"  " * depth}{printable(frame.name)}{told}')
+            text = f'  {_joint_text(joint)}' if joint else ''
+            lines.append(f'{"  " * depth}{printable(frame.name)}{text}')
         return '\n'.join(lines)
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
@@ -360,7 +360,7 @@ def _transform(pose: ArrayLike) -> Transform:
     return Transform.from_array(rigid_pose('pose', pose))
 
 
-def _joint_told(joint: Joint) -> str:
+def _joint_text(joint: Joint) -> str:
     """Describe a joint briefly: its name, kind, and its coordinates or the joint that it mimics."""
     kind = joint.kind.name
     if joint.leader is not None:

@@ -48,8 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
     except PlotInterrupted:
-        told = f'interrupted; the estimates are in {options.output}, without {PLOT}'
-        print(f'\nestimate_bag: {told}', file=sys.stderr)
+        message = f'interrupted; the estimates are in {options.output}, without {PLOT}'
+        print(f'\nestimate_bag: {message}', file=sys.stderr)
         return INTERRUPTED
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)

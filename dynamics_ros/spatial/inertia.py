@@ -13,7 +13,7 @@ from .motion import Force, Motion, matrix_of
 from .scalar import Scalar, where_less
 from .vector import Matrix3, Vector3
 
-SMALLEST_MASS = 1e-300
+MIN_MASS = 1e-300
 """Mass [kg] below which a body counts as massless: its centre of mass is set to the origin."""
 
 
@@ -36,7 +36,7 @@ class Inertia:
     def of_parameters(cls, parameters: Iterable[Scalar]) -> Inertia:
         """Inertia with the given ten `parameters`; the centre of a massless body is the origin."""
         mass, hx, hy, hz, xx, xy, yy, xz, yz, zz = parameters
-        massless = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
+        massless = where_less(mass, MIN_MASS, 1.0, 0.0)
         center = Vector3(hx, hy, hz) * ((1.0 - massless) / (mass + massless))
         origin = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
         return cls(mass, center, origin - _parallel_axis(center) * mass)
@@ -76,7 +76,7 @@ class Inertia:
         if _is_zero(mass):
             return Inertia(0.0, self.center, self.rotational + other.rotational)
         # A symbolic mass may be zero at run time; then the centre is set to the origin.
-        massless = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
+        massless = where_less(mass, MIN_MASS, 1.0, 0.0)
         inverse = (1.0 - massless) / (mass + massless)
         center = (self.center * self.mass + other.center * other.mass) * inverse
         rotational = self.rotational + other.rotational

@@ -17,7 +17,7 @@ from .over_arrays import over_arrays_method
 from .scalar import atan2, cos, refuse_less, sin, sqrt
 from .vector import Matrix3, Vector3
 
-SMALLEST_RADIUS = 1e-12
+MIN_RADIUS = 1e-12
 """Distance [m] from the z axis below which the rate of the azimuth counts as undefined."""
 
 
@@ -122,7 +122,7 @@ class Cylindrical(PositionParametrization):
             SingularParametrizationError: a point on the z axis.
         """
         rho, theta, _ = p
-        refuse_less(rho * rho, SMALLEST_RADIUS**2, lambda: _on_axis(self))
+        refuse_less(rho * rho, MIN_RADIUS**2, lambda: _on_axis(self))
         c, s = cos(theta), sin(theta)
         return Matrix3(((c, s, 0.0), (-(s / rho), c / rho, 0.0), (0.0, 0.0, 1.0)))
 
@@ -170,7 +170,7 @@ class Spherical(PositionParametrization):
         r, theta, phi = p
         c, s, cp, sp = cos(theta), sin(theta), cos(phi), sin(phi)
         rho = r * sp
-        refuse_less(rho * rho, SMALLEST_RADIUS**2, lambda: _on_axis(self))
+        refuse_less(rho * rho, MIN_RADIUS**2, lambda: _on_axis(self))
         return Matrix3(
             (
                 (c * sp, s * sp, cp),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
-    LEAST_PIVOT,
+    MIN_PIVOT,
     bounded_inverse,
     cholesky,
     factorize,
@@ -106,7 +106,7 @@ def test_an_inverse_bounds_the_smallest_eigenvalue(rank, backend, seed, scale):
     smallest = np.linalg.eigvalsh(A)[0]
     assert np.isfinite(inverse).all()
     if rank < 6:
-        assert 0.0 < bound <= 2.0 * LEAST_PIVOT * np.trace(A)
+        assert 0.0 < bound <= 2.0 * MIN_PIVOT * np.trace(A)
         return
     rounding = 1e-13 * np.trace(A)
     assert smallest / 6.0 - rounding <= bound <= smallest + rounding

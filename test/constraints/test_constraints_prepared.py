@@ -30,7 +30,7 @@ def rows_of(robot, s, contacts):
 
 
 def test_contacts_made_anew_are_not_taken_for_those_that_are_gone(standing, monkeypatch):
-    monkeypatch.setattr(room, 'MOST_KEPT', 4)
+    monkeypatch.setattr(room, 'MAX_CACHED', 4)
     robot, s = standing
     frame = robot.body_names[-1]
     for k in range(20):  # the memory of one is the next one's

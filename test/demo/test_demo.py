@@ -185,11 +185,12 @@ def test_a_demonstration_that_outlasts_what_it_keeps_goes_on():
 @pytest.mark.ros
 @pytest.mark.slow
 def test_nodes_that_stand_still_for_a_while_are_called_slow_and_not_wrong():
-    process = start('--duration', '5', '--json')
+    process = start('--duration', '8', '--json')
     wait_for(process, 'push at')
     node = descendant('lib/dynamics_ros/dynamics_ros')
     os.kill(node, signal.SIGSTOP)
-    time.sleep(3.0)
+    # More joint states than the node's queue holds, also from a simulator at half of its rate.
+    time.sleep(6.0)
     os.kill(node, signal.SIGCONT)
     code, out, err = finish(process)
     figures = json.loads(out.splitlines()[-1])

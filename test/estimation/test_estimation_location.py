@@ -10,7 +10,7 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
-from dynamics_ros.estimation.contact.hypotheses import PosedSurfaces
+from dynamics_ros.estimation.contact.occlusion import PosedSurfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 LINKS = 7
@@ -146,7 +146,7 @@ def test_a_push_is_never_taken_for_a_pull(robot, locator):
 
 
 def test_only_forces_with_another_link_in_front_of_their_point_are_occluded(robot, locator):
-    posed = PosedSurfaces(robot, locator._links, np.zeros(LINKS))
+    posed = PosedSurfaces(robot, {x: s.fine for x, s in surfaces().items()}, np.zeros(LINKS))
     # The top of the first box is covered by the second one, its side is free.
     points = np.array([[0.02, 0.0, 0.31], [0.06, 0.0, 0.16]])
     forces = np.array([[0.0, 0.0, -5.0], [-5.0, 0.0, 0.0]])

@@ -27,8 +27,12 @@ def truth(stamp: int) -> np.ndarray:
     return OFFSET + SLOPE * (stamp - START) * 1e-9
 
 
+def new_history(size):
+    return History(np.zeros(size), np.arange(size))
+
+
 def new_timeline() -> Timeline:
-    return Timeline(4, MovingBase(lambda q, change: q + change))
+    return Timeline(new_history(4), MovingBase(lambda q, change: q + change))
 
 
 def tell(timeline: Timeline, stamp: int, which: np.ndarray = ALL) -> int | None:
@@ -44,7 +48,7 @@ def tell(timeline: Timeline, stamp: int, which: np.ndarray = ALL) -> int | None:
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(-5, 35))
 def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, time):
-    history, newest, kept = History(1), -1, []
+    history, newest, kept = new_history(1), -1, []
     for stamp in stamps:
         late = history.add(np.array([0]), np.array([float(stamp)]), stamp)
         assert (late is not None) == (stamp < newest)
@@ -56,14 +60,24 @@ def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, tim
 
 
 def test_what_was_never_told_is_zero_and_before_the_first_sample_it_is_that():
-    history = History(2)
+    history = new_history(2)
     history.add(np.array([0]), np.array([5.0]), 100)
     assert history.at(50).tolist() == [5.0, 0.0]
     assert history.newest.tolist() == [100, NEVER]
 
 
+def test_values_stand_at_their_places_among_the_blank_numbers():
+    history = History(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3, 1]))
+    history.add(np.array([0]), np.array([5.0]), 100)
+    assert history.at(100).tolist() == [1.0, 2.0, 3.0, 5.0]
+    history.add(np.array([0, 1]), np.array([6.0, 7.0]), 200)
+    assert history.at(200).tolist() == [1.0, 7.0, 3.0, 6.0]
+    history.forget(np.array([0]))
+    assert history.at(200).tolist() == [1.0, 7.0, 3.0, 4.0]
+
+
 def test_numbers_as_large_as_there_are_do_not_overflow_in_between():
-    history = History(1)
+    history = new_history(1)
     history.add(np.array([0]), np.array([-1.7e308]), 0)
     history.add(np.array([0]), np.array([1.7e308]), 2)
     with np.errstate(all='raise'):

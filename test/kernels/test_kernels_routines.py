@@ -219,7 +219,7 @@ def test_a_forked_process_computes_the_same(calling):
 
 
 def test_more_values_than_the_stack_has_room_for(calling, monkeypatch, caplog):
-    monkeypatch.setattr(llvm_line, 'MOST_MEMORY', 64)
+    monkeypatch.setattr(llvm_line, 'MAX_MEMORY', 64)
     kernel = Kernel(calling, 'auto', wait=True)
     assert kernel.backend == 'python'
     assert 'many hands on more values than the stack has room for' in caplog.text

@@ -45,6 +45,7 @@ INTERNAL = {
     'unexplained_torque': (),
     'torque_on_bodies': (),
     'sample_departure': (),
+    'location_evidence': (),
     'motion_check': (),
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
     'foot_contacts': ('tool0',),

@@ -17,7 +17,7 @@ TINY = 1e-270
 Factors = tuple[list[list[Scalar]], list[Scalar]]
 
 
-LEAST_PIVOT = 1e-14
+MIN_PIVOT = 1e-14
 """Smallest pivot of a bounded inverse, as a share of the trace: about the rounding error."""
 
 
@@ -139,13 +139,13 @@ def bounded_inverse(A: Matrix) -> tuple[list[list[Scalar]], Scalar]:
 
     Returns:
         A^-1 (n, n) and the bound. If A is singular to rounding error, the bound is at most
-        ``LEAST_PIVOT`` of the trace of A, and the inverse is finite but meaningless.
+        ``MIN_PIVOT`` of the trace of A, and the inverse is finite but meaningless.
     """
     n = len(A)
     trace: Scalar = TINY
     for i in range(n):
         trace = trace + A[i][i]
-    inverse = inverse_of(factorize(A, LEAST_PIVOT * trace))
+    inverse = inverse_of(factorize(A, MIN_PIVOT * trace))
     total: Scalar = 0.0
     for i in range(n):
         total = total + inverse[i][i]

@@ -26,13 +26,13 @@ class ContactGeometry(NamedTuple):
     Attributes:
         surfaces: surface of each link that has one.
         without_surface: links that can be touched but have no known surface.
-        told: summary text for the user.
+        summary: summary text for the user.
         problem: the shapes that could not be read, and why; '' if all were read.
     """
 
     surfaces: dict[str, Surface]
     without_surface: tuple[str, ...]
-    told: str
+    summary: str
     problem: str = ''
 
     @classmethod
@@ -65,13 +65,13 @@ class ContactGeometry(NamedTuple):
         for link, triangles in moved.items():
             check()
             surfaces |= sample_surfaces({link: triangles}, resolution)
-        told, problem = f'of {len(surfaces)} links', ''
+        summary, problem = f'of {len(surfaces)} links', ''
         if problems := tuple(dict.fromkeys(geometry.problems)):
             more = f' and {len(problems) - MAX_NAMED} more' if len(problems) > MAX_NAMED else ''
             problem = '; '.join(problems[:MAX_NAMED]) + more
-            told = f'{told}; {len(geometry.problems)} shapes are missing: {problem}'
+            summary = f'{summary}; {len(geometry.problems)} shapes are missing: {problem}'
         unseen = links_without_surface(robot, surfaces, geometry.unread)
-        return cls(surfaces, unseen, told, problem)
+        return cls(surfaces, unseen, summary, problem)
 
     def locator(self, robot: Robot, noise: ArrayLike, friction: float) -> ContactLocator:
         """Creates a locator for these surfaces; arguments as for ``ContactLocator``."""

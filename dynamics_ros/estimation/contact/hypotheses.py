@@ -7,23 +7,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dynamics_ros.computed_once import computed_once
 
+from .occlusion import PosedSurfaces
 from .surface import Patches, Surface
 
 if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+    from dynamics_ros.kernels import Kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-REACH = (0.01, 0.3)
-"""Range along the line of action in which another part occludes a contact [m]."""
 
 NOISE_RATIOS = (4.0, 16.0, 64.0)
 """Candidate ratios of actual to stated noise, for all joints or for moving joints only, whose
@@ -41,9 +40,6 @@ keep most hands away from such points, but a finger or a narrow edge may reach b
 
 MIN_SHARE = 0.01
 """Ratio to the likeliest piece below which occlusion of a piece is not examined."""
-
-LINES = 16
-"""Number of lines of action that are compared with all pieces at a time."""
 
 MAX_REFINED = 12
 """Number of coarse pieces of a link that are refined into fine pieces."""
@@ -95,17 +91,21 @@ class Explained:
 
     Attributes:
         evidence: (n) log of the probability density, including the area of the piece.
-        force: (n) inward force [N].
-        mean: (n, 5) posterior mean and covariance: (n, 5, 5) of the unknowns x, and their units.
-        misfit: (n) mean square of the torque residuals, in units of the stated noise.
+        mean: (n, 5) posterior mean of the unknowns x, in their units.
+        residuals: (n, nv) residuals of the torques, in units of their noise.
+        units: (5) standard deviations of the unknowns [N or Nm].
     """
 
     evidence: Array
-    force: Array
     mean: Array
-    covariance: Array
+    residuals: Array
     units: Array
-    misfit: Array
+
+    @property
+    def force(self) -> Array:
+        """Inward force of each piece (n) [N]."""
+        forces: Array = self.units[0] * self.mean[:, 0]
+        return forces
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,27 +113,55 @@ class Noise:
     """Candidate noise level of the torques.
 
     Attributes:
-        factors: (m) ratio to the stated noise.
-        deviations: (m) standard deviations [Nm or N].
+        factors: (nv) ratio to the stated noise.
+        weights: (nv) 1 / standard deviation; 0 for joints that are not used [1/Nm or 1/N].
         log_weight: log of the prior probability, plus the normalization of the noise density.
     """
 
     factors: Array
-    deviations: Array
+    weights: Array
     log_weight: float
+
+    def misfit(self, residuals: Array) -> float:
+        """Returns the root mean square of residuals (nv), in units of the stated noise."""
+        used = self.weights > 0.0
+        return float(np.sqrt(np.mean((residuals * self.factors)[used] ** 2)))
 
 
 def possible_noises(stated: Array, moving: NDArray[np.bool_]) -> list[Noise]:
-    """Returns the candidate noise levels: as stated, larger for all joints, larger if moving."""
-    groups = [np.ones(len(stated), dtype=bool)]
-    if moving.any() and not moving.all():
-        groups.append(moving)
+    """Returns the candidate noise levels: as stated, larger for all joints, larger if moving.
+
+    Args:
+        stated: (nv) stated standard deviations; inf for joints that are not used [Nm or N].
+        moving: (nv) joints that move.
+    """
+    used = np.isfinite(stated)
+    groups = [used]
+    if (moving & used).any() and not moving[used].all():
+        groups.append(moving & used)
     factors = [np.where(group, larger, 1.0) for group in groups for larger in NOISE_RATIOS]
     rest = (1.0 - AS_STATED) / len(factors)
     return [
-        Noise(one, one * stated, float(np.log(weight) - np.log(one).sum()))
+        Noise(one, 1.0 / (one * stated), float(np.log(weight) - np.log(one).sum()))
         for one, weight in ((np.ones(len(stated)), AS_STATED), *((one, rest) for one in factors))
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Torques that contacts on a link are to explain.
+
+    Attributes:
+        kernel: ``location_evidence``.
+        J: (6, nv) Jacobian of the link, in its frame.
+        torque: (nv) external torques [Nm or N].
+        friction: typical ratio of tangential to normal force.
+    """
+
+    kernel: Kernel
+    J: Array
+    torque: Array
+    friction: float
 
 
 class Pieces:
@@ -156,36 +184,25 @@ class Pieces:
         self._log_share = np.log(patches.areas / total_area)
 
     def explain(
-        self,
-        J: Array,
-        torque: Array,
-        noise: Noise,
-        force: float,
-        friction: float,
-        which: Indices | None = None,
-    ) -> Explained:
-        """Computes evidence and posterior of the pieces; Jacobian (6, m), torques (m)."""
-        J, y = J / noise.deviations, torque / noise.deviations
-        selected = slice(None) if which is None else which
-        tangential, along = friction * force, self.patches.size * force
-        units = np.array([force, tangential, tangential, along, along])
-        A = (J.T @ self.wrenches[selected]) * units
-        C = np.eye(5) + np.swapaxes(A, 1, 2) @ A
-        b = y @ A
-        covariance = np.linalg.inv(C)
-        mean = np.einsum('nij,nj->ni', covariance, b)
-        left = y - np.einsum('nij,nj->ni', A, mean)
-        # y^T y - b^T C^-1 b = |left|^2 + |mean|^2, without cancellation.
-        misfit = np.einsum('ni,ni->n', left, left)
-        quadratic = misfit + np.einsum('ni,ni->n', mean, mean)
-        from scipy.special import log_ndtr  # see compile
+        self, problem: Problem, noises: Sequence[Noise], force: float, which: Indices | None = None
+    ) -> list[Explained]:
+        """Computes evidence and posterior of some or all pieces for each noise level.
 
-        pushes = log_ndtr(mean[:, 0] / np.sqrt(covariance[:, 0, 0]))
-        determinant = np.linalg.slogdet(C)[1]
-        evidence = self._log_share[selected] + pushes - 0.5 * (quadratic + determinant)
-        evidence += noise.log_weight
-        misfit = np.mean((left * noise.factors) ** 2, axis=1)
-        return Explained(evidence, force * mean[:, 0], mean, covariance, units, misfit)
+        Args:
+            problem: the torques.
+            noises: the noise levels.
+            force: typical force [N].
+            which: indices of the pieces; None means all.
+        """
+        selected = slice(None) if which is None else which
+        tangential, along = problem.friction * force, self.patches.size * force
+        units = np.array([force, tangential, tangential, along, along])
+        weights = np.array([[noise.weights] for noise in noises])
+        evidence, mean, residuals = problem.kernel(
+            problem.J, problem.torque, weights, units, self.wrenches[selected]
+        )
+        evidence += self._log_share[selected] + [[noise.log_weight] for noise in noises]
+        return [Explained(*one, units) for one in zip(evidence, mean, residuals, strict=True)]
 
 
 class SurfacedLink:
@@ -203,19 +220,19 @@ class CoarseEvaluation:
     """First evaluation of the coarse pieces of a link, for one noise level."""
 
     def __init__(
-        self,
-        link: SurfacedLink,
-        J: Array,
-        torque: Array,
-        noise: Noise,
-        force: float,
-        friction: float,
+        self, link: SurfacedLink, problem: Problem, noise: Noise, force: float, coarse: Explained
     ) -> None:
-        self._link = link
-        self._problem = J, torque, noise
-        self._force, self._friction = force, friction
-        self._coarse = link.coarse.explain(J, torque, noise, force, friction)
-        self.evidence = float(np.logaddexp.reduce(self._coarse.evidence))
+        self._link, self._problem, self._noise, self._force = link, problem, noise, force
+        self._coarse = coarse
+        self.evidence = float(np.logaddexp.reduce(coarse.evidence))
+
+    @classmethod
+    def each(
+        cls, link: SurfacedLink, problem: Problem, noises: Sequence[Noise], force: float
+    ) -> list[CoarseEvaluation]:
+        """Evaluates a link for each noise level, with a typical force [N]."""
+        explained = link.coarse.explain(problem, noises, force)
+        return [cls(link, problem, *one) for one in zip(noises, repeat(force), explained)]
 
     def refined(self, least: float) -> Posterior | None:
         """Refines the likeliest pieces; None if the evidence is below ``least``."""
@@ -228,17 +245,18 @@ class CoarseEvaluation:
         force = float(weights @ coarse.force[kept] / weights.sum())
         force = max(force, 0.1 * self._force)
         fine = np.concatenate([link.surface.members[i] for i in kept])
-        explained = link.fine.explain(*self._problem, force, self._friction, fine)
-        return Posterior(link, fine, explained)
+        [explained] = link.fine.explain(self._problem, [self._noise], force, fine)
+        return Posterior(link, fine, explained, self._noise)
 
 
 class Posterior:
     """The evaluated pieces of one link and their probabilities."""
 
-    def __init__(self, link: SurfacedLink, fine: Indices, explained: Explained) -> None:
-        self._link = link
-        self._fine = fine
-        self._explained = explained
+    def __init__(
+        self, link: SurfacedLink, fine: Indices, explained: Explained, noise: Noise
+    ) -> None:
+        self._link, self._fine = link, fine
+        self._explained, self._noise = explained, noise
         self.evidence = float(np.logaddexp.reduce(explained.evidence))
 
     def occluded(self, robot: PosedSurfaces, index: int) -> Posterior:
@@ -255,7 +273,8 @@ class Posterior:
             return self
         evidence = evidence.copy()
         evidence[hidden] += np.log(HIDDEN)
-        return Posterior(self._link, self._fine, replace(self._explained, evidence=evidence))
+        explained = replace(self._explained, evidence=evidence)
+        return Posterior(self._link, self._fine, explained, self._noise)
 
     def place(self) -> tuple[Array, Array]:
         """Returns the likeliest point (3) and the force there (3), in the link frame."""
@@ -298,7 +317,7 @@ class Posterior:
             normal=patches.normals[self._fine[best]],
             force=force,
             deviation=self.deviation,
-            misfit=float(np.sqrt(explained.misfit[best])),
+            misfit=self._noise.misfit(explained.residuals[best]),
         )
 
 
@@ -315,12 +334,12 @@ class UnlocatedContact:
     def explain(
         cls, link: str, J: Array, torque: Array, noise: Noise, force: float
     ) -> UnlocatedContact:
-        """Computes the evidence from the Jacobian (6, m), torques (m) and a typical force [N].
+        """Computes the evidence from the Jacobian (6, nv), torques (nv) and a typical force [N].
 
         Uses the equations of ``location.py`` with x = (f, tau) ~ N(0, 1), in units of force and
         force x EXTENT.
         """
-        J, y = J / noise.deviations, torque / noise.deviations
+        J, y = J * noise.weights, torque * noise.weights
         for last in (False, True):
             units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
             A = J.T * units
@@ -328,12 +347,11 @@ class UnlocatedContact:
             mean = np.linalg.solve(C, A.T @ y)
             if not last:  # the force that the first look found replaces the guess
                 force = max(float(np.linalg.norm(mean[:3] * units[:3])), 0.1 * force)
-        left = y - A @ mean
-        misfit = float(left @ left)
+        residuals = y - A @ mean
+        quadratic = residuals @ residuals + mean @ mean
         # On any surface, half of all force directions would pull.
-        evidence = np.log(0.5) - 0.5 * (misfit + mean @ mean + np.linalg.slogdet(C)[1])
-        left = left * noise.factors
-        return cls(link, float(evidence + noise.log_weight), float(np.sqrt(left @ left / len(y))))
+        evidence = np.log(0.5) - 0.5 * (quadratic + np.linalg.slogdet(C)[1])
+        return cls(link, float(evidence + noise.log_weight), noise.misfit(residuals))
 
     def occluded(self, robot: PosedSurfaces, index: int) -> UnlocatedContact:
         """Returns itself: the surface is unknown."""
@@ -390,50 +408,3 @@ class LinkEvidence:
         best = self.best.occluded(robot, index)
         change = best.evidence - self.best.evidence
         return LinkEvidence(self.evidence + change, self.stated + change, best)
-
-
-class PosedSurfaces:
-    """Surfaces of all links, posed at a configuration."""
-
-    def __init__(self, robot: Robot, links: Sequence[SurfacedLink], q: ArrayLike) -> None:
-        self._poses = [robot.forward_kinematics(q, link.name) for link in links]
-        self._points = np.concatenate(
-            [
-                link.fine.patches.points @ X[:3, :3].T + X[:3, 3]
-                for link, X in zip(links, self._poses, strict=True)
-            ]
-        )
-        self._squared_width = np.concatenate([link.fine.patches.areas for link in links]) / np.pi
-
-    def hide(self, link: int, points: Array, forces: Array) -> NDArray[np.bool_]:
-        """Returns whether the robot occludes forces (n, 3) at points (n, 3) in a link frame.
-
-        A force of zero, which has no direction, is not occluded.
-        """
-        X = self._poses[link]
-        away = -forces @ X[:3, :3].T
-        sizes = np.linalg.norm(away, axis=1, keepdims=True)
-        np.divide(away, sizes, out=away, where=sizes > 0.0)
-        points = points @ X[:3, :3].T + X[:3, 3]
-        middle = points.mean(axis=0)
-        reach = REACH[1] + np.sqrt(np.square(points - middle).sum(axis=1).max())
-        offsets = self._points - middle
-        squares = np.einsum('ij,ij->i', offsets, offsets)
-        near = squares < reach**2
-        points = points - middle
-        # Rows of two products with these columns: where the pieces are along each line of action,
-        # and the squares of their distances from the points less those of their widths. Single
-        # precision and few lines at a time, so that the products stay in the cache.
-        rest = squares[near] - self._squared_width[near]
-        pieces = np.column_stack((offsets[near], rest, np.ones(len(rest)))).T.astype(np.float32)
-        zeros, ones = np.zeros(len(points)), np.ones(len(points))
-        along = np.column_stack((away, zeros, -np.einsum('ni,ni->n', points, away)))
-        apart = np.column_stack((-2.0 * points, ones, np.einsum('ni,ni->n', points, points)))
-        found = np.zeros(len(points), dtype=bool)
-        for begin in range(0, len(points), LINES):
-            some = slice(begin, begin + LINES)
-            ahead = along[some].astype(np.float32) @ pieces
-            hits = apart[some].astype(np.float32) @ pieces < ahead * ahead
-            hits &= (ahead > REACH[0]) & (ahead < REACH[1])
-            found[some] = hits.any(axis=1)
-        return found

@@ -44,11 +44,12 @@ from .hypotheses import (
     CoarseEvaluation,
     ContactLocation,
     LinkEvidence,
-    PosedSurfaces,
+    Problem,
     SurfacedLink,
     UnlocatedContact,
     possible_noises,
 )
+from .occlusion import PosedSurfaces
 from .surface import Surface
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ class ContactLocator:
         for surfaced in self._links:
             check()
             self._robot.forward_kinematics(q, surfaced.name)
-        # Imported here since it takes as long to import as this whole package.
-        import scipy.special  # noqa: F401
+        check()
+        self._robot.kernel('location_evidence').wait()
 
     def locate(
         self,
@@ -164,28 +165,28 @@ class ContactLocator:
             InvalidArgumentError: a wrong shape or NaN.
         """
         torque = finite_vector('external_torque', external_torque, self._robot.nv)
-        used = np.isfinite(self._noise)
+        noise = self._noise.copy()
         if ignored is not None:
-            used &= ~ignored
+            noise[ignored] = np.inf
+        used = np.isfinite(noise)
         largest = np.abs(torque[used]).max(initial=0.0)
         if not self._links or largest == 0.0:
             return None
-        own = self._noise[used]
         if deviation is not None:
-            own = np.maximum(own, finite_vector('deviation', deviation, len(used))[used])
-        noise = np.hypot(own, MODEL_ERROR * largest)
+            noise = np.maximum(noise, finite_vector('deviation', deviation, len(used)))
         moving = np.zeros(len(used), dtype=bool)
         if v is not None:
             moving = np.abs(finite_vector('v', v, len(used))) > AT_REST
-        noises = possible_noises(noise, moving[used])
-        force = largest / LEVER
-        jacobians = [self._robot.jacobian(q, name, 'local')[:, used] for name in self.links]
+        noises = possible_noises(np.hypot(noise, MODEL_ERROR * largest), moving)
+        force, kernel = largest / LEVER, self._robot.kernel('location_evidence')
+        jacobians = [self._robot.jacobian(q, name, 'local') for name in self.links]
+        problems = [Problem(kernel, J, torque, self._friction) for J in jacobians]
         evaluations: list[list[CoarseEvaluation | UnlocatedContact]] = [
-            [CoarseEvaluation(link, J, torque[used], one, force, self._friction) for one in noises]
-            for link, J in zip(self._links, jacobians)
+            [*CoarseEvaluation.each(link, problem, noises, force)]
+            for link, problem in zip(self._links, problems)
         ]
         evaluations += [
-            [UnlocatedContact.explain(name, J, torque[used], one, force) for one in noises]
+            [UnlocatedContact.explain(name, J, torque, one, force) for one in noises]
             for name, J in zip(self._unseen, jacobians[len(self._links) :])
         ]
         least = (
@@ -195,7 +196,8 @@ class ContactLocator:
         found = [LinkEvidence.of(of_link, least) for of_link in evaluations]
         evidence = np.array([link.evidence for link in found])
         rivals = np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN))
-        robot = PosedSurfaces(self._robot, self._links, q)
+        fine = {link.name: link.surface.fine for link in self._links}
+        robot = PosedSurfaces(self._robot, fine, q)
         for index in rivals:
             found[index] = found[index].occluded(robot, int(index))
             evidence[index] = found[index].evidence

@@ -38,11 +38,14 @@ class _Track:
 
     Attributes:
         which: (n) the quantities.
+        places: (n) their indices in the result of ``History.at``.
         samples: stamp [ns] and values (n), the newest first.
     """
 
-    def __init__(self, which: Indices, samples: Iterable[tuple[int, Array]] = ()) -> None:
-        self.which = which
+    def __init__(
+        self, which: Indices, places: Indices, samples: Iterable[tuple[int, Array]] = ()
+    ) -> None:
+        self.which, self.places = which, places
         self.samples = deque(samples, DEPTH)
 
     @property
@@ -50,10 +53,10 @@ class _Track:
         """Stamp of the newest sample [ns]."""
         return self.samples[0][0] if self.samples else NEVER
 
-    def part(self, places: Indices | slice) -> _Track:
+    def part(self, some: Indices | slice) -> _Track:
         """Returns a track of the quantities with the given indices."""
-        samples = ((stamp, values[places]) for stamp, values in self.samples)
-        return _Track(self.which[places], samples)
+        samples = ((stamp, values[some]) for stamp, values in self.samples)
+        return _Track(self.which[some], self.places[some], samples)
 
     def at(self, time: int) -> Array:
         """Returns the values (n) at a time [ns]; needs at least one sample."""
@@ -79,20 +82,26 @@ class History:
     track splits it.
 
     Attributes:
+        size: number of quantities.
         changes: counter that increases when a quantity receives its first value or is cleared.
     """
 
-    def __init__(self, size: int) -> None:
-        """Creates a history of ``size`` quantities without samples."""
+    def __init__(self, blank: Array, places: Indices) -> None:
+        """Creates a history without samples.
+
+        Args:
+            blank: (m) result of ``at`` while there are no samples.
+            places: (size) index of each quantity in it.
+        """
         self.changes = 0
-        self._size = size
-        self._tracks = [_Track(np.arange(size))]
+        self._blank, self.size = blank, len(places)
+        self._tracks = [_Track(np.arange(self.size), places)]
         self._cache: dict[bytes, list[tuple[_Track, Indices | slice]]] = {}
 
     @property
     def newest(self) -> Stamps:
         """(size) stamp of the last sample of each quantity [ns]."""
-        result = np.full(self._size, NEVER, dtype=np.int64)
+        result = np.full(self.size, NEVER, dtype=np.int64)
         for track in self._tracks:
             result[track.which] = track.newest
         return result
@@ -129,7 +138,7 @@ class History:
         return late
 
     def forget(self, which: Indices) -> None:
-        """Clears the samples of some quantities; their value is zero again."""
+        """Clears the samples of some quantities; their value is that of ``blank`` again."""
         self.changes += 1
         for track, _ in self._tracks_of(which):
             track.samples.clear()
@@ -153,15 +162,15 @@ class History:
                     own.samples = taken.part(wanted).samples
 
     def at(self, time: int) -> Array:
-        """Returns the values (size) at a time [ns].
+        """Returns ``blank`` (m) with the values of all quantities at a time [ns].
 
         Before the oldest and after the newest sample of a quantity its value is that of this
         sample.
         """
-        result = np.zeros(self._size)
+        result = self._blank.copy()
         for track in self._tracks:
             if track.samples:
-                result[track.which] = track.at(time)
+                result[track.places] = track.at(time)
         return result
 
     def _tracks_of(self, which: Indices) -> list[tuple[_Track, Indices | slice]]:

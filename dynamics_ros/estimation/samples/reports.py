@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 NANOSECONDS = 1_000_000_000
 
-LONGEST_FRAME_ID = 256
+MAX_FRAME_ID_LENGTH = 256
 """Maximum length of the frame name of odometry: every pose message carries it [characters]."""
 
 UNIT_LENGTH_TOLERANCE = 1e-3
@@ -119,9 +119,9 @@ def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
     finite_numbers(odometry.twist, 'odom.twist')
     if not any(odometry.pose.orientation):
         raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
-    if len(odometry.frame_id) > LONGEST_FRAME_ID:
+    if len(odometry.frame_id) > MAX_FRAME_ID_LENGTH:
         given = f'{len(odometry.frame_id)} characters'
-        raise InvalidArgumentError('odom.header.frame_id', given, f'at most {LONGEST_FRAME_ID}')
+        raise InvalidArgumentError('odom.header.frame_id', given, f'at most {MAX_FRAME_ID_LENGTH}')
     if odometry.nanoseconds >= NANOSECONDS:
         given = f'{odometry.nanoseconds} ns'
         raise InvalidArgumentError('odom.header.stamp', given, 'less than a second')

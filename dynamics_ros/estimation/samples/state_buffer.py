@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.robot import Robot
 
-from .history import NEVER, Stamps
+from .history import NEVER, History, Stamps
 from .moving_base import BaseSample, MovingBase
 from .reports import (
     NANOSECONDS,
@@ -92,7 +92,6 @@ class StateBuffer:
         numbers = np.concatenate((self.neutral, np.zeros(2 * robot.nv)))
         self._blank = numbers.copy()
         self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
-        size = len(single)
         # Indices of joint positions, velocities and efforts in the concatenation of q, v, effort.
         self._places = np.concatenate(
             (self._q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)
@@ -100,7 +99,8 @@ class StateBuffer:
         self._resolution = self._resolve(())
         self._resolutions = {self._resolution.names: self._resolution}
         # Quantities of the history: positions, then velocities, then efforts.
-        self.timeline = Timeline(3 * size, MovingBase(self._carried))
+        history = History(self._blank, self._places)
+        self.timeline = Timeline(history, MovingBase(self._carried))
         # Latest message if it was complete; not yet in the history, see _settle.
         self._whole: CompleteMessage | None = None
         self._known = Known(-1, (), False, (), ())
@@ -357,8 +357,7 @@ class StateBuffer:
             now, known, history = self._moment, self._known_quantities(), self.timeline.history
             if not known.complete:
                 return None
-            numbers = self._blank.copy()
-            numbers[self._places] = history.at(now)
+            numbers = history.at(now)
             velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
             oldest, newest = history.spread()
             ages = self._no_ages

@@ -31,15 +31,15 @@ class Timeline:
         jumps: backward jumps of the clock.
     """
 
-    def __init__(self, size: int, base: MovingBase) -> None:
-        """Creates a timeline without samples of ``size`` quantities."""
-        self.history, self.base = History(size), base
+    def __init__(self, history: History, base: MovingBase) -> None:
+        """Creates a timeline of quantities and a base without samples."""
+        self.history, self.base = history, base
         self.newest = self.moment = NEVER
         self.due = False
         self.dropped = self.merged = 0
         # One additional quantity: the base.
-        self.jumps = ClockJumps(size + 1)
-        self._base_index = np.array([size])
+        self.jumps = ClockJumps(history.size + 1)
+        self._base_index = np.array([history.size])
         self._synchronizer = PublisherSynchronizer()
 
     @property

@@ -11,7 +11,6 @@ has stopped is not waited for.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -58,7 +57,7 @@ class Publisher:
     stamp: int
     interval: float = 0.0
     count: int = 1
-    silence: Counter[Hashable] = field(default_factory=Counter)
+    silence: dict[Hashable, int] = field(default_factory=dict)
 
     def record(self, stamp: int) -> None:
         """Updates the interval with a message [ns]."""
@@ -115,8 +114,8 @@ class PublisherSynchronizer:
         for other in known.values():
             if other is sender:
                 continue
-            other.silence[key] += 1
-            if sender.waits_for(other, other.silence[key]):
+            other.silence[key] = silence = other.silence.get(key, 0) + 1
+            if sender.waits_for(other, silence):
                 least = max(least, 1)
                 if other.stamp < moment:
                     moment, least = other.stamp, round(MIN_STATE_STEP * sender.interval)

@@ -62,7 +62,7 @@ def external_torque_noise(
     return np.asarray(np.sqrt(sum(np.square(part) for part in parts)))
 
 
-LEAST_TAIL = 1e-300
+MIN_TAIL = 1e-300
 """Smallest probability that is told from zero."""
 
 
@@ -78,7 +78,7 @@ def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
     """
     chances = 2.0 * 3600.0 * float(gain.sum())
     # The lower tail, because one minus a probability below 1e-16 is one.
-    tail = max(0.5 * min(1.0, false_alarms_per_hour / chances), LEAST_TAIL)
+    tail = max(0.5 * min(1.0, false_alarms_per_hour / chances), MIN_TAIL)
     return max(-NormalDist().inv_cdf(tail), 0.1)
 
 

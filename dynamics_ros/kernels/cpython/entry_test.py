@@ -51,10 +51,10 @@ def fault(
     signature = (trace.inputs, trace.outputs, trace.bound)
     if signature in _tried:
         return None
-    for told, values, named in _refusals(trace, inputs):
+    for description, values, named in _refusals(trace, inputs):
         refused.clear()
         if call(*values, **named) is not refused or not _same(refused, values, named):
-            return f'it does not refuse {told}'
+            return f'it does not refuse {description}'
     _tried.add(signature)
     return None
 
@@ -91,9 +91,9 @@ def _refusals(trace: Trace, inputs: tuple[Any, ...]) -> Iterator[Call]:
         yield 'one argument less', inputs[:-1], {}
         yield 'an argument by its name', inputs[:-1], {trace.arguments[-1].name: inputs[-1]}
     for i, (value, variable) in enumerate(zip(inputs, trace.arguments)):
-        for told, other in _unfit(value, variable):
+        for description, other in _unfit(value, variable):
             changed = (*inputs[:i], other, *inputs[i + 1 :])
-            yield f'{variable.name} that is {told}', changed, {}
+            yield f'{variable.name} that is {description}', changed, {}
     fitting = np.empty(trace.outputs[0].shape) if trace.outputs else None
     if not _takes_out(trace):
         yield 'out=', inputs, {'out': fitting}
@@ -101,9 +101,9 @@ def _refusals(trace: Trace, inputs: tuple[Any, ...]) -> Iterator[Call]:
     variable = trace.outputs[0]
     yield 'two keywords', inputs, {'out': fitting, 'other': None}
     yield 'another keyword than out=', inputs, {'other': fitting}
-    for told, other in _unfit(np.zeros(variable.shape), variable):
-        if told != 'not finite':
-            yield f'out= that is {told}', inputs, {'out': other}
+    for description, other in _unfit(np.zeros(variable.shape), variable):
+        if description != 'not finite':
+            yield f'out= that is {description}', inputs, {'out': other}
     frozen = np.empty(variable.shape)
     frozen.flags.writeable = False
     yield 'out= that is read-only', inputs, {'out': frozen}

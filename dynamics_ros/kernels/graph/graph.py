@@ -38,7 +38,7 @@ faster and takes several times as long to compile. All pairs of 38 joints of a h
 KEPT = (0.0, 1.0, -1.0)
 """Constants that a routine is specialized for; all other constants are operands."""
 
-LEAST_OPERATIONS = 8
+MIN_OPERATIONS = 8
 """A routine of fewer operations costs more to call than to inline."""
 
 
@@ -257,7 +257,7 @@ def _routine(
     values, arrangement = body([next(waiting) if x is None else x for x in kept])
     origins = [Instruction(INPUT, (0, i)) for i in range(count)]
     nodes, found = lower([graph.result(x, 'routine') for x in values], origins)
-    if len(nodes) - count < LEAST_OPERATIONS:
+    if len(nodes) - count < MIN_OPERATIONS:
         return None, [], None
     traced = Trace(
         'routine',

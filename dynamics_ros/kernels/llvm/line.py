@@ -36,7 +36,7 @@ from dynamics_ros.kernels.llvm.external_calls import lane_tag
 from dynamics_ros.kernels.llvm.processor import Processor
 from dynamics_ros.kernels.llvm.slots import Slots, padded
 
-MOST_MEMORY = 4 * 2**20
+MAX_MEMORY = 4 * 2**20
 """Largest memory of a call [bytes]; stacks usually have 8 MB."""
 
 
@@ -372,7 +372,7 @@ class _Line:
 
     def allocate(self, least: int = 0) -> None:
         size = max(self.slots.count, least)
-        if size * self.lanes * self.number.size > MOST_MEMORY:
+        if size * self.lanes * self.number.size > MAX_MEMORY:
             raise RuntimeError(
                 f'{self.trace.name} hands on more values than the stack has room for'
             )

@@ -16,6 +16,7 @@ from dynamics_ros.algorithms.contact.feet import (
     friction_violations,
     resting_forces,
 )
+from dynamics_ros.algorithms.contact.location_evidence import UNKNOWNS, location_evidence
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY as SAMPLE_MEMORY
 from dynamics_ros.algorithms.contact.sample_departure import SETTINGS as SAMPLE_SETTINGS
 from dynamics_ros.algorithms.contact.sample_departure import sample_departure
@@ -84,6 +85,15 @@ def _sample_departure(model: Model) -> Formula:
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
     inputs |= {'memory': (SAMPLE_MEMORY, model.nv), 'interval': ()}
     return Formula(inputs | {'settings': (len(SAMPLE_SETTINGS), model.nv)}, function)
+
+
+def _location_evidence(model: Model) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        evidence, mean, residuals = location_evidence(*arguments)
+        return {'evidence': evidence, 'mean': mean, 'residuals': residuals}
+
+    inputs: dict[str, Shape] = {'J': (6, model.nv), 'torque': model.nv, 'weights': model.nv}
+    return Formula(inputs | {'units': UNKNOWNS, 'wrenches': (6, UNKNOWNS)}, function)
 
 
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
@@ -215,6 +225,16 @@ CONTACT = {
             'beyond': '1 for each of them beyond its bound',
             'excess': 'how far the worst of them is above its limit',
             'next_memory': 'for the next sample',
+        },
+        internal=True,
+    ),
+    'location_evidence': Definition(
+        _location_evidence,
+        'how well a contact on a piece of a surface explains external torques',
+        {
+            'evidence': 'logarithm of the probability density of the torques',
+            'mean': 'unknown force and position in standard deviations, given the torques',
+            'residuals': 'of the torques, in their standard deviations',
         },
         internal=True,
     ),

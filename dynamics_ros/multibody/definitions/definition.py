@@ -173,35 +173,35 @@ def checked_reference(reference: str) -> str:
     return reference
 
 
-def checked_indices(options: Iterable[str], model: Model, argument: str, told: str) -> list[int]:
+def checked_indices(options: Iterable[str], model: Model, argument: str, given: str) -> list[int]:
     """Return indices of velocities from the options of a key.
 
     Args:
         options: their digits.
         model: the model of the velocities.
-        argument, told: the argument and its value, for errors.
+        argument, given: the argument and its value, for errors.
 
     Raises:
         InvalidArgumentError: an option is not such an index.
     """
     options = list(options)
     if not all(str(x).isdecimal() and int(x) < model.nv for x in options):
-        raise InvalidArgumentError(argument, told, f'indices of v, from 0 to {model.nv - 1}')
+        raise InvalidArgumentError(argument, given, f'indices of v, from 0 to {model.nv - 1}')
     return [int(x) for x in options]
 
 
-def checked_rows(digits: str, argument: str, told: str) -> list[int]:
+def checked_rows(digits: str, argument: str, given: str) -> list[int]:
     """Return rows of a Jacobian from an option of a key.
 
     Args:
         digits: the option.
-        argument, told: the argument and its value, for errors.
+        argument, given: the argument and its value, for errors.
 
     Raises:
         InvalidArgumentError: no row, a repeated row, or a row that does not exist.
     """
     if not digits or len(set(digits)) < len(digits) or not set(digits) <= set(ALL_ROWS):
-        raise InvalidArgumentError(argument, told, 'different digits from 0 to 5 as rows')
+        raise InvalidArgumentError(argument, given, 'different digits from 0 to 5 as rows')
     return [int(row) for row in digits]
 
 

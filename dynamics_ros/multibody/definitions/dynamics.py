@@ -46,8 +46,8 @@ def _joint_wrenches(model: Model, *arguments: Any) -> Elements:
 
 
 def _hybrid_dynamics(model: Model, *prescribed: str) -> Formula:
-    told = ':'.join(map(str, prescribed))
-    indices = frozenset(checked_indices(prescribed, model, 'prescribed', told))
+    given = ':'.join(map(str, prescribed))
+    indices = frozenset(checked_indices(prescribed, model, 'prescribed', given))
 
     def function(q: Values, v: Values, a: Values, tau: Values) -> dict[str, list[Scalar]]:
         all_a, all_tau = hybrid_dynamics(model, q, v, a, tau, indices)

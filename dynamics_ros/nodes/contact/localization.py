@@ -51,7 +51,7 @@ class ContactLocalization:
         self._searching = False
         self._contact_count = 0
         self.latest: ContactLocation | None = None
-        self.status = self._geometry.told
+        self.status = self._geometry.summary
 
     def adopt(self, pipeline: ContactPipeline) -> None:
         """Switch to a robot; the thread reads the geometry once for each description."""
@@ -77,7 +77,7 @@ class ContactLocalization:
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
-            self.status = self._geometry.told
+            self.status = self._geometry.summary
             if context.robot is pipeline.robot:
                 self._locator = locator
 

@@ -1,0 +1,74 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence of external torques for a contact on one piece of a link's surface.
+
+``estimation/contact/location.py`` has the equations. The columns of G are torques of wrenches on
+the link, one per unknown x of unit variance: with weights w = 1 / noise,
+
+    A = diag(w) J^T W diag(units),    y = diag(w) tau,    C = 1 + A^T A,    x = C^-1 A^T y,
+    log p(tau | piece) = -1/2 (|y - A x|^2 + |x|^2 + log det C) + log Phi(x_0 / sqrt(C^-1_00)),
+
+where Phi is the distribution function of the normal distribution: the probability that the force
+x_0 along the inward normal pushes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dynamics_ros.algorithms.linear_algebra.matrices import (
+    Matrix,
+    product,
+    scaled_columns,
+    times_transposed,
+    transposed,
+)
+from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_factorized
+from dynamics_ros.spatial import Scalar
+from dynamics_ros.spatial.scalar import erfc, larger, log, sqrt
+
+Values = Sequence[Scalar]
+
+UNKNOWNS = 5
+"""Unknowns of a piece: the force along the inward normal, two tangential forces, and the position
+within the piece along two tangents."""
+
+TINY = 1e-300
+"""Added to a probability, so that its logarithm is finite."""
+
+
+def location_evidence(
+    J: Matrix, torque: Values, weights: Values, units: Values, wrenches: Matrix
+) -> tuple[Scalar, list[Scalar], list[Scalar]]:
+    """Compute the log evidence and the posterior mean of a piece.
+
+    Args:
+        J: (6, nv) Jacobian of the link, in the link frame.
+        torque: (nv) external torques [Nm or N].
+        weights: (nv) 1 / standard deviation of each torque; 0 excludes a joint.
+        units: (UNKNOWNS) standard deviations of the unknowns [N or Nm].
+        wrenches: (6, UNKNOWNS) wrench on the link per unit of each unknown, about the origin of the
+            link frame: force, then torque.
+
+    Returns:
+        The log evidence without constants that all pieces share; (UNKNOWNS) the posterior mean in
+        standard deviations; (nv) the residuals of the torques in theirs.
+    """
+    A = scaled_columns(product(transposed(scaled_columns(J, weights)), wrenches), units)
+    y = [w * x for w, x in zip(weights, torque, strict=True)]
+    columns = transposed(A)
+    C = times_transposed(columns)
+    for i in range(UNKNOWNS):
+        C[i][i] = 1.0 + C[i][i]
+    factors = factorize(C)
+    mean = solve_factorized(factors, [dot(column, y) for column in columns])
+    residuals = [value - dot(row, mean) for value, row in zip(y, A, strict=True)]
+    # The first unknown is eliminated last, so that its pivot is 1 / C^-1_00.
+    pivots = factors[1]
+    inverse_determinant = math.prod(pivots[1:], start=pivots[0])
+    pushes = 0.5 * erfc(-math.sqrt(0.5) * mean[0] / sqrt(pivots[0]))
+    # y^T y - b^T C^-1 b = |residuals|^2 + |mean|^2, without cancellation.
+    quadratic = dot(residuals, residuals) + dot(mean, mean)
+    evidence = 0.5 * (log(inverse_determinant) - quadratic) + log(larger(pushes, TINY))
+    return evidence, mean, residuals
