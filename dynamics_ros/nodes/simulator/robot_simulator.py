@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ament_index_python.packages import get_package_share_directory
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock
@@ -47,6 +46,7 @@ from dynamics_ros.wire.conversions import (
     odometry,
     pose_stamped,
     seconds,
+    time_message,
     vector_array,
     wrench_array,
     wrench_stamped,
@@ -185,7 +185,7 @@ class RobotSimulator(GuardedNode):
                 raise
 
     def _publish(self, sample: Sample) -> None:
-        stamp = self._stamp(sample.time)
+        stamp = time_message(self._start_stamp + sample.time)
         if self._clock_topic is not None:
             self._clock_topic.publish(ClockMessage(clock=stamp))
         names = self.robot.joint_names
@@ -212,10 +212,6 @@ class RobotSimulator(GuardedNode):
         if self._foot_contacts is not None:
             feet = {self._names.frame_id_of(foot): sample.touching.get(foot) for foot in self._feet}
             self._foot_contacts.publish(true_foot_contacts(stamp, self._names.root, feet))
-
-    def _stamp(self, simulated: int) -> Time:
-        whole, part = divmod(self._start_stamp + simulated, NANOSECONDS)
-        return Time(sec=whole, nanosec=part)
 
     def _follow(self, handler: Callable[[Any], None], what: str, message: Any) -> None:
         """Apply a command; log the reason if it is refused."""
