@@ -20,12 +20,12 @@ from .alternatives.effort_shares import MIN_MISFIT_RATIO, effort_shares
 from .alternatives.misfit import (
     MAX_UNIT_RATIO,
     MIN_CARRIED_SHARE,
-    MIN_EFFORT_SPREAD,
     PRICE,
     TOOL_FACTOR,
     usual_gain,
 )
 from .alternatives.nearest import SIGNIFICANT, Nearest, nearest, regression
+from .alternatives.states import MIN_EFFORT_SPREAD
 from .equations import MIN_MOVING_ROWS, SIMPLEST, Equations
 from .normal_equations import Layout, Sums, grams
 from .prior import Prior
