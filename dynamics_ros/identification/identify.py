@@ -16,6 +16,7 @@ from dynamics_ros.robot import Robot
 from .alternatives.alternatives import check_reading
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
+from .column_store import ColumnStore
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
 from .effort_lag import EffortLag, late_efforts, without_lag
@@ -149,7 +150,9 @@ def identify(
     doubts = check_reading(robot, stretches, held)
     edges, cut_off = cut_off_at(stretches)
     filtering = Filtering.for_motion(stretches)
-    maker = EquationMaker(robot, base, filtering, np.ones(robot.nv), cut_off=edges)
+    maker = EquationMaker(
+        robot, base, filtering, np.ones(robot.nv), cut_off=edges, store=ColumnStore()
+    )
     spikes = single_spikes(robot, recordings)
 
     def equations_by(maker: EquationMaker) -> Equations:
@@ -171,7 +174,11 @@ def identify(
     doubts += doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
     notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
-    return replace(found, findings=(*notes, *found.findings, *doubts))
+    return replace(
+        found,
+        maker=replace(found.maker, store=None),
+        findings=(*notes, *found.findings, *doubts),
+    )
 
 
 def identify_equations(

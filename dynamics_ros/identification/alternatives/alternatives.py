@@ -209,7 +209,7 @@ def _motions(robot: Robot, states: States) -> Iterator[tuple[States, str, type[E
                 f'{turned:+d} degrees added to its positions explain the recording',
             )
     for order in _swaps(slides):
-        i, j = np.flatnonzero(order != np.arange(nv))
+        i, j = np.flatnonzero(order != np.arange(nv)).tolist()
         yield motion(
             states.permuted(order),
             f'{names[i]} and {names[j]} seem to be swapped in the recording: name them (--joints)',
@@ -239,7 +239,7 @@ def _effort_readings(judge: Misfit, states: States, as_read: Explained) -> Itera
                 f'{factor:.2g} times as large as the description has it'
             )
     for order in _swaps([joint.kind.slides[0] for joint in judge.robot.model.actuated]):
-        i, j = np.flatnonzero(order != np.arange(len(names)))
+        i, j = np.flatnonzero(order != np.arange(len(names))).tolist()
         efforts.append(states.effort[:, order])
         sentences.append(
             f'efforts of {names[i]} and {names[j]} seem to be swapped in the recording'

@@ -165,11 +165,11 @@ class Misfit:
         if not efforts:
             return []
         k, Y = len(efforts), self.regressor(states)[np.newaxis]
-        same = (np.broadcast_to(one, (k, *one.shape)) for one in (states.q, states.v, states.a))
+        q, v, a = (np.broadcast_to(x, (k, *x.shape)) for x in (states.q, states.v, states.a))
         return self.explain_sums(
             Sums.of(
                 Y,
-                States(*same, np.stack(efforts)),
+                States(q, v, a, np.stack(efforts)),
                 self.columns_of_joints,
                 self.bodies.ravel(),
             )

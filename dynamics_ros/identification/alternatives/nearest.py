@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -93,6 +94,13 @@ def nearest_signs(Q: Array, whole: Array, power: Array) -> tuple[Array, Array]:
         left = whole[readings, np.newaxis] - explained + np.einsum('kmi,kmi->km', given, given)
         return np.asarray(np.maximum(left, 0.0))
 
+    def costs_of(signs: Array) -> Array:
+        """(k) squared misfits of one choice of signs (k, nv) for each reading."""
+        both = np.concatenate([signs, np.ones((len(signs), 1))], axis=1)[..., np.newaxis]
+        given = np.minimum(power @ both, 0.0).squeeze(-1)
+        explained = (both * (Q @ both)).sum(axis=(1, 2))
+        return np.asarray(np.maximum(whole - explained + (given**2).sum(axis=1), 0.0))
+
     k, nv = len(Q), Q.shape[1] - 1
     readings = np.arange(k)
     if nv <= MAX_JOINTS:
@@ -101,22 +109,23 @@ def nearest_signs(Q: Array, whole: Array, power: Array) -> tuple[Array, Array]:
     else:
         best = np.ones((k, nv))
         for i in readings:
-            own = readings[i : i + 1]
-            found = [
-                _descend(lambda one, own=own: costs(one, own)[0], s * best[i]) for s in (1, -1)
-            ]
-            best[i] = min(found, key=lambda one, own=own: costs(one[np.newaxis], own)[0, 0])
-    squares = np.empty(k)
-    for i in readings:
-        own = readings[i : i + 1]
-        for j in np.flatnonzero(best[i] < 0.0):
-            usual = best[i].copy()
-            usual[j] = 1.0
-            both = costs(np.array([usual, best[i]]), own)[0]
-            if both[0] < SIGN_FACTOR * both[1]:
-                best[i] = usual
-        squares[i] = costs(best[i : i + 1], own)[0, 0]
-    return squares, best
+            one = partial(_costs_of_one, costs, readings[i : i + 1])
+            found = np.array([_descend(one, sign * best[i]) for sign in (1.0, -1.0)])
+            best[i] = found[int(np.argmin(one(found)))]
+    # An opposite sign has to explain the efforts better than the usual one.
+    for j in range(nv if (best < 0.0).any() else 0):
+        usual = best.copy()
+        usual[:, j] = 1.0
+        best[:, j] = np.where(costs_of(usual) < SIGN_FACTOR * costs_of(best), 1.0, best[:, j])
+    return costs_of(best), best
+
+
+def _costs_of_one(
+    costs: Callable[[Array, NDArray[np.int64]], Array], reading: NDArray[np.int64], signs: Array
+) -> Array:
+    """(m) squared misfits of m signs (m, nv) of one reading."""
+    found: Array = costs(signs, reading)[0]
+    return found
 
 
 def _descend(costs: Callable[[Array], Array], signs: Array) -> Array:
