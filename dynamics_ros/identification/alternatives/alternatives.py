@@ -252,7 +252,8 @@ def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
     described = np.array([*judge.robot.model.gravity])
     size = float(np.linalg.norm(described)) or STANDARD_GRAVITY
     sums = judge.sums_of_gravity(states)
-    (bare,) = judge.explain_sums(sums.along(_with_motion(np.zeros(3))))
+    axes = size * np.concatenate([np.eye(3), -np.eye(3)])
+    bare, *along = judge.explain_sums(sums.along(_with_motion(np.vstack([np.zeros(3), axes]))))
     carried = np.append(0.0, described)
     squares = np.einsum('jmn,m,n->j', sums.described[0], carried, carried)
     torques = float(np.sqrt((squares * sums.spread[0] ** 2).sum()))
@@ -263,11 +264,10 @@ def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
         'effort.includes_gravity false); add Robot.gravity(q) to them',
         UnusableRecordingError,
     )
-    axes = size * np.concatenate([np.eye(3), -np.eye(3)])
-    likely = [judge.explain_sums(sums.along(_with_motion(g)))[0].misfit for g in axes]
-    starts = [described] if described.any() else []
-    for start in (*starts, *axes[np.argsort(likely)[:STARTS]]):
-        explained, found = _best_gravity(judge, sums, start)
+    likely = axes[np.argsort([one.misfit for one in along])[:STARTS]]
+    starts = np.array([described] if described.any() else []).reshape(-1, 3)
+    new = [axis for axis in likely if not np.isclose(axis, starts).all(axis=1).any()]
+    for explained, found in _best_gravities(judge, sums, np.vstack([starts, *new])):
         # For a robot described without gravity, every direction differs.
         cosine = float(found @ described) / size**2
         if cosine > np.cos(np.radians(MIN_TILT)):
@@ -283,27 +283,38 @@ def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
         )
 
 
-def _best_gravity(judge: Misfit, sums: Sums, start: Array) -> tuple[Explained, Array]:
-    """Best explanation by gravity near a start direction, and this gravity [m/s^2].
+def _best_gravities(judge: Misfit, sums: Sums, starts: Array) -> list[tuple[Explained, Array]]:
+    """Best explanation by gravity near each start direction, and this gravity [m/s^2].
 
     Torques are linear in masses, and in gravity for given masses; each step solves for both.
+
+    Args:
+        judge: misfit of the robot.
+        sums: sums from ``Misfit.sums_of_gravity``.
+        starts: (s, 3) start directions [m/s^2].
     """
-    size = float(np.linalg.norm(start))
-    (best,), direction = judge.explain_sums(sums.along(_with_motion(start))), start
+    directions, best = starts.copy(), judge.explain_sums(sums.along(_with_motion(starts)))
+    moving = list(range(len(starts)))
     for _ in range(MAX_STEPS):
-        (both,) = judge.explain_sums(sums.along(_with_motion(direction), best.bodies), more=3)
-        gravity = direction + both.more
-        gravity = size * gravity / max(float(np.linalg.norm(gravity)), 1e-300)
-        (found,) = judge.explain_sums(sums.along(_with_motion(gravity)))
-        moved = float(np.linalg.norm(gravity - direction))
-        if found.misfit >= best.misfit:
+        if not moving:
             break
-        best, direction = found, gravity
-        if moved < CONVERGED:
-            break
-    return best, direction
+        bodies = np.stack([best[i].bodies for i in moving])
+        both = sums.along(_with_motion(directions[moving]), bodies)
+        gravity = directions[moving] + [one.more for one in judge.explain_sums(both, more=3)]
+        length = np.maximum(np.linalg.norm(gravity, axis=1, keepdims=True), 1e-300)
+        gravity *= np.linalg.norm(starts[moving], axis=1, keepdims=True) / length
+        found = judge.explain_sums(sums.along(_with_motion(gravity)))
+        further = []
+        for i, one, direction in zip(moving, found, gravity, strict=True):
+            if one.misfit >= best[i].misfit:
+                continue
+            if np.linalg.norm(direction - directions[i]) >= CONVERGED:
+                further.append(i)
+            best[i], directions[i] = one, direction
+        moving = further
+    return list(zip(best, directions, strict=True))
 
 
 def _with_motion(gravity: Array) -> Array:
-    """(4) factors of the parts of the regressor: those of motion, and of gravity (3)."""
-    return np.append(1.0, gravity)
+    """(k, 4) factors of the parts of the regressor: those of motion, and of gravity (k, 3)."""
+    return np.column_stack([np.ones(len(gravity)), gravity])

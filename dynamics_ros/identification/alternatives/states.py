@@ -164,27 +164,33 @@ class Sums:
         return replace(self, **{name: values[chosen] for name, values in arrays.items()})
 
     def along(self, factors: Array, bodies: Array | None = None) -> Sums:
-        """Sums for the sum of the m parts of the regressor with some factors.
+        """Sums of r readings whose regressor is a weighted sum of the m parts of this one.
 
         Args:
-            factors: (m) factors of the parts.
-            bodies: (c / m) bodies whose torques of each part but the first are m - 1 additional
+            factors: (r, m) factors of the parts.
+            bodies: (r, c / m) bodies whose torques of each part but the first are m - 1 additional
                 columns; None: no additional columns.
         """
-        m = len(factors)
-        k, c = self.bodies.shape[0], self.bodies.shape[1] // m
-        mixed = (self.bodies.reshape(k, m * c, c, m) @ factors).reshape(k, c, m, c)
-        grams = np.einsum('kamb,m->kab', mixed, factors)
-        parts = self.cross.reshape(k, -1, c, m, 5)
-        cross = np.einsum('kjamf,m->kjaf', parts, factors)
+        r, m = factors.shape
+        c, nv = self.bodies.shape[1] // m, self.spread.shape[1]
+        mixed = (factors @ self.bodies.reshape(m * c * c, m).T).reshape(r, c, m, c)
+        grams = np.einsum('ramb,rm->rab', mixed, factors)
+        parts = self.cross.reshape(nv, c, m, 5)
+        cross = np.einsum('jamf,rm->rjaf', parts, factors)
         if bodies is not None:
-            own = self.bodies.reshape(k, c, m, c, m)[:, :, 1:, :, 1:]
-            own = np.einsum('kambn,a,b->kmn', own, bodies, bodies, optimize=True)
-            side = np.einsum('kamb,a->kmb', mixed[:, :, 1:], bodies)
+            half = bodies @ self.bodies.reshape(c, -1)
+            own = np.einsum('rmbn,rb->rmn', half.reshape(r, m, c, m), bodies)[:, 1:, 1:]
+            side = np.einsum('ramb,ra->rmb', mixed[:, :, 1:], bodies)
             grams = np.block([[grams, side.transpose(0, 2, 1)], [side, own]])
-            further = np.einsum('kjamf,a->kjmf', parts[:, :, :, 1:], bodies)
+            further = np.einsum('jamf,ra->rjmf', parts[:, :, 1:], bodies)
             cross = np.concatenate([cross, further], axis=2)
-        described = np.einsum('kjmn,m,n->kj', self.described, factors, factors)
-        return replace(
-            self, bodies=grams, cross=cross, described=described[..., np.newaxis, np.newaxis]
+        described = np.einsum('jmn,rm,rn->rj', self.described[0], factors, factors)
+        return Sums(
+            grams,
+            cross,
+            np.repeat(self.own, r, axis=0),
+            np.repeat(self.spread, r, axis=0),
+            described[..., np.newaxis, np.newaxis],
+            np.repeat(self.sizes, r, axis=0),
+            self.count,
         )
