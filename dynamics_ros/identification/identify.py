@@ -37,7 +37,7 @@ from .findings import (
 )
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
-from .joint_states.noise import noises_of
+from .joint_states.noise import Noises, sample_noises
 from .joint_states.plausibility import (
     NotThisRobotError,
     cut_off_at,
@@ -75,8 +75,10 @@ class Identified:
         findings: one sentence for each fact that a user should know.
         missing: one sentence for each motion that would identify further parameters.
         effort_noise: (nv) standard deviation of one reported effort, as a torque [Nm or N].
-        velocity_noise: (nv) standard deviation of one reported velocity in motion [rad/s or m/s].
+        velocity_noise: (nv) standard deviation of one reported velocity in motion, as it acts at
+            low frequency [rad/s or m/s].
         velocity_differenced: (nv) share of its variance that comes from position differences.
+        driver_filter: (nv, lags) weights of consecutive position differences in a velocity.
         model_error: (nv) RMS residual of the model [Nm or N].
         torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
             torques, from the uncertainty of the parameters [Nm or N].
@@ -97,6 +99,7 @@ class Identified:
     effort_noise: Array
     velocity_noise: Array
     velocity_differenced: Array
+    driver_filter: Array
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array
@@ -167,7 +170,7 @@ def identify(
         scale,
         lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
         lambda equations, fit: constant + spikes + unexplained_times(robot, equations, fit),
-        lambda scale: noises_of(stretches, scale),
+        lambda scale: sample_noises(stretches, scale),
         held,
         equations_by,
     )
@@ -190,7 +193,7 @@ def identify_equations(
     scale: Array | None,
     evaluated: Callable[[EquationMaker, Fit], Evaluation],
     pushes: Callable[[Equations, Fit], list[str]],
-    noises: Callable[[Array], tuple[Array, Array, Array]],
+    noises: Callable[[Array], Noises],
     held: bool = False,
     made: Callable[[EquationMaker], Equations] | None = None,
 ) -> Identified:
@@ -204,8 +207,7 @@ def identify_equations(
         solver, scale, held: as in ``identify``.
         evaluated: returns the residuals on the recordings.
         pushes: returns sentences on times that the model does not explain.
-        noises: returns, for an effort scale, the standard deviations of single efforts and of
-            single velocities, and the share of the velocity variance from position differences.
+        noises: returns the noise of single samples for an effort scale.
         made: returns the equations of another maker; None: equations cannot be made again, so
             load-dependent friction and a lag of efforts are not identified.
 
