@@ -65,6 +65,7 @@ PARTS = (
         'coverage',
         'estimates',
         'links',
+        'planned',
         'drift',
     ),
 )

@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks import identification_drift, identification_estimates, identification_recordings
+from benchmarks import (
+    identification_drift,
+    identification_estimates,
+    identification_planned,
+    identification_recordings,
+)
 from benchmarks.identification_arms import SUITE, described_arm, figure
 from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion, stops
 from benchmarks.records import Goal, Record
@@ -61,6 +66,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'coverage': coverage,
     'estimates': identification_estimates.run,
     'links': identification_estimates.stands,
+    'planned': identification_planned.planned,
     'drift': identification_drift.drift,
     'cost': cost,
 }

@@ -181,6 +181,9 @@ def _plan(arguments: list[str]) -> None:
         help='name of the .yaml or .csv file; both are written',
     )
     parser.add_argument(
+        '--report', type=Path, metavar='HTML', help='file for a page with plots of the motion'
+    )
+    parser.add_argument(
         '--duration', type=float, default=20.0, help='duration [s], 1 to 600 (default: %(default)s)'
     )
     parser.add_argument(

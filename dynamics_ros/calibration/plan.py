@@ -19,6 +19,7 @@ from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
 
 from .outputs import check_outputs
+from .plan_page import plan_page
 
 MAX_DURATION = 3600.0
 """s of a trajectory that is read."""
@@ -47,7 +48,8 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
             raise InvalidArgumentError(f'--{name}', str(getattr(options, name)), '0 or more')
     stem = options.output.with_suffix('')
     files = [stem.with_suffix(suffix) for suffix in ('.yaml', '.csv')]
-    check_outputs({f'--output {file.name}': file for file in files}, [Path(options.robot)])
+    outputs: dict[str, Path | None] = {f'--output {file.name}': file for file in files}
+    check_outputs(outputs | {'--report': options.report}, [Path(options.robot)])
     text = read_description_file(options.robot)
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
     if not robot.nv:
@@ -72,10 +74,15 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         else ''
     )
     start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
-    lines += [
+    told = [
         f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
         f'parameters {excitation.condition:.1f}{apart}',
         f'move there first: {start}',
+    ]
+    if options.report is not None:
+        options.report.write_text(plan_page(robot, excitation, [*lines, *told]), 'utf-8')
+    lines += [
+        *told,
         'expected deviations, for efforts known to 2 % of their limits:',
     ]
     lines += [

@@ -9,6 +9,9 @@ from typing import Any
 
 from dynamics_ros.identification import DriveGains, Payload
 
+ACCURATE = 0.01
+"""Ratio of the deviation of a mass to the mass up to which the mass is accurate."""
+
 
 @dataclass(frozen=True)
 class PayloadResult:
@@ -45,7 +48,17 @@ class PayloadResult:
         turned = ' The last recording is the one without the payload.' if payload.swapped else ''
         return (
             f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
-            f'centre of mass at {center} mm.{turned}{self._caution}'
+            f'centre of mass at {center} mm.{turned}{self._caution}{self._advice}'
+        )
+
+    @property
+    def _advice(self) -> str:
+        """How the mass could be determined more accurately, if it is not accurate; else ''."""
+        if self.payload.mass_deviation <= ACCURATE * self.payload.mass:
+            return ''
+        return (
+            ' The mass would be determined more accurately by runs of the same motion (one plan), '
+            'longer ones, or ones in which the joints that carry the payload move further.'
         )
 
     @property

@@ -15,10 +15,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, Equations, FrictionShape
-from .normal_equations import Layout, Sums, grams
+from .base_systems import BasePrior, BaseSystems
+from .equations import Equations
+from .friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
+from .normal_equations import Layout, grams
 from .prior import Prior
-from .robust_weights import ridge
 
 Array = NDArray[np.float64]
 Choice = TypeVar('Choice')
@@ -49,18 +50,15 @@ def validated(
         before: previous friction shape and weight, of which speeds and weight are kept; None:
             select both.
     """
-    parts = [Sums.of(layout, gram) for gram in fold_products(equations, sigma, weights)]
+    products = fold_grams(equations, sigma, weights)
+    base_prior = BasePrior.of(layout, prior)
 
     def errors(shape: FrictionShape, tried: Sequence[float]) -> Array:
         """(weights, folds) errors on omitted folds."""
-        found = np.zeros((len(tried), len(parts)))
-        systems = [part.assembled(shape) for part in parts]
-        whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
-        for part, (left_H, left_g, rest) in enumerate(systems):
-            for k, weight in enumerate(tried):
-                x = ridge(whole_H - left_H, whole_g - left_g, prior, weight)
-                found[k, part] = 0.5 * x @ left_H @ x - left_g @ x + rest
-        return found
+        parts = BaseSystems.of(layout, products, shape)
+        others = replace(parts, grams=parts.grams.sum(axis=0) - parts.grams)
+        unknowns = others.solved(base_prior, np.array(tried))
+        return 0.5 * parts.squares(unknowns).sum(axis=-1)
 
     def error(shape: FrictionShape) -> float:
         return float(errors(shape, WEIGHTS[2:3]).sum())
@@ -79,13 +77,13 @@ def validated(
     return shape, before[1] if before else heaviest(errors(shape, WEIGHTS))
 
 
-def fold_products(equations: Equations, sigma: Array, weights: Array) -> list[Array]:
-    """(nv, c, c) weighted Gram matrices of all columns, for each fold."""
+def fold_grams(equations: Equations, sigma: Array, weights: Array) -> Array:
+    """(folds, nv, c, c) weighted Gram matrices of all columns."""
     blocks = len(equations.begins)
     folds = max(2, min(FOLDS, blocks // 2))
     number = np.arange(blocks) * folds // blocks
     scaled = weights / sigma[:, np.newaxis] ** 2
-    return [grams(equations, scaled, number == fold) for fold in range(folds)]
+    return np.stack([grams(equations, scaled, number == fold) for fold in range(folds)])
 
 
 def _first_sufficient(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:

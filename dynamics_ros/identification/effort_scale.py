@@ -20,17 +20,22 @@ from .alternatives.effort_shares import MIN_MISFIT_RATIO, effort_shares
 from .alternatives.misfit import (
     MAX_UNIT_RATIO,
     MIN_CARRIED_SHARE,
-    MIN_EFFORT_SPREAD,
     PRICE,
     TOOL_FACTOR,
     usual_gain,
 )
 from .alternatives.nearest import SIGNIFICANT, Nearest, nearest, regression
-from .equations import MIN_MOVING_ROWS, SIMPLEST, Equations
+from .alternatives.states import MIN_EFFORT_SPREAD
+from .equations import MIN_MOVING_ROWS, Equations
+from .friction_shape import SIMPLEST
 from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 
 Array = NDArray[np.float64]
+
+MIN_GAIN = 0.6
+"""Ratio of efforts to described torques below which the description is doubted; loads that are not
+described only make efforts larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +76,7 @@ def effort_scale(
         share = abs(x[0]) * np.linalg.norm(A[:, 0]) / max(np.linalg.norm(y), 1e-300)
         if abs(told[0]) > SIGNIFICANT and share > MIN_CARRIED_SHARE:
             gains[joint] = abs(x[0])
-    usual = usual_gain(gains, sizes)
+    usual = measured = usual_gain(gains, sizes)
     found = _nearest_parameters(robot, layout, equations, moving, 1.0)
     if not 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO:
         other = _nearest_parameters(robot, layout, equations, moving, usual)
@@ -103,6 +108,12 @@ def effort_scale(
         )
         near = (gains > usual / MAX_UNIT_RATIO) & (gains < usual * MAX_UNIT_RATIO)
         return EffortScale(found.signs / np.where(near, gains, usual), tuple(doubts))
+    if measured < MIN_GAIN:
+        doubts.append(
+            f'efforts are only about {measured:.2g} times the torques of the description: it is of '
+            'a larger robot than the recording, its masses are too large, or efforts are in other '
+            'units; they are taken for Nm'
+        )
     return EffortScale(found.signs, tuple(doubts))
 
 

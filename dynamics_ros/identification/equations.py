@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy
@@ -31,6 +33,8 @@ from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.robot import Robot
 
 from .bodies.base_parameters import BaseParameters
+from .column_store import ColumnStore, Kept
+from .friction_shape import Load, friction_columns
 from .joint_states.clock import Stretch, regular_stretches
 from .joint_states.filters import LowPass
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -64,85 +68,6 @@ STANDING_SHARE = 0.1
 
 MIN_MOVING_ROWS = 20
 """Number of rows in motion from which rows at rest are weighted less."""
-
-FRICTION_VELOCITIES = (0.02, 0.005, 0.0063, 0.008, 0.01, 0.0125, 0.016, 0.025, 0.032, 0.04, 0.05)
-"""Candidates of v_f [rad/s or m/s]; the first one is the default."""
-
-STRIBECK_VELOCITIES = (0.1, 0.2, 0.4, 1.0)
-"""Candidates of v_s [rad/s or m/s]."""
-
-
-@dataclass(frozen=True)
-class FrictionShape:
-    """Speeds that determine the shape of a friction curve [rad/s or m/s].
-
-    Attributes:
-        velocity: v_f; Coulomb friction reaches 76 % of its value at this speed.
-        stribeck_velocity: v_s; the Stribeck term falls to 37 % at this speed. None: no such term.
-        loads: typical load of each joint with load-dependent friction, 0 for others [Nm or N];
-            empty if the equations have no load column.
-    """
-
-    velocity: float
-    stribeck_velocity: float | None
-    loads: tuple[float, ...] = ()
-
-    def unknowns(self) -> Array:
-        """(k, 3 to 5) matrix that maps friction coefficients to ``friction_columns``.
-
-        Columns: viscous, offset, Coulomb, and with a Stribeck term the dry friction at rest, so
-        that all coefficients except the offset are non-negative. With loads there are all five
-        columns, zero for unused terms, and one more row.
-        """
-        first = 2 + FRICTION_VELOCITIES.index(self.velocity) * (1 + len(STRIBECK_VELOCITIES))
-        count = 2 + len(FRICTION_VELOCITIES) * (1 + len(STRIBECK_VELOCITIES))
-        columns = np.eye(count)[:, [0, 1, first]]
-        if self.stribeck_velocity is not None:
-            fading = np.eye(count)[:, first + 1 + STRIBECK_VELOCITIES.index(self.stribeck_velocity)]
-            columns[:, 2] -= fading
-            columns = np.column_stack([columns, fading])
-        if not self.loads:
-            return columns
-        with_load = np.zeros((count + 1, 5))
-        with_load[:count, : columns.shape[1]] = columns
-        with_load[count, 4] = 1.0
-        return with_load
-
-
-SIMPLEST = FrictionShape(FRICTION_VELOCITIES[0], None)
-
-
-def friction_columns(v: Array) -> Array:
-    """(..., k) columns of all friction shapes at velocities (...)."""
-    columns = [v, np.ones_like(v)]
-    for velocity in FRICTION_VELOCITIES:
-        smooth = np.tanh(v / velocity)
-        columns.append(smooth)
-        columns += [smooth * np.exp(-((v / faded) ** 2)) for faded in STRIBECK_VELOCITIES]
-    return np.stack(columns, axis=-1)
-
-
-@dataclass(frozen=True, eq=False)
-class Load:
-    """Torque transmitted by the joints, for load-dependent friction ([Hamon2010]).
-
-    It is the torque of bodies and rotors, the motor torque after friction, as in
-    ``joint_friction.torque_behind_friction``.
-
-    Attributes:
-        base: (b) base parameters of the robot, from a previous fit.
-        velocity: v_f [rad/s or m/s].
-        joints: (nv) whether a joint may have load-dependent friction.
-    """
-
-    base: Array
-    velocity: float
-    joints: NDArray[np.bool_]
-
-    def column(self, Y: Array, v: Array) -> Array:
-        """(n, nv) column |load| tanh(v / v_f) of regressors (n, nv, b) and velocities (n, nv)."""
-        found: Array = np.abs(Y @ self.base) * np.tanh(v / self.velocity) * self.joints
-        return found
 
 
 @dataclass(frozen=True)
@@ -281,6 +206,7 @@ class EquationMaker:
         lag: delay of efforts relative to positions, which is compensated [s].
         further: function of positions and velocities (n, nv) that returns additional columns
             (n, nv, m); None: m is 0.
+        store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
     """
 
     robot: Robot
@@ -291,6 +217,7 @@ class EquationMaker:
     cut_off: Array | None = None
     lag: float = 0.0
     further: Callable[[Array, Array], Array] | None = None
+    store: ColumnStore | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """Filtered equations of a recording, block by block.
@@ -343,15 +270,20 @@ class EquationMaker:
             np.array(still),
         )
 
-    def smoothed(self, stretch: Stretch) -> Smoothed:
-        """A stretch after the wide filter, with the lag of efforts compensated."""
+    def smoothed(self, stretch: Stretch, scaled: bool = True) -> Smoothed:
+        """A stretch after the wide filter, with the lag of efforts compensated.
+
+        Args:
+            stretch: the stretch.
+            scaled: whether efforts are multiplied by ``scale``; otherwise they are as reported.
+        """
         stretch = stretch.with_efforts_later(-self.lag)
         every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         position = with_velocities(stretch, self.filtering.narrow)
         q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
-        effort = wide(stretch.effort * self.scale)
+        effort = wide(stretch.effort) * (self.scale if scaled else 1.0)
         period = stretch.period * every
         standing = _standing(stretch, wide, v, period)
         cut_off = np.zeros_like(standing)
@@ -367,7 +299,7 @@ class EquationMaker:
         return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
 
     def _chunks_of_stretch(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
-        smooth = self.smoothed(stretch)
+        smooth = self._kept(('smoothed', stretch), partial(self.smoothed, stretch, scaled=False))
         narrow = self.narrow_filter(smooth.period)
         total = narrow.count(len(smooth.time))
         step = max(1, round(length / (narrow.every * smooth.period)))
@@ -375,30 +307,76 @@ class EquationMaker:
         for first in range(0, total, BLOCKS_AT_ONCE * step):
             last = min(total, first + BLOCKS_AT_ONCE * step)
             taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
-            q, v, a = smooth.q[taken], smooth.v[taken], smooth.a[taken]
-            Y = self.base.columns(self.robot.regressor(q, v, a), a)
-            columns = friction_columns(v)
-            if self.load is not None:
-                carried = self.load.column(Y, v)[..., np.newaxis]
-                columns = np.concatenate([columns, carried], axis=-1)
-            further = self.further(q, v) if self.further else np.zeros((*q.shape, 0))
-            centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
-            whole = (
-                smooth.time[centers][:: narrow.every] - origin,
-                smooth.v[centers][:: narrow.every],
-                narrow(Y),
-                narrow(columns),
-                narrow(smooth.effort[taken]),
-                narrow(smooth.effort[taken], 1),
-                narrow(further),
+            columns = self._kept(
+                ('columns', stretch, first, last), partial(self._columns, smooth, narrow, taken)
             )
-            still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
-            cut_off = _within_window(smooth.cut_off, narrow)[centers][:: narrow.every]
+            friction = columns.friction
+            if self.load is not None:
+                carried = self.load.column(columns.Y, smooth.v[taken])
+                friction = np.concatenate([friction, narrow(carried)[..., np.newaxis]], axis=-1)
+            further = np.zeros((*friction.shape[:2], 0))
+            if self.further is not None:
+                further = narrow(self.further(smooth.q[taken], smooth.v[taken]))
+            centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
+            time = smooth.time[centers][:: narrow.every] - origin
+            v = smooth.v[centers][:: narrow.every]
+            effort, slope = columns.effort * self.scale, columns.slope * self.scale
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
-                time, v, inertial, friction, effort, slope, further = (part[own] for part in whole)
-                rows = time, v, inertial, friction, effort, slope
-                yield Chunk(*rows, still[own], cut_off[own], further)
+                yield Chunk(
+                    time[own],
+                    v[own],
+                    columns.inertial[own],
+                    friction[own],
+                    effort[own],
+                    slope[own],
+                    columns.standing[own],
+                    columns.cut_off[own],
+                    further[own],
+                )
+
+    def _columns(self, smooth: Smoothed, narrow: LowPass, taken: slice) -> _Columns:
+        """Filtered columns of samples of a stretch that do not depend on scale and load."""
+        q, v, a, effort = (getattr(smooth, name)[taken] for name in ('q', 'v', 'a', 'effort'))
+        Y = self.base.columns(self.robot.regressor(q, v, a), a)
+        still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
+        centers = slice(taken.start + narrow.half, taken.stop - narrow.half, narrow.every)
+        return _Columns(
+            Y,
+            narrow(Y),
+            narrow(friction_columns(v)),
+            narrow(effort),
+            narrow(effort, 1),
+            still,
+            _within_window(smooth.cut_off, narrow)[centers]
+            if smooth.cut_off.any()
+            else still & False,
+        )
+
+    def _kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
+        """What was made before under a key, with the same robot, filters and lag, or made now."""
+        if self.store is None:
+            return made()
+        return self.store.kept((self.robot, self.base, self.filtering, self.lag, *key), made)
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Columns of samples of a stretch, for any effort scale and load.
+
+    Attributes:
+        Y: (samples, nv, b) regressor before the narrow filter.
+        inertial, friction, effort, slope, standing, cut_off: as in ``Chunk``, with efforts as
+            reported.
+    """
+
+    Y: Array
+    inertial: Array
+    friction: Array
+    effort: Array
+    slope: Array
+    standing: NDArray[np.bool_]
+    cut_off: NDArray[np.bool_]
 
 
 def _within_window(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:

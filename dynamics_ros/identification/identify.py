@@ -16,6 +16,7 @@ from dynamics_ros.robot import Robot
 from .alternatives.alternatives import check_reading
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
+from .column_store import ColumnStore
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
 from .effort_lag import EffortLag, late_efforts, without_lag
@@ -36,7 +37,7 @@ from .findings import (
 )
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
-from .joint_states.noise import noises_of
+from .joint_states.noise import Noises, sample_noises
 from .joint_states.plausibility import (
     NotThisRobotError,
     cut_off_at,
@@ -74,8 +75,10 @@ class Identified:
         findings: one sentence for each fact that a user should know.
         missing: one sentence for each motion that would identify further parameters.
         effort_noise: (nv) standard deviation of one reported effort, as a torque [Nm or N].
-        velocity_noise: (nv) standard deviation of one reported velocity in motion [rad/s or m/s].
+        velocity_noise: (nv) standard deviation of one reported velocity in motion, as it acts at
+            low frequency [rad/s or m/s].
         velocity_differenced: (nv) share of its variance that comes from position differences.
+        driver_filter: (nv, lags) weights of consecutive position differences in a velocity.
         model_error: (nv) RMS residual of the model [Nm or N].
         torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
             torques, from the uncertainty of the parameters [Nm or N].
@@ -96,6 +99,7 @@ class Identified:
     effort_noise: Array
     velocity_noise: Array
     velocity_differenced: Array
+    driver_filter: Array
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array
@@ -149,7 +153,9 @@ def identify(
     doubts = check_reading(robot, stretches, held)
     edges, cut_off = cut_off_at(stretches)
     filtering = Filtering.for_motion(stretches)
-    maker = EquationMaker(robot, base, filtering, np.ones(robot.nv), cut_off=edges)
+    maker = EquationMaker(
+        robot, base, filtering, np.ones(robot.nv), cut_off=edges, store=ColumnStore()
+    )
     spikes = single_spikes(robot, recordings)
 
     def equations_by(maker: EquationMaker) -> Equations:
@@ -164,14 +170,18 @@ def identify(
         scale,
         lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
         lambda equations, fit: constant + spikes + unexplained_times(robot, equations, fit),
-        lambda scale: noises_of(stretches, scale),
+        lambda scale: sample_noises(stretches, scale),
         held,
         equations_by,
     )
     doubts += doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
     notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
-    return replace(found, findings=(*notes, *found.findings, *doubts))
+    return replace(
+        found,
+        maker=replace(found.maker, store=None),
+        findings=(*notes, *found.findings, *doubts),
+    )
 
 
 def identify_equations(
@@ -183,7 +193,7 @@ def identify_equations(
     scale: Array | None,
     evaluated: Callable[[EquationMaker, Fit], Evaluation],
     pushes: Callable[[Equations, Fit], list[str]],
-    noises: Callable[[Array], tuple[Array, Array, Array]],
+    noises: Callable[[Array], Noises],
     held: bool = False,
     made: Callable[[EquationMaker], Equations] | None = None,
 ) -> Identified:
@@ -197,8 +207,7 @@ def identify_equations(
         solver, scale, held: as in ``identify``.
         evaluated: returns the residuals on the recordings.
         pushes: returns sentences on times that the model does not explain.
-        noises: returns, for an effort scale, the standard deviations of single efforts and of
-            single velocities, and the share of the velocity variance from position differences.
+        noises: returns the noise of single samples for an effort scale.
         made: returns the equations of another maker; None: equations cannot be made again, so
             load-dependent friction and a lag of efforts are not identified.
 

@@ -4,18 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cross_validation import MIN_IMPROVEMENT, fold_products
-from .equations import EquationMaker, Equations, FrictionShape, Load
+from .base_systems import BasePrior, BaseSystems
+from .cross_validation import MIN_IMPROVEMENT, fold_grams
+from .equations import EquationMaker, Equations
 from .fit import Fit, fit_equations
-from .normal_equations import Sums
+from .friction_shape import FrictionShape, Load
 from .prior import LOAD_REACH
-from .robust_weights import ridge
 
 Array = NDArray[np.float64]
 SIGNIFICANT = 2.0
@@ -75,37 +75,25 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
         equations: the equations with the column of the load.
         shape: friction shape with the loads.
     """
-    layout, T, b = fit.layout, shape.unknowns(), len(fit.layout.base)
-    parts = fold_products(equations, fit.sigma, fit.weights)
-    # The column of the load does not affect the sums of bodies and rotors.
-    sums = [Sums.of(layout, part) for part in parts]
+    layout, b = fit.layout, len(fit.layout.base)
+    parts = BaseSystems.of(layout, fold_grams(equations, fit.sigma, fit.weights), shape)
+    others = replace(parts, grams=parts.grams.sum(axis=0) - parts.grams)
+    prior, weight = BasePrior.of(layout, fit.prior), np.array([fit.prior_weight])
 
-    def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Errors of the joints on omitted folds, and load coefficients in standard deviations."""
-        column = np.arange(parts[0].shape[-1]) == b + len(T) - 1
-        off = ~chosen[:, np.newaxis, np.newaxis] & (column | column[:, np.newaxis])
-        own = [np.where(off, 0.0, part) for part in parts]
-        systems = [
-            replace(of_bodies, gram=part).assembled(shape)[:2]
-            for of_bodies, part in zip(sums, own, strict=True)
-        ]
-        whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
-        errors, grows = np.zeros(layout.joints), []
-        for (left_H, left_g), gram in zip(systems, own, strict=True):
-            x = ridge(whole_H - left_H, whole_g - left_g, fit.prior, fit.prior_weight)
-            inertial = layout.base.combination @ x[: layout.inertial]
-            z = np.column_stack(
-                [
-                    np.tile(inertial, (layout.joints, 1)),
-                    layout.friction_of(x) @ T.T,
-                    -np.ones(layout.joints),
-                ]
-            )
-            errors += np.einsum('jc,jcd,jd->j', z, gram, z)
-            grows.append(layout.friction_of(x)[:, 4])
+    def tried(choices: Sequence[NDArray[np.bool_]]) -> tuple[Array, Array]:
+        """For each choice of joints, their errors on omitted folds, and their load coefficients.
+
+        Coefficients are in standard deviations.
+        """
+        masks = np.ones((len(choices), 1, layout.joints, parts.grams.shape[-1]))
+        masks[:, 0, :, b + 4] = choices
+        masks = masks[..., np.newaxis] * masks[..., np.newaxis, :]
+        unknowns = replace(others, grams=masks * others.grams).solved(prior, weight)[0]
+        errors = replace(parts, grams=masks * parts.grams).squares(unknowns).sum(axis=1)
+        grows = unknowns[..., b + 4]
         # Standard deviation by the jackknife, because residuals are correlated in time.
-        spread = np.sqrt(len(grows) - 1.0) * np.std(grows, axis=0)
-        return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
+        spread = np.sqrt(grows.shape[1] - 1.0) * np.std(grows, axis=1)
+        return errors, np.mean(grows, axis=1) / np.maximum(spread, 1e-12)
 
     # Smaller loads contain no information about the coefficient.
     chosen = LOAD_REACH * np.array(shape.loads) > fit.sigma
@@ -113,11 +101,12 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
     # Remove one joint at a time: joints share bodies, so the term of one may replace that of
     # another.
     while chosen.any():
-        errors, grows = tried(chosen)
+        left_out = np.flatnonzero(chosen)
+        errors, grows = tried([chosen, *(chosen & (joints != j) for j in left_out)])
         worth = np.full(layout.joints, -np.inf)
-        for j in np.flatnonzero(chosen):
-            without, _ = tried(chosen & (joints != j))
-            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SIGNIFICANT else np.inf
+        for k, j in enumerate(left_out, start=1):
+            better = errors[0, j] / max(errors[k, j], 1e-300)
+            worth[j] = better if grows[0, j] > SIGNIFICANT else np.inf
         worst = int(np.argmax(worth))
         if worth[worst] <= MIN_IMPROVEMENT:
             break

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bodies.base_parameters import BaseParameters
-from .equations import Equations, FrictionShape
+from .equations import Equations
+from .friction_shape import FrictionShape
 
 Array = NDArray[np.float64]
 

@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
-from .normal_equations import Layout
+from .bodies.base_parameters import BaseParameters
+from .normal_equations import FRICTION, Layout
 
 Array = NDArray[np.float64]
 
@@ -51,6 +55,38 @@ def unmeasured_friction(robot: Robot, described: Array) -> Array:
     return np.asarray(np.maximum(usual, described))
 
 
+class _Description(NamedTuple):
+    """What priors of a robot take from its description.
+
+    Attributes:
+        bodies: (bodies, 10) inertial parameters, made physically consistent.
+        metric: (bodies, 10, 10) Hessian of the divergence from them.
+        carried: (nv) mean inertia that a joint carries [kg m^2 or kg].
+        efforts: described friction.
+    """
+
+    bodies: Array
+    metric: Array
+    carried: Array
+    efforts: EffortModel
+
+
+def _description_of(robot: Robot, base: BaseParameters) -> _Description:
+    """Description of a robot, computed once for its base parameters."""
+    if base not in _DESCRIPTIONS:
+        bodies = pseudo_inertia.described(robot)
+        rng = np.random.default_rng(0)
+        postures = np.array([robot.random_configuration(rng) for _ in range(20)])
+        carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
+        _DESCRIPTIONS[base] = _Description(
+            bodies, pseudo_inertia.metric(bodies), carried, EffortModel.from_robot(robot)
+        )
+    return _DESCRIPTIONS[base]
+
+
+_DESCRIPTIONS: WeakKeyDictionary[BaseParameters, _Description] = WeakKeyDictionary()
+
+
 @dataclass(frozen=True, eq=False)
 class Prior:
     """Gaussian prior of friction, and quadratic expansion of the divergence of bodies and rotors.
@@ -60,12 +96,25 @@ class Prior:
         precision: (n, n) inverse covariance of friction; zero for bodies and rotors.
         divergence: (n, n) Hessian of the divergence of bodies, and of a quadratic prior of rotors.
         bodies: (bodies, 10) described inertial parameters, made physically consistent.
+        joints: number of joints.
     """
 
     mean: Array
     precision: Array
     divergence: Array
     bodies: Array
+    joints: int
+
+    @computed_once
+    def open_inertial(self) -> Array:
+        """(p, p) covariance of bodies and rotors for the weight 1: the inverse divergence."""
+        inertial = len(self.divergence) - len(FRICTION) * self.joints
+        divergence = self.divergence[:inertial, :inertial]
+        found = np.diag(1.0 / np.diag(divergence))
+        blocks = range(0, self.bodies.size, 10)
+        for own in (slice(first, first + 10) for first in blocks):
+            found[own, own] = np.linalg.inv(divergence[own, own])
+        return found
 
     @classmethod
     def of(
@@ -87,23 +136,21 @@ class Prior:
             rotors: (nv) estimates of large rotor inertias, which widen their prior [kg m^2 or kg];
                 None: no estimates.
         """
-        bodies = pseudo_inertia.described(robot)
+        described = _description_of(robot, layout.base)
+        bodies = described.bodies
         mean, n = np.zeros(layout.count), layout.count
         mean[: layout.bodies] = (pseudo_inertia.given(robot) if held else bodies).ravel()
         divergence, precision = np.zeros((n, n)), np.zeros((n, n))
-        for body, block in enumerate(pseudo_inertia.metric(bodies)):
+        for body, block in enumerate(described.metric):
             own = slice(10 * body, 10 * body + 10)
             divergence[own, own] = HELD_FACTOR * block if held else block
-        rng = np.random.default_rng(0)
-        postures = np.array([robot.random_configuration(rng) for _ in range(20)])
-        carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
         of_rotors = np.arange(layout.bodies, layout.inertial)
         # The rotor of a small motor with a large gear ratio can exceed the inertia of the hand.
-        reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
+        reach = np.maximum(described.carried, ROTOR_REACH * described.carried.max()) + 1e-9
         if rotors is not None:
             reach = np.maximum(reach, rotors)
         divergence[of_rotors, of_rotors] = 1.0 / reach**2
-        declared = EffortModel.from_robot(robot)
+        declared = described.efforts
         for joint in range(layout.joints):
             friction = layout.friction(joint)
             dry = declared.coulomb[joint]
@@ -115,4 +162,4 @@ class Prior:
                 [reach / VISCOUS_SPEED, OFFSET_REACH * size, reach, reach, of_load]
             )
             precision[friction, friction] = np.diag(1.0 / deviations**2)
-        return cls(mean, precision, divergence, bodies)
+        return cls(mean, precision, divergence, bodies, layout.joints)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import MIN_MOVING_ROWS, Equations, FrictionShape
-from .normal_equations import Layout, Sums, grams, predictions
+from .base_systems import BasePrior, BaseSystems, rows_of
+from .equations import MIN_MOVING_ROWS, Equations
+from .friction_shape import FrictionShape
+from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 
 Array = NDArray[np.float64]
@@ -43,23 +45,24 @@ def reweighted(
     standing: NDArray[np.bool_],
 ) -> tuple[Array, Array, Array]:
     """Standard deviations of joints, weights of blocks, and normalised residuals of blocks."""
-    counts = equations.counts
+    counts, b = equations.counts, len(layout.base)
+    base_prior, rows = BasePrior.of(layout, prior), rows_of(layout, equations, shape)
     for _ in range(ROUNDS):
-        H, g, _ = normal_system(layout, equations, sigma, weights, shape)
-        x = ridge(H, g, prior, weight)
-        left = equations.rows[..., -1] - predictions(layout, equations.rows, x, shape)
+        scaled = (weights / sigma[:, np.newaxis] ** 2)[:, equations.block, np.newaxis] * rows
+        systems = BaseSystems(scaled.transpose(0, 2, 1) @ rows, b)
+        unknowns = systems.solved(base_prior, np.array([weight]))[0]
+        left = (rows @ unknowns[..., np.newaxis]).squeeze(-1)
         squares = np.stack(
             [np.bincount(equations.block, one**2, minlength=counts.shape[1]) for one in left]
         )
-        total = prior.precision + weight * prior.divergence
-        spent = float(np.trace(np.linalg.solve(H + total, H))) / layout.joints
+        spent = systems.freedom(base_prior, weight) / layout.joints
         told = weights * ~standing
         kept = (told * counts).sum(axis=1)
         freedom = np.maximum(kept - spent, 0.1 * kept)
         sigma = np.sqrt((told * squares).sum(axis=1) / freedom)
         # Limit the weight of a joint without residual.
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
-        holds = dry_friction(layout, x, shape)[:, np.newaxis] * standing
+        holds = _dry_friction(unknowns[:, b:-1], shape)[:, np.newaxis] * standing
         deviation = np.hypot(sigma[:, np.newaxis], holds)
         departures = np.sqrt(squares / np.maximum(counts, MIN_BLOCK_ROWS)) / deviation
         weights = np.minimum(1.0, (ROBUST_LIMIT / np.maximum(departures, 1e-9)) ** 2)
@@ -99,10 +102,17 @@ def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[
 
 
 def dry_friction(layout: Layout, x: Array, shape: FrictionShape) -> Array:
-    """(nv) largest static friction of each joint [Nm or N]."""
-    _, _, dry, rest, of_load = layout.friction_of(x).T
-    found: Array = np.maximum(np.maximum(dry, rest) if shape.stribeck_velocity else dry, 0.0)
-    return found + np.maximum(of_load, 0.0) * shape.loads if shape.loads else found
+    """(nv) largest static friction of each joint, for a vector of unknowns [Nm or N]."""
+    return _dry_friction(layout.friction_of(x), shape)
+
+
+def _dry_friction(friction: Array, shape: FrictionShape) -> Array:
+    """(nv) largest static friction of joints with friction coefficients (nv, 3 to 5) [Nm or N]."""
+    found = friction[:, 2]
+    if shape.stribeck_velocity:
+        found = np.maximum(found, friction[:, 3])
+    found = np.maximum(found, 0.0)
+    return found + np.maximum(friction[:, 4], 0.0) * shape.loads if shape.loads else found
 
 
 def share_at_rest(holds: Array, counts: NDArray[np.int64]) -> Array:

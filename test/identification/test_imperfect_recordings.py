@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, ROBOT, efforts, motion, recording, truth
 
+from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
+from dynamics_ros.identification.bodies.pseudo_inertia import described
+from dynamics_ros.spatial import Inertia
 
 ARM = truth(1)
 
@@ -129,3 +132,13 @@ def test_rotors_that_are_larger_than_the_arm_are_no_other_unit_of_efforts(factor
     assert np.linalg.norm(rigid - ARM.robot.inverse_dynamics(q, v, a)) < 0.05 * np.linalg.norm(
         ARM.robot.gravity(q)
     )
+
+
+def test_a_description_of_a_larger_robot_is_doubted_and_loads_are_not():
+    samples = recording(ARM, duration=30.0, rate=100.0)
+    model = ROBOT.model
+    for factor, doubted in ((2.2, True), (0.6, False)):
+        bodies = tuple(Inertia.from_array(factor * body) for body in described(ROBOT))
+        found = identify(Robot(replace(model, inertias=bodies)), [samples])
+        assert any('larger robot' in one for one in found.findings) == doubted
+        assert (found.effort_model.scale == 1.0).all()

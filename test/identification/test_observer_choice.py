@@ -11,7 +11,7 @@ from simulated_arm import ROBOT, motion
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.joint_states.noise import noises_of
+from dynamics_ros.identification.joint_states.noise import noises_of, sample_noises
 from dynamics_ros.identification.uncertainty import ObserverChoice, learn_unexplained
 from dynamics_ros.identification.uncertainty.observer_choice import (
     MAX_NOISE,
@@ -86,3 +86,35 @@ def test_the_choice_makes_the_observer_that_the_node_would(gain):
     observer = ObserverChoice('kalman', gain).made(ROBOT, IDEAL, noise, 0.1)
     assert observer.kind == 'kalman'
     assert observer.gain == pytest.approx(np.full(7, gain))
+
+
+@pytest.mark.parametrize('cutoff', [30.0, 60.0, None])
+def test_noise_behind_a_filter_of_the_driver_is_stated_as_the_observer_passes_it(cutoff):
+    step, rng = 1e-4, np.random.default_rng(2)
+    t = np.arange(0.0, 10.0, 1.0 / RATE)
+    q, _, _ = motion(t, 3)
+    ticks = step * np.round(q / step)
+    velocity = np.diff(ticks, axis=0, prepend=ticks[:1]) * RATE
+    noise = np.diff(step * rng.uniform(-0.5, 0.5, q.shape), axis=0, prepend=0.0) * RATE
+    if cutoff is not None:
+        decay = np.exp(-2.0 * np.pi * cutoff / RATE)
+        for k in range(1, len(t)):
+            for one in (velocity, noise):
+                one[k] += decay * (one[k - 1] - one[k])
+    samples = JointSamples('filtered', ROBOT.joint_names, t, ticks, velocity, 0.0 * q + 1.0)
+    found = SampleNoise(*sample_noises(regular_stretches(samples), np.ones(ROBOT.nv)))
+    choice = ObserverChoice()
+    acting = found.acting_on(choice, 1.0 / RATE)
+    # A robot at rest, whose reported velocities contain such noise.
+    rest = q[:1]
+    observer = choice.made(ROBOT, IDEAL, acting, 1.0)
+    gravity = ROBOT.gravity(rest[0])
+    torques = np.array(
+        [
+            observer.update(round(k * 1e9 / RATE), rest[0], one, gravity)
+            for k, one in enumerate(noise)
+        ]
+    )
+    observed = torques[100:].std(axis=0)
+    stated = np.sqrt(acting.of_torques(ROBOT, observer, rest, 1.0 / RATE)[0])
+    assert stated == pytest.approx(observed, rel=0.2)

@@ -23,8 +23,10 @@ from simulated_arm import (
     truth,
 )
 
+from dynamics_ros.calibration.runs import PayloadResult
 from dynamics_ros.identification import (
     JointSamples,
+    Payload,
     UnusableRecordingError,
     identify_with_payload,
 )
@@ -116,6 +118,12 @@ def messy(arm, seed, share=0.12):
     effort = effort + 0.3 * own.normal(size=q.shape)
     q = q + 2e-5 * own.normal(size=q.shape)
     return JointSamples('recording', ROBOT.joint_names, t, q, None, effort)
+
+
+@pytest.mark.parametrize(('deviation', 'advised'), [(0.005, False), (0.05, True)])
+def test_runs_of_the_same_motion_are_advised_where_a_mass_is_not_accurate(deviation, advised):
+    payload = Payload('tool0', 1.5, CENTER, deviation, np.full(3, 1e-3), False)
+    assert ('same motion' in PayloadResult(payload).as_text()) == advised
 
 
 def test_deviations_hold_with_friction_that_the_model_does_not_have():

@@ -104,6 +104,27 @@ def gains_of_response(
     return float(np.sqrt(averaged @ averaged)), float(np.sqrt(momentum))
 
 
+def filtered_gains(
+    kind: str, sampling: str, gain: Vector, interval: float, filters: Vector
+) -> Vector:
+    """Returns the momentum noise gains (nv) of differenced positions behind filters of a driver.
+
+    Args:
+        kind, sampling, gain, interval: see ``noise_gains``.
+        filters: (nv, lags) weights of consecutive position differences in a velocity.
+
+    Returns:
+        The gain per standard deviation that the differences have before the filter.
+    """
+    found = np.zeros(len(gain))
+    for j, (K, weights) in enumerate(zip(gain, filters, strict=True)):
+        response = _response(kind, float(K) * interval)
+        of_white = np.diff(response, prepend=0.0, append=0.0) / interval
+        of_positions = np.convolve(np.diff(of_white, prepend=0.0, append=0.0), weights)
+        found[j] = np.sqrt(0.5 * (of_positions @ of_positions))
+    return found if kind != 'static' else 0.0 * found
+
+
 def _response(kind: str, step: float) -> Vector:
     """Returns the samples of the low-pass response to the mean external torque of one interval."""
     second = kind == 'momentum_second_order'

@@ -22,9 +22,11 @@ from dynamics_ros.identification.joint_states.samples import UnusableRecordingEr
 from dynamics_ros.robot import Robot
 
 from .effort_shares import MIN_MISFIT_RATIO, effort_shares
-from .misfit import MAX_UNIT_RATIO, Explained, Misfit, States
+from .misfit import MAX_UNIT_RATIO, Explained, Misfit
+from .states import States, Sums
 
 Array = NDArray[np.float64]
+Error = NotThisRobotError | UnusableRecordingError
 
 MIN_STATES, MIN_DURATION = 50, 10.0
 """Least number of states, and least duration [s], for a comparison."""
@@ -79,7 +81,7 @@ class Reading:
 
     explained: Explained
     sentence: str
-    error: type[NotThisRobotError | UnusableRecordingError] = NotThisRobotError
+    error: type[Error] = NotThisRobotError
     weight: float = 1.0
 
     @property
@@ -154,24 +156,36 @@ def _far_masses(as_read: Explained) -> list[str]:
 
 
 def _alternative_readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Reading]:
-    robot, names = judge.robot, judge.robot.joint_names
+    yield from _gravity_readings(judge, states)
+    yield from _effort_readings(judge, states, as_read)
+    motions = list(_motions(judge.robot, states))
+    explained = judge.explain_all([other for other, *_ in motions])
+    for one, (_, sentence, error, weight) in zip(explained, motions, strict=True):
+        yield Reading(one, sentence, error, weight)
+
+
+def _motions(robot: Robot, states: States) -> Iterator[tuple[States, str, type[Error], float]]:
+    """States with another motion, with the sentence, error and weight of their reading."""
+    names = robot.joint_names
     slides = [joint.kind.slides[0] for joint in robot.model.actuated]
     nv = len(names)
-    yield from _gravity_readings(judge, states)
+
+    def motion(
+        other: States, sentence: str, error: type[Error] = NotThisRobotError, weight: float = 1.0
+    ) -> tuple[States, str, type[Error], float]:
+        return other, sentence, error, weight
+
     degrees = np.where(slides, 1.0, np.pi / 180.0)
-    yield Reading(
-        judge.explain(states.turned(degrees)),
-        'angles seem to be in degrees (--units degrees)',
-    )
-    yield Reading(
-        judge.explain(states.faster(0.0)),
+    yield motion(states.turned(degrees), 'angles seem to be in degrees (--units degrees)')
+    yield motion(
+        states.faster(0.0),
         'efforts hold what carries the weight and nothing of the motion: they seem to be computed '
         'or commanded, not measured',
         UnusableRecordingError,
     )
     for factor in CLOCKS:
-        yield Reading(
-            judge.explain(states.faster(factor)),
+        yield motion(
+            states.faster(factor),
             f'the robot moves as if {factor:g} times as fast as the stamps say: they are on '
             'another scale (seconds are expected), or of a simulation that ran at another speed',
             weight=FITTED_NUMBER_FACTOR,
@@ -179,64 +193,81 @@ def _alternative_readings(judge: Misfit, states: States, as_read: Explained) -> 
     for j in range(nv):
         signs = np.ones(nv)
         signs[j] = -1.0
-        yield Reading(
-            judge.explain(states.turned(signs)),
+        yield motion(
+            states.turned(signs),
             f'positions of {names[j]} seem to count the other way round than the description has '
             'it: turn its axis, or the sign of its positions',
         )
-        factor = as_read.gains[j] / as_read.usual_gain
-        if np.isfinite(factor) and not 1.0 / MAX_UNIT_RATIO < factor < MAX_UNIT_RATIO:
-            effort = states.effort.copy()
-            effort[:, j] /= factor
-            yield Reading(
-                judge.explain(replace(states, effort=effort)),
-                f'efforts of {names[j]} seem to be in another unit than the others: they are about '
-                f'{factor:.2g} times as large as the description has it',
-            )
         if slides[j]:
             continue
         for turned, offset in ZEROS.items():
             q = states.q.copy()
             q[:, j] += offset
-            yield Reading(
-                judge.explain(replace(states, q=q)),
+            yield motion(
+                replace(states, q=q),
                 f'{names[j]} seems to have another zero than in the description: '
                 f'{turned:+d} degrees added to its positions explain the recording',
             )
-    for i, j in combinations(range(nv), 2):
-        if slides[i] != slides[j]:
-            continue
-        order = np.arange(nv)
-        order[[i, j]] = j, i
-        yield Reading(
-            judge.explain(states.permuted(order)),
+    for order in _swaps(slides):
+        i, j = np.flatnonzero(order != np.arange(nv)).tolist()
+        yield motion(
+            states.permuted(order),
             f'{names[i]} and {names[j]} seem to be swapped in the recording: name them (--joints)',
         )
-        yield Reading(
-            judge.explain(replace(states, effort=states.effort[:, order])),
-            f'efforts of {names[i]} and {names[j]} seem to be swapped in the recording',
+
+
+def _swaps(slides: Sequence[bool]) -> Iterator[NDArray[np.int64]]:
+    """Orders with two joints of the same kind exchanged."""
+    for i, j in combinations(range(len(slides)), 2):
+        if slides[i] == slides[j]:
+            order = np.arange(len(slides))
+            order[[i, j]] = j, i
+            yield order
+
+
+def _effort_readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Reading]:
+    """Readings with efforts in another unit or order."""
+    names, efforts, sentences = judge.robot.joint_names, [], []
+    for j, name in enumerate(names):
+        factor = as_read.gains[j] / as_read.usual_gain
+        if np.isfinite(factor) and not 1.0 / MAX_UNIT_RATIO < factor < MAX_UNIT_RATIO:
+            effort = states.effort.copy()
+            effort[:, j] /= factor
+            efforts.append(effort)
+            sentences.append(
+                f'efforts of {name} seem to be in another unit than the others: they are about '
+                f'{factor:.2g} times as large as the description has it'
+            )
+    for order in _swaps([joint.kind.slides[0] for joint in judge.robot.model.actuated]):
+        i, j = np.flatnonzero(order != np.arange(len(names))).tolist()
+        efforts.append(states.effort[:, order])
+        sentences.append(
+            f'efforts of {names[i]} and {names[j]} seem to be swapped in the recording'
         )
+    yield from map(Reading, judge.explain_efforts(states, efforts), sentences)
 
 
 def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
     """Readings without gravity, and with gravity in other directions."""
     described = np.array([*judge.robot.model.gravity])
     size = float(np.linalg.norm(described)) or STANDARD_GRAVITY
-    along = judge.of_gravity(states.q)
-    bare = judge.regressor(states) - np.tensordot(described, along, 1)
-    torques = np.sqrt(np.mean((np.tensordot(described, along, 1) @ judge.bodies.ravel()) ** 2))
+    sums = judge.sums_of_gravity(states)
+    axes = size * np.concatenate([np.eye(3), -np.eye(3)])
+    bare, *along = judge.explain_sums(sums.along(_with_motion(np.vstack([np.zeros(3), axes]))))
+    carried = np.append(0.0, described)
+    squares = np.einsum('jmn,m,n->j', sums.described[0], carried, carried)
+    torques = float(np.sqrt((squares * sums.spread[0] ** 2).sum()))
     yield Reading(
-        judge.explain(states, bare),
+        bare,
         f'efforts hold nothing of what carries the weight, which is about {torques:.3g} Nm by the '
         'description: the driver reports them without gravity (contact_node: '
         'effort.includes_gravity false); add Robot.gravity(q) to them',
         UnusableRecordingError,
     )
-    axes = size * np.concatenate([np.eye(3), -np.eye(3)])
-    likely = [judge.explain(states, bare + np.tensordot(g, along, 1)).misfit for g in axes]
-    starts = [described] if described.any() else []
-    for start in (*starts, *axes[np.argsort(likely)[:STARTS]]):
-        explained, found = _best_gravity(judge, states, bare, along, start)
+    likely = axes[np.argsort([one.misfit for one in along])[:STARTS]]
+    starts = np.array([described] if described.any() else []).reshape(-1, 3)
+    new = [axis for axis in likely if not np.isclose(axis, starts).all(axis=1).any()]
+    for explained, found in _best_gravities(judge, sums, np.vstack([starts, *new])):
         # For a robot described without gravity, every direction differs.
         cosine = float(found @ described) / size**2
         if cosine > np.cos(np.radians(MIN_TILT)):
@@ -252,25 +283,38 @@ def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
         )
 
 
-def _best_gravity(
-    judge: Misfit, states: States, bare: Array, along: Array, start: Array
-) -> tuple[Explained, Array]:
-    """Best explanation by gravity near a start direction, and this gravity [m/s^2].
+def _best_gravities(judge: Misfit, sums: Sums, starts: Array) -> list[tuple[Explained, Array]]:
+    """Best explanation by gravity near each start direction, and this gravity [m/s^2].
 
     Torques are linear in masses, and in gravity for given masses; each step solves for both.
+
+    Args:
+        judge: misfit of the robot.
+        sums: sums from ``Misfit.sums_of_gravity``.
+        starts: (s, 3) start directions [m/s^2].
     """
-    size, gravity = float(np.linalg.norm(start)), start
-    best, direction = judge.explain(states, bare + np.tensordot(start, along, 1)), start
+    directions, best = starts.copy(), judge.explain_sums(sums.along(_with_motion(starts)))
+    moving = list(range(len(starts)))
     for _ in range(MAX_STEPS):
-        columns = np.stack([one @ best.bodies for one in along], axis=-1)
-        Y = bare + np.tensordot(direction, along, 1)
-        gravity = direction + judge.explain(states, Y, columns).more
-        gravity = size * gravity / max(float(np.linalg.norm(gravity)), 1e-300)
-        found = judge.explain(states, bare + np.tensordot(gravity, along, 1))
-        moved = float(np.linalg.norm(gravity - direction))
-        if found.misfit >= best.misfit:
+        if not moving:
             break
-        best, direction = found, gravity
-        if moved < CONVERGED:
-            break
-    return best, direction
+        bodies = np.stack([best[i].bodies for i in moving])
+        both = sums.along(_with_motion(directions[moving]), bodies)
+        gravity = directions[moving] + [one.more for one in judge.explain_sums(both, more=3)]
+        length = np.maximum(np.linalg.norm(gravity, axis=1, keepdims=True), 1e-300)
+        gravity *= np.linalg.norm(starts[moving], axis=1, keepdims=True) / length
+        found = judge.explain_sums(sums.along(_with_motion(gravity)))
+        further = []
+        for i, one, direction in zip(moving, found, gravity, strict=True):
+            if one.misfit >= best[i].misfit:
+                continue
+            if np.linalg.norm(direction - directions[i]) >= CONVERGED:
+                further.append(i)
+            best[i], directions[i] = one, direction
+        moving = further
+    return list(zip(best, directions, strict=True))
+
+
+def _with_motion(gravity: Array) -> Array:
+    """(k, 4) factors of the parts of the regressor: those of motion, and of gravity (k, 3)."""
+    return np.column_stack([np.ones(len(gravity)), gravity])

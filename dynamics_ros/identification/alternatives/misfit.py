@@ -17,7 +17,7 @@ wide priors, and efforts may have the opposite sign at any joint, and another un
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,25 +25,16 @@ from numpy.typing import NDArray
 
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.identification.bodies import pseudo_inertia
-from dynamics_ros.identification.joint_states.clock import Stretch
 from dynamics_ros.robot import Robot
 
-from .nearest import SIGNIFICANT, nearest, regressions
+from .nearest import SIGNIFICANT, nearest_signs, regressions_of_sums
+from .states import COULOMB, EFFORT, OFFSET, ROTOR, VISCOUS, States, Sums
 
 Array = NDArray[np.float64]
-
-WINDOW, ROWS = 0.2, 120
-"""Duration over which states are averaged [s]; approximate number of states."""
-
-COULOMB_SPEED = 0.02
-"""Speed at which Coulomb friction reaches 76 % [rad/s or m/s]."""
 
 PRICE = 1e-3
 """Price of one unit of divergence, divided by the number of joints. If all masses are wrong by a
 third, the misfit is 2 % of the variation of efforts."""
-
-MIN_EFFORT_SPREAD = 0.01
-"""Least standard deviation of the efforts of a joint, over the largest one; smaller is noise."""
 
 TOOL_FACTOR = 1e-4
 """Factor on the price of the last bodies, which may carry a tool that is in no description."""
@@ -58,57 +49,12 @@ viscous friction reaches it [rad/s or m/s]."""
 ROTOR_REACH = 0.1
 """Least prior deviation of a rotor inertia, over the largest inertia that any joint carries."""
 
+MAX_ENTRIES = 4_000_000
+"""Largest number of entries of the regressors of readings that are explained at once."""
+
 MIN_CARRIED_SHARE, MAX_UNIT_RATIO = 0.3, 3.0
 """Least share of its efforts that bodies explain for a joint to determine the unit; ratio of
 efforts to torques, or its inverse, that is still plausible."""
-
-
-@dataclass(frozen=True, eq=False)
-class States:
-    """Averaged motion and efforts of some states (n, nv each)."""
-
-    q: Array
-    v: Array
-    a: Array
-    effort: Array
-
-    @classmethod
-    def of(cls, stretches: Sequence[Stretch]) -> States:
-        """Select and average states of recordings."""
-        parts = []
-        total = sum(len(one) for one in stretches)
-        for one in stretches:
-            half = max(1, round(0.5 * WINDOW / one.period))
-            if len(one) < 8 * half:
-                continue
-            kernel = np.ones(2 * half + 1) / (2 * half + 1)
-            q, effort = (
-                np.stack([np.convolve(column, kernel, 'valid') for column in values.T], axis=1)
-                for values in (one.position, one.effort)
-            )
-            v = np.gradient(q, one.period, axis=0)
-            v = np.stack([np.convolve(column, kernel, 'same') for column in v.T], axis=1)
-            a = np.gradient(v, one.period, axis=0)
-            inside = slice(2 * half, len(q) - 2 * half, max(1, total // ROWS))
-            parts.append([values[inside] for values in (q, v, a, effort)])
-        if not parts:
-            return cls(*np.zeros((4, 0, stretches[0].position.shape[1])))
-        return cls(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-
-    def __len__(self) -> int:
-        return len(self.q)
-
-    def permuted(self, order: NDArray[np.int64]) -> States:
-        """States with joints in another order."""
-        return States(*(one[:, order] for one in (self.q, self.v, self.a, self.effort)))
-
-    def turned(self, signs: Array) -> States:
-        """States with positions and their derivatives multiplied by signs or scales (nv)."""
-        return replace(self, q=self.q * signs, v=self.v * signs, a=self.a * signs)
-
-    def faster(self, factor: float) -> States:
-        """States of a motion that is faster by a factor."""
-        return replace(self, v=self.v * factor, a=self.a * factor**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,59 +129,169 @@ class Misfit:
         along = [robot.with_gravity(tuple(g)).regressor(q, still, still) for g in np.eye(3)]
         return np.stack([one - bare for one in along])
 
-    def explain(
-        self, states: States, Y: Array | None = None, more: Array | None = None
-    ) -> Explained:
-        """Best explanation of states by bodies near those of the description.
+    @computed_once
+    def columns_of_joints(self) -> tuple[slice, ...]:
+        """(nv) range of the regressor columns that are not zero for a joint."""
+        rng = np.random.default_rng(0)
+        q = np.array([self.robot.random_configuration(rng) for _ in range(3)])
+        v, a = rng.normal(size=(2, *q.shape))
+        touched = np.abs(self.robot.regressor(q, v, a)).sum(axis=0)
+        touched += np.abs(self.of_gravity(q)).sum(axis=(0, 1))
+        found = []
+        for row in touched:
+            columns = np.flatnonzero(row)
+            found.append(slice(columns[0], columns[-1] + 1) if len(columns) else slice(0, 0))
+        return tuple(found)
+
+    def explain(self, states: States) -> Explained:
+        """Best explanation of states by bodies near those of the description."""
+        return self.explain_all([states])[0]
+
+    def explain_all(self, readings: Sequence[States]) -> list[Explained]:
+        """Best explanation of each of several readings of the same states."""
+        found: list[Explained] = []
+        if not readings:
+            return found
+        size = max(1, MAX_ENTRIES // max(readings[0].q.size * self.bodies.size, 1))
+        for first in range(0, len(readings), size):
+            states = States.stacked(readings[first : first + size])
+            found += self.explain_sums(
+                Sums.of(self.regressor(states), states, self.columns_of_joints, self.bodies.ravel())
+            )
+        return found
+
+    def explain_efforts(self, states: States, efforts: Sequence[Array]) -> list[Explained]:
+        """Best explanation of the same motion with each of several efforts (n, nv)."""
+        if not efforts:
+            return []
+        k, Y = len(efforts), self.regressor(states)[np.newaxis]
+        q, v, a = (np.broadcast_to(x, (k, *x.shape)) for x in (states.q, states.v, states.a))
+        return self.explain_sums(
+            Sums.of(
+                Y,
+                States(q, v, a, np.stack(efforts)),
+                self.columns_of_joints,
+                self.bodies.ravel(),
+            )
+        )
+
+    def sums_of_gravity(self, states: States) -> Sums:
+        """Sums for any gravity: ``along`` takes 1 and the three components of gravity."""
+        described = np.array([*self.robot.model.gravity])
+        along = self.of_gravity(states.q)
+        bare = self.regressor(states) - np.tensordot(described, along, 1)
+        Y = np.stack([bare, *along], axis=-1)
+        parts = Y.shape[-1]
+        columns = [slice(parts * c.start, parts * c.stop) for c in self.columns_of_joints]
+        one = States(*(x[np.newaxis] for x in (states.q, states.v, states.a, states.effort)))
+        return Sums.of(Y.reshape(1, *Y.shape[:2], -1), one, columns, self.bodies.ravel())
+
+    def explain_sums(self, sums: Sums, more: int = 0) -> list[Explained]:
+        """Best explanation of each reading, from sums over its states.
 
         Args:
-            states: states of a recording.
-            Y: (n, nv, 10 bodies) regressor; None: that of the robot with described gravity.
-            more: (n, nv, m) additional columns with free coefficients.
+            sums: sums of k readings.
+            more: number of additional columns, with free coefficients, after those of the bodies.
         """
-        Y = self.regressor(states) if Y is None else Y
-        gains, rotors = _gains_and_rotors(Y @ self.bodies.ravel(), states)
-        usual = usual_gain(gains, np.linalg.norm(states.effort, axis=0))
-        units = {1.0} if 1.0 / MAX_UNIT_RATIO < usual < MAX_UNIT_RATIO else {1.0, usual}
-        tried = [self._solve(states, Y, more, unit, gains, rotors) for unit in units]
-        return min(tried, key=lambda one: one.misfit)
+        gains, rotors = self._gains_and_rotors(sums, more)
+        usual = np.array([usual_gain(*both) for both in zip(gains, sums.sizes, strict=True)])
+        found = self._solved(sums, more, np.ones(len(usual)), gains, rotors)
+        odd = np.flatnonzero((usual <= 1.0 / MAX_UNIT_RATIO) | (usual >= MAX_UNIT_RATIO))
+        if len(odd):
+            other = self._solved(sums.of_readings(odd), more, usual[odd], gains[odd], rotors[odd])
+            for k, one in zip(odd, other, strict=True):
+                found[k] = min(found[k], one, key=lambda one: one.misfit)
+        return found
 
-    def _solve(
-        self, states: States, Y: Array, more: Array | None, unit: float, gains: Array, rotors: Array
-    ) -> Explained:
-        n, nv = states.q.shape
-        v, torque = states.v, states.effort / unit
-        size = torque.std(axis=0)
-        size = np.maximum(size, MIN_EFFORT_SPREAD * size.max()) + 1e-300
-        weight = 1.0 / size / np.sqrt(n * nv)
-        bodies, extra = self.bodies.size, 0 if more is None else more.shape[-1]
-        count, joints = bodies + 4 * nv + extra, np.arange(nv)
-        A = np.zeros((n, nv, count))
-        A[..., :bodies] = Y
-        for k, column in enumerate((states.a, v, np.ones_like(v), np.tanh(v / COULOMB_SPEED))):
-            A[:, joints, bodies + k * nv + joints] = column
-        if more is not None:
-            A[..., bodies + 4 * nv :] = more
-        A, y = A * weight[:, np.newaxis], torque * weight
-        power = np.zeros((nv, count))
-        for k in (1, 3):
-            own = bodies + k * nv + joints
-            power[joints, own] = (A[:, joints, own] * v).sum(axis=0)
-        power /= np.maximum(np.linalg.norm(v, axis=0), 1e-300)[:, np.newaxis]
+    def _solved(
+        self, sums: Sums, more: int, unit: Array, gains: Array, rotors: Array
+    ) -> list[Explained]:
+        """Explanations with so many (k) reported units a Nm or N.
+
+        Friction and rotors of a joint are eliminated first, as they affect only its own rows.
+        """
+        k, nv = sums.spread.shape
+        bodies, c = self.bodies.size, self.bodies.size + more
+        size = sums.spread / unit[:, np.newaxis]
         reach = FRICTION_REACH * np.maximum(size, 1e-9)
-        rotor = np.maximum(self.carried, rotors / unit)
-        P = np.zeros((count, count))
-        P[:bodies, :bodies] = self.divergence
-        diagonal = np.arange(bodies, bodies + 4 * nv)
-        own = np.concatenate([rotor, reach / SLOW_REACH, reach, reach])
-        P[diagonal, diagonal] = 1.0 / own**2
-        mean = np.zeros(count)
-        mean[:bodies] = self.bodies.ravel()
-        flat = A.reshape(n * nv, count)
-        G = (A.transpose(1, 2, 0) @ y.T[..., np.newaxis])[..., 0]
-        found = nearest(flat.T @ flat, G, float((y**2).sum()), PRICE / nv * P, mean, power)
-        rest = found.x[:bodies], found.x[count - extra :]
-        return Explained(found.misfit, *rest, gains, usual_gain(gains, size), found.signs, unit)
+        rotor = np.maximum(self.carried, rotors / unit[:, np.newaxis])
+        price, scale = PRICE / nv, unit[:, np.newaxis, np.newaxis, np.newaxis]
+        drives = scale**2 * sums.own[..., :EFFORT, :EFFORT]
+        deviations = np.stack([rotor, reach / SLOW_REACH, reach, reach], axis=-1)
+        diagonal = np.arange(EFFORT)
+        drives[..., diagonal, diagonal] += price / deviations**2
+        cross, efforts = scale**2 * sums.cross[..., :EFFORT], scale * sums.cross[..., EFFORT:]
+        of_drives = scale * sums.own[..., :EFFORT, EFFORT:]
+        # Each joint's drive for unit efforts, and for unit bodies.
+        solved = np.linalg.solve(drives, np.concatenate([of_drives, cross.swapaxes(2, 3)], axis=-1))
+        alone, turned = solved[..., 0], solved[..., 1:]
+        flat = cross.transpose(0, 2, 1, 3).reshape(k, c, -1)
+        M = scale[:, 0] ** 2 * sums.bodies - flat @ turned.reshape(k, -1, c)
+        M[:, :bodies, :bodies] += price * self.divergence
+        right = np.zeros((k, c, nv + 1))
+        right[..., :nv] = (efforts - cross @ alone[..., np.newaxis])[..., 0].transpose(0, 2, 1)
+        prior = price * (self.divergence @ self.bodies.ravel())
+        right[:, :bodies, nv] = prior
+        weight = 1.0 / np.sqrt(np.maximum(np.diagonal(M, axis1=1, axis2=2), 1e-300))
+        M = M * weight[:, :, np.newaxis] * weight[:, np.newaxis] + 1e-10 * np.eye(c)
+        Z = weight[..., np.newaxis] * np.linalg.solve(M, right * weight[..., np.newaxis])
+        # Drives for unit efforts of each joint, and for the prior.
+        Z_drives = -turned @ Z[:, np.newaxis]
+        joints = np.arange(nv)
+        Z_drives[:, joints, :, joints] += alone.transpose(1, 0, 2)
+        Q = right.transpose(0, 2, 1) @ Z
+        Q[:, joints, joints] += (of_drives[..., 0] * alone).sum(axis=-1)
+        whole = sums.own[..., EFFORT, EFFORT].sum(axis=1) + float(prior @ self.bodies.ravel())
+        speed = np.sqrt(np.maximum(sums.own[..., VISCOUS, VISCOUS], 1e-300))
+        taken = sums.own[..., VISCOUS, [VISCOUS, COULOMB]] / speed[..., np.newaxis]
+        power = np.einsum(
+            'kjf,kjfm->kjm', taken * scale[..., 0], Z_drives[..., [VISCOUS, COULOMB], :]
+        )
+        squares, signs = nearest_signs(Q, whole, power)
+        x = (Z @ np.concatenate([signs, np.ones((k, 1))], axis=1)[..., np.newaxis])[..., 0]
+        usual = [usual_gain(*both) for both in zip(gains, size, strict=True)]
+        return [
+            Explained(
+                float(np.sqrt(squares[i])),
+                x[i, :bodies],
+                x[i, bodies:],
+                gains[i],
+                usual[i],
+                signs[i],
+                float(unit[i]),
+            )
+            for i in range(k)
+        ]
+
+    def _gains_and_rotors(self, sums: Sums, more: int) -> tuple[Array, Array]:
+        """(k, nv) gains of efforts over described torques, NaN if unknown, and rotor inertias."""
+        k, nv = sums.spread.shape
+        bodies = np.concatenate([self.bodies.ravel(), np.zeros(more)])
+        # Columns: torque of the described robot, then those of the joint.
+        G = np.empty((k, nv, 6, 6))
+        G[..., 1:, 1:] = sums.own
+        G[..., 0, 1:] = G[..., 1:, 0] = np.einsum('kjcf,c->kjf', sums.cross, bodies)
+        G[..., 0, 0] = sums.described[..., 0, 0]
+        x, told = regressions_of_sums(G, sums.count)
+        rotors = np.abs(x[..., 1 + ROTOR])
+        # A rotor inertia is not negative; about a vertical axis bodies and rotor are
+        # indistinguishable.
+        opposite = x[..., 0] * x[..., 1 + ROTOR] < 0.0
+        if opposite.any():
+            kept = np.array([0, 1 + VISCOUS, 1 + OFFSET, 1 + COULOMB, 1 + EFFORT])
+            without = regressions_of_sums(G[opposite][:, kept[:, np.newaxis], kept], sums.count)
+            x[opposite, 0], told[opposite, 0] = (one[:, 0] for one in without)
+        constant = G[..., 1 + OFFSET, 1 + OFFSET]
+
+        def spread(column: int) -> Array:
+            mean = G[..., column, 1 + OFFSET] / constant
+            return np.sqrt(np.maximum(G[..., column, column] / constant - mean**2, 0.0))
+
+        # A constant torque may be an offset.
+        known = (np.abs(told[..., 0]) > SIGNIFICANT) & (
+            np.abs(x[..., 0]) * spread(0) > MIN_CARRIED_SHARE * spread(1 + EFFORT)
+        )
+        return np.where(known, np.abs(x[..., 0]), np.nan), rotors
 
 
 def _with_free_gravity(robot: Robot) -> Robot:
@@ -264,27 +320,3 @@ def usual_gain(gains: Array, sizes: Array) -> float:
     order = np.argsort(gains[told])
     share = np.cumsum(sizes[told][order])
     return float(gains[told][order][np.searchsorted(share, 0.5 * share[-1])])
-
-
-def _gains_and_rotors(described: Array, states: States) -> tuple[Array, Array]:
-    """(nv) gains of efforts over torques of the described robot, NaN if unknown, and (nv) rotors.
-
-    Args:
-        described: (n, nv) torques of the described robot.
-        states: states with efforts as reported.
-    """
-    y, v = states.effort.T, states.v.T
-    A = np.stack([described.T, states.a.T, np.ones_like(v), v, np.tanh(v / COULOMB_SPEED)], axis=2)
-    x, told = regressions(A, y, len(states))
-    rotors = np.abs(x[:, 1])
-    # A rotor inertia is not negative; about a vertical axis bodies and rotor are indistinguishable.
-    opposite = x[:, 0] * x[:, 1] < 0.0
-    if opposite.any():
-        kept = [0, 2, 3, 4]
-        without = regressions(A[opposite][..., kept], y[opposite], len(states))
-        x[opposite, 0], told[opposite, 0] = (one[:, 0] for one in without)
-    # A constant torque may be an offset.
-    known = (np.abs(told[:, 0]) > SIGNIFICANT) & (
-        np.abs(x[:, 0]) * described.std(axis=0) > MIN_CARRIED_SHARE * y.std(axis=1)
-    )
-    return np.where(known, np.abs(x[:, 0]), np.nan), rotors

@@ -28,6 +28,9 @@ Array = NDArray[np.float64]
 
 _LOWER = np.tril_indices(4)
 _DIAGONAL = _LOWER[0] == _LOWER[1]
+_OF_Z = (4 + _LOWER[1]) * (5 + _LOWER[1]) // 2 + _LOWER[0]
+"""Rows of Z, then those of its diagonal, in the upper triangle of [[P, Z], [Z^T, diag Z]]."""
+_OF_DIAGONAL = (4 + np.arange(4)) * (5 + np.arange(4)) // 2 + 4 + np.arange(4)
 
 SECOND_REGULARIZATION = 1e-7
 """Regularization of clarabel for a second attempt; the default is 1e-8."""
@@ -129,32 +132,30 @@ def _solve_conic(program: Program, clarabel: Any) -> Array:
     chosen = np.flatnonzero(program.positive)
     rows = np.zeros((len(chosen), n + extra))
     rows[np.arange(len(chosen)), chosen] = -scale[chosen]
-    A, b = [scipy.sparse.csc_matrix(rows)], [center[chosen]]
+    A, b = [rows], [center[chosen]]
     cones = [clarabel.NonnegativeConeT(len(chosen))]
+    # In units in which the described pseudo-inertia is the identity.
+    units = np.einsum('bij,kjl,bml->bkim', factors, BASIS, factors, optimize=True)
+    constants = np.einsum('bk,bkij->bij', center[:own].reshape(-1, 10), units)
+    units *= scale[:own].reshape(-1, 10)[..., np.newaxis, np.newaxis]
+    i, j = np.triu_indices(4)
+    # The upper triangle of an 8 x 8 matrix column by column; P is its first block.
+    of_P, share = j * (j + 1) // 2 + i, np.where(i == j, 1.0, np.sqrt(2.0))
     for body in range(bodies):
-        # In units in which the described pseudo-inertia is the identity.
-        part = slice(10 * body, 10 * body + 10)
-        units = factors[body] @ BASIS @ factors[body].T
-        first = n + 14 * body
-        M = np.zeros((n + extra, 8, 8))
-        M[part, :4, :4] = units * scale[part, np.newaxis, np.newaxis]
-        constant = np.zeros((8, 8))
-        constant[:4, :4] = np.tensordot(center[part], units, axes=1)
-        for k, (row, column) in enumerate(zip(*_LOWER, strict=True)):
-            i, j = int(row), int(column)
-            M[first + k, i, 4 + j] = M[first + k, 4 + j, i] = 1.0
-            if i == j:
-                M[first + k, 4 + i, 4 + i] = 1.0
-        upper = [(i, j, 1.0 if i == j else np.sqrt(2.0)) for j in range(8) for i in range(j + 1)]
-        A.append(scipy.sparse.csc_matrix(-np.array([w * M[:, i, j] for i, j, w in upper])))
-        b.append(np.array([w * constant[i, j] for i, j, w in upper]))
+        part, first = slice(10 * body, 10 * body + 10), n + 14 * body
+        rows, constant = np.zeros((36, n + extra)), np.zeros(36)
+        rows[of_P, part] = -share[:, np.newaxis] * units[body][:, i, j].T
+        constant[of_P] = share * constants[body][i, j]
+        rows[_OF_Z, first + np.arange(10)] = -np.sqrt(2.0)
+        rows[_OF_DIAGONAL, first + np.flatnonzero(_DIAGONAL)] = -1.0
+        A.append(rows)
+        b.append(constant)
         cones.append(clarabel.PSDTriangleConeT(8))
-        for i, diagonal in enumerate(np.flatnonzero(_DIAGONAL).tolist()):
-            q[first + 10 + i] = -program.weight
-            logarithm = scipy.sparse.csc_matrix(
-                ([-1.0, -1.0], ([0, 2], [first + 10 + i, first + diagonal])), (3, n + extra)
-            )
-            A.append(logarithm)
+        for k, diagonal in enumerate(np.flatnonzero(_DIAGONAL).tolist()):
+            q[first + 10 + k] = -program.weight
+            rows = np.zeros((3, n + extra))
+            rows[0, first + 10 + k] = rows[2, first + diagonal] = -1.0
+            A.append(rows)
             b.append(np.array([0.0, 1.0, 0.0]))
             cones.append(clarabel.ExponentialConeT())
     settings = clarabel.DefaultSettings()
@@ -162,7 +163,7 @@ def _solve_conic(program: Program, clarabel: Any) -> Array:
     problem = (
         scipy.sparse.csc_matrix(np.triu(H)),
         q,
-        scipy.sparse.vstack(A, format='csc'),
+        scipy.sparse.csc_matrix(np.concatenate(A)),
         np.concatenate(b),
     )
     for regularization in (settings.static_regularization_constant, SECOND_REGULARIZATION):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.equations import EquationMaker
 from dynamics_ros.identification.identify import Identified, identify_equations
+from dynamics_ros.identification.joint_states.noise import Noises
 from dynamics_ros.identification.normal_equations import Layout
 from dynamics_ros.robot import Robot
 
@@ -51,9 +52,11 @@ def identify_reduced(
         scale,
         lambda maker, fit: evaluation_of(layout, equations.scaled(maker.scale), fit),
         lambda equations, fit: [],
-        lambda scale: (
+        # Reductions do not contain the filter of the driver.
+        lambda scale: Noises(
             longest.effort_noise * np.abs(scale),
             longest.velocity_noise,
             longest.velocity_differenced,
+            np.ones((robot.nv, 1)),
         ),
     )

@@ -105,6 +105,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         effort_noise=found.effort_noise,
         velocity_noise=found.velocity_noise,
         velocity_differenced=found.velocity_differenced,
+        driver_filter=found.driver_filter,
         left_over=found.model_error,
     )
     if learned.contacts:

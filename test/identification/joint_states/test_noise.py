@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.identification.joint_states.clock import Stretch
-from dynamics_ros.identification.joint_states.noise import noises_of
+from dynamics_ros.identification.joint_states.noise import noises_of, sample_noises
 
 PERIOD, STEP = 2e-3, 1e-4
 
@@ -82,3 +82,17 @@ def test_without_velocities_they_are_those_of_positions():
     _, velocity, share = noise_of(ticks, None)
     assert velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.1)
     assert (share > 0.9).all()
+
+
+def test_the_filter_of_the_driver_is_identified():
+    q, _ = swing()
+    ticks = STEP * np.round(q / STEP)
+    v = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
+    decay = np.exp(-2.0 * np.pi * 60.0 * PERIOD)
+    for k in range(1, len(v)):
+        v[k] += decay * (v[k - 1] - v[k])
+    found = sample_noises([Stretch(0.0, PERIOD, ticks, v, np.zeros_like(q))], np.ones(2))
+    # One sample ahead, at the same time, then four samples before.
+    expected = np.append(0.0, (1.0 - decay) * decay ** np.arange(5))
+    for weights in found.driver_filter:
+        assert weights == pytest.approx(expected / expected.sum(), abs=0.05)
