@@ -106,10 +106,13 @@ def _signature(
     Sphinx links the types of a signature only if it can parse it.
     """
     if signature is not None:
-        signature = _ARRAY.sub(r'NDArray[\1]', re.sub(r'<[^<>]*>', '...', signature))
-    if returned is not None:
-        returned = _ARRAY.sub(r'NDArray[\1]', returned)
-    return signature, returned
+        signature = _written(re.sub(r'<[^<>]*>', '...', signature))
+    return signature, None if returned is None else _written(returned)
+
+
+def _written(types: str) -> str:
+    """Types of arrays and aliases by the names that code has for them."""
+    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r'\1', _ARRAY.sub(r'NDArray[\1]', types))
 
 
 def _data(app, what, name: str, of, options, lines: list[str]) -> None:
