@@ -139,7 +139,7 @@ def test_a_description_that_is_usable_and_odd(mistake, tmp_path, capsys):
 def test_a_mesh_of_a_package_that_is_not_sourced():
     line = line_of(lambda: resolve_mesh('package://arm_description/meshes/link.stl'))
     assert "'package://arm_description/meshes/link.stl'" in line
-    assert 'not found; looked at' in line
+    assert "source the workspace that has the package 'arm_description'" in line
 
 
 # --- the library --------------------------------------------------------------------------------
