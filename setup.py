@@ -77,7 +77,7 @@ setup(
         'control': ['daqp'],
         'jax': ['jax'],
         'llvm': ['llvmlite'],
-        'meshes': ['trimesh'],
+        'meshes': ['pycollada', 'trimesh'],
         'mjcf': ['mujoco'],
         'qp': ['daqp'],  # of control and of the servo
         'recordings': ['joblib', 'lz4', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
@@ -85,7 +85,7 @@ setup(
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'torch': ['torch'],
-        'viewer': ['viser'],
+        'viewer': ['pycollada', 'viser'],
         'xacro': ['xacro'],
     },
     zip_safe=True,

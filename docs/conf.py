@@ -35,18 +35,18 @@ html_theme_options = (
     {}
     if _OPENED
     else {
-        # Code of a hundred columns fits.
-        'page_width': '1240px',
-        'body_max_width': '940px',
-        'code_font_size': '0.8em',
+        # In windows of at most this width the sidebar is below the text; site.css limits the page.
+        'page_width': '900px',
+        'body_max_width': '1010px',
+        'code_font_size': '0.78em',
         'sidebar_width': '230px',
         'description': release,
         'globaltoc_maxdepth': 2,
     }
 )
 toc_object_entries = False
-html_static_path = [str(ROOT / 'docs' / '_static')] if _OPENED else []
-html_css_files = ['tables.css'] if _OPENED else []
+html_static_path = [str(ROOT / 'docs' / '_static')]
+html_css_files = ['tables.css' if _OPENED else 'site.css']
 
 myst_heading_anchors = 3
 # The pages begin at their own title, and name languages that have no highlighter.
@@ -56,6 +56,7 @@ autodoc_default_options = {'members': True, 'show-inheritance': True}
 autodoc_member_order = 'bysource'
 autodoc_typehints = 'signature'
 autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
 # Shown by their names, not by what they stand for.
 autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'Constraints', 'Wrenches')}
 napoleon_google_docstring = True
@@ -66,27 +67,52 @@ linkcheck_ignore = [r'https?://localhost\b']
 linkcheck_timeout = 30
 linkcheck_retries = 2
 
-# Symbols of formulas are no markup of reStructuredText: X_AB, q_, |v|, a * b.
-_VERBATIM = re.compile(r'``.*?``|:\w+:`.*?`|`[^`]*`|(\w_\b|\*\*?|\|)')
+# Symbols of formulas and shapes are no markup of reStructuredText: X_AB, q_, |v|, a * b, (6).
+_VERBATIM = re.compile(r'``.*?``|:\w+:`.*?`|`[^`]*`|(\w_\b|\*\*?|\||\(\w\)(?=\s|$))')
 
 
 def _as_text(_app, _what, _name, _object, _options, lines: list[str]) -> None:
     """Docstrings are plain text with code in backquotes."""
     for number, line in enumerate(lines):
         lines[number] = _VERBATIM.sub(
-            lambda found: (
-                found[0].replace('_', r'\_').replace('*', r'\*').replace('|', r'\|')
-                if found[1]
-                else found[0]
-            ),
+            lambda found: re.sub(r'[_*|(]', r'\\\g<0>', found[0]) if found[1] else found[0],
             line,
         )
 
 
+_ARRAY = re.compile(
+    r'~?numpy\.ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], ~?numpy\.dtype\[~?numpy\.(\w+?)_?\]\]'
+)
+_FIELD = re.compile(r'^:(ivar|param) (\w+(?:, \w+)+):')
+
+
 def _types(_app, _what, _name, _object, _options, lines: list[str]) -> None:
-    """A type of NumPy that ends with an underscore is no link."""
+    """Names and types as Sphinx takes them.
+
+    A type of NumPy that ends with an underscore is no link. Of several names with one text, "q, v",
+    the first would be a type.
+    """
     for number, line in enumerate(lines):
-        lines[number] = re.sub(r'\bnumpy\.(\w+)_(?!\w)', r'numpy.\1\_', line)
+        line = _ARRAY.sub(r'NDArray[\1]', line)
+        line = re.sub(r'\bnumpy\.(\w+)_(?!\w)', r'numpy.\1\_', line)
+        lines[number] = _FIELD.sub(lambda found: found[0].replace(', ', ','), line)
+
+
+def _signature(
+    _app, _what, _name, _object, _options, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Show a default that is no expression as "...", and arrays as NumPy's users write them.
+
+    Sphinx links the types of a signature only if it can parse it.
+    """
+    if signature is not None:
+        signature = _written(re.sub(r'<[^<>]*>', '...', signature))
+    return signature, None if returned is None else _written(returned)
+
+
+def _written(types: str) -> str:
+    """Types of arrays and aliases by the names that code has for them."""
+    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r'\1', _ARRAY.sub(r'NDArray[\1]', types))
 
 
 def _data(app, what, name: str, of, options, lines: list[str]) -> None:
@@ -172,6 +198,7 @@ def setup(app) -> None:
     """Called by Sphinx."""
     app.connect('source-read', _source)
     app.connect('autodoc-process-docstring', _as_text, priority=400)
+    app.connect('autodoc-process-signature', _signature)
     app.connect('viewcode-follow-imported', _home)
     # Napoleon would take "a: b" for a type.
     app.connect('autodoc-process-docstring', _data, priority=550)

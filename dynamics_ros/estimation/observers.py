@@ -58,7 +58,8 @@ class TorqueObserver:
 
     Attributes:
         gain: (nv) [1/s].
-        max_gap, transition_time: s.
+        max_gap: longest time between samples without a restart [s].
+        transition_time: duration of the transition to another payload or gravity [s].
         effort_model: meaning of the reported efforts.
     """
 

@@ -63,7 +63,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
         searched: set[Path] = set()
         found = [bag for path in matching for bag in _bags_in(path, searched, output)]
         if not found:
-            given = 'there is none'
+            given = 'no recording is there'
             raise InvalidArgumentError(text, given, 'a bag, a folder of bags or a pattern')
         for path in found:
             real = _real(path)

@@ -81,13 +81,11 @@ def _inspect(options: argparse.Namespace) -> int:
     text = read_description_file(options.robot, arguments)
     description = parse_urdf(text)
     robot = Robot(build_model(description, options.root_joint))
-    # Relative mesh paths start from the file; a xacro file is passed as expanded text only.
-    expanded = options.robot.endswith('.xacro')
-    source = text if expanded else Path(options.robot).expanduser()
-    visuals, looks = read_visual_geometry(source)
+    folder = Path(options.robot).expanduser().parent
+    visuals, looks = read_visual_geometry(text, folder)
     tool = options.frame or tool_frame(description)
     robot.model.frame(tool)
-    odd = oddities(description, robot.model, read_collision_geometry(source), looks)
+    odd = oddities(description, robot.model, read_collision_geometry(text, folder), looks)
     for line in _page(robot, tool, odd, page.tree(robot, description, tool)):
         print(line, flush=True)
     if not options.no_speed:

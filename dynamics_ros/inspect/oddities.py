@@ -111,7 +111,12 @@ def _about_shape(link: str, inertial: Inertial, triangles: Array, doubts: Doubts
 
 
 def _meshes(problems: Mapping[str, None]) -> list[str]:
-    """Return the first unreadable mesh in full, and the number of others."""
-    told = list(problems)
-    more = [f'{len(told) - 3} more meshes cannot be read either'] if len(told) > 3 else []
-    return told[:3] + more
+    """Return one sentence per reason, with the first shape and the number of others."""
+    groups: dict[str, list[str]] = {}
+    for problem in problems:
+        shape, _, reason = problem.partition(': ')
+        groups.setdefault(reason, []).append(shape)
+    return [
+        f'{shapes[0]}{f" and {len(shapes) - 1} more" if shapes[1:] else ""}: {reason}'
+        for reason, shapes in groups.items()
+    ]

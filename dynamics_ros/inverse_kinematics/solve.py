@@ -104,8 +104,8 @@ def solve(
         frame: name of the frame to bring to the target, or m names for simultaneous targets.
         seed: (nq) first start, projected onto the limits; None is the center of the ranges.
             Joints that do not move the frame keep their seed values.
-        position_tolerance: m.
-        rotation_tolerance: rad.
+        position_tolerance: accepted distance from the target [m].
+        rotation_tolerance: accepted angle from the target [rad].
         position_only: leave the rotation free.
         slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves
             a direction free. None is zero.

@@ -45,16 +45,19 @@ class CollisionGeometry:
     unread: tuple[str, ...] = ()
 
 
-def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry:
+def read_collision_geometry(
+    source: str | os.PathLike[str], folder: Path | None = None
+) -> CollisionGeometry:
     """Read the collision shapes of a robot description.
 
     Args:
         source: URDF XML text, or the path of a file, to which relative mesh paths refer.
+        folder: folder to which they refer in text, such as that of a xacro file.
 
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    document, base = read_document(source)
+    document, base = read_document(source, folder)
     found: dict[str, Array] = {}
     problems: list[str] = []
     unread: list[str] = []
@@ -72,17 +75,20 @@ def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry
     return CollisionGeometry(found, tuple(problems), tuple(unread))
 
 
-def read_document(source: str | os.PathLike[str]) -> tuple[Element, Path | None]:
+def read_document(
+    source: str | os.PathLike[str], folder: Path | None = None
+) -> tuple[Element, Path | None]:
     """Return the XML of a description, and the folder of relative mesh paths.
 
     Args:
         source: URDF XML text, or the path of a file.
+        folder: that folder for text.
 
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
     if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
-        return read_xml(source), None
+        return read_xml(source), folder
     try:
         return read_xml(Path(source).read_bytes()), Path(source).parent
     except OSError as error:

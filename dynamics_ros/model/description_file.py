@@ -10,6 +10,8 @@ from pathlib import Path
 
 from dynamics_ros.errors import ModelError
 
+from .hardened_xml import quoted
+
 
 def read_description_file(
     path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None
@@ -23,6 +25,8 @@ def read_description_file(
     Raises:
         ModelError: the file cannot be read or expanded.
     """
+    if os.fspath(path).lstrip().startswith('<'):
+        raise ModelError('file', f'{quoted(os.fspath(path))} is XML; give the path of its file')
     file = Path(path).expanduser()
     if file.suffix == '.xacro':
         return expanded_xacro(file, xacro_arguments or {})

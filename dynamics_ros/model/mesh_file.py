@@ -23,6 +23,9 @@ MAXIMUM_MESH_SIZE = 100_000_000
 PACKAGE = 'package://'
 FILE = 'file://'
 
+_LONGEST = 80
+"""Characters of a path in a message."""
+
 _HEADER = 84
 _FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
 
@@ -33,7 +36,7 @@ def read_mesh(path: Path) -> Array:
     Raises:
         ModelError: the file cannot be read, or is in a format that needs trimesh.
     """
-    where = f'mesh {quoted(str(path))}'
+    where = f'mesh {_shown(path)}'
     try:
         if path.stat().st_size > MAXIMUM_MESH_SIZE:
             raise ModelError(where, f'larger than {MAXIMUM_MESH_SIZE // 1_000_000} MB')
@@ -46,6 +49,12 @@ def read_mesh(path: Path) -> Array:
     if not np.isfinite(triangles).all():
         raise ModelError(where, 'has a corner that is not finite')
     return triangles
+
+
+def _shown(path: Path) -> str:
+    """Return the end of a path, which tells files apart."""
+    text = str(path)
+    return quoted(text if len(text) <= _LONGEST else '...' + text[-_LONGEST + 3 :])
 
 
 def _stl(content: bytes, where: str) -> Array:
@@ -69,13 +78,18 @@ def _by_trimesh(path: Path, where: str) -> Array:
     try:
         trimesh = import_module('trimesh')
     except ImportError:
-        raise ModelError(
-            where, f'reading {path.suffix or "this format"} needs the Python package trimesh'
-        ) from None
+        raise ModelError(where, _needs(path, 'trimesh')) from None
     try:
         return np.asarray(trimesh.load(path, force='mesh').triangles, dtype=np.float64)
     except Exception as error:  # each format raises its own errors
+        if 'pip install pycollada' in str(error):
+            raise ModelError(where, _needs(path, 'pycollada')) from None
         raise ModelError(where, f'trimesh cannot read it: {error}') from error
+
+
+def _needs(path: Path, package: str) -> str:
+    form = path.suffix or 'this format'
+    return f'reading {form} needs the Python package {package} (pip install {package})'
 
 
 def resolve_mesh(uri: str, base: Path | None = None) -> Path:
@@ -83,30 +97,41 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
 
     Args:
         uri: ``package://name/path``, ``file://path`` or a path.
-        base: folder of relative paths; None for the working folder.
+        base: folder of the description, from which relative paths start; None for the working
+            folder, and to search packages in the environment alone.
 
     Returns:
         A path of an existing file. Packages are searched as ``share/name`` in AMENT_PREFIX_PATH
-        and CMAKE_PREFIX_PATH and as ``name`` in ROS_PACKAGE_PATH.
+        and CMAKE_PREFIX_PATH, as ``name`` in ROS_PACKAGE_PATH, and in the folders above the
+        description, as in a workspace that is not built.
 
     Raises:
-        ModelError: there is no such file; names the searched places.
+        ModelError: there is no such file.
     """
-    if uri.startswith(PACKAGE):
-        package, _, rest = uri.removeprefix(PACKAGE).partition('/')
-        candidates = [folder / rest for folder in _package_folders(package)]
-    else:
-        candidates = [(base or Path()) / uri.removeprefix(FILE)]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    looked = ', '.join(quoted(str(candidate)) for candidate in candidates[:4]) or (
-        'no folder: AMENT_PREFIX_PATH and ROS_PACKAGE_PATH are empty'
+    where = f'mesh {quoted(uri)}'
+    if not uri.startswith(PACKAGE):
+        path = (base or Path()) / uri.removeprefix(FILE)
+        if path.is_file():
+            return path
+        raise ModelError(
+            where, 'not found' if path.is_absolute() else f'not found in {base or "."}'
+        )
+    package, _, rest = uri.removeprefix(PACKAGE).partition('/')
+    folders = [*_installed_packages(package), *_packages_above(package, base)]
+    for folder in folders:
+        if (folder / rest).is_file():
+            return folder / rest
+    there = [folder for folder in folders if folder.is_dir()]
+    if there:
+        raise ModelError(where, f'not found in the package {quoted(package)} at {_shown(there[0])}')
+    raise ModelError(
+        where,
+        f'not found; source the workspace that has the package {quoted(package)}: it is not in '
+        'AMENT_PREFIX_PATH or ROS_PACKAGE_PATH' + (', nor above the file' if base else ''),
     )
-    raise ModelError(f'mesh {quoted(uri)}', f'not found; looked at {looked}')
 
 
-def _package_folders(package: str) -> list[Path]:
+def _installed_packages(package: str) -> list[Path]:
     folders = []
     for variable, below in (
         ('AMENT_PREFIX_PATH', 'share'),
@@ -117,3 +142,16 @@ def _package_folders(package: str) -> list[Path]:
             if entry:
                 folders.append(Path(entry) / below / package)
     return list(dict.fromkeys(folders))
+
+
+def _packages_above(package: str, base: Path | None) -> list[Path]:
+    """Folders with the name of a package that contain a description, or lie beside such a folder.
+
+    A name of several parts is no package.
+    """
+    if base is None or package in ('', '.', '..'):
+        return []
+    above = [base.absolute(), *base.absolute().parents]
+    return [folder for folder in above if folder.name == package] + [
+        folder / package for folder in above
+    ]

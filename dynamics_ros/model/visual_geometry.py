@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,13 @@ class Visual:
 
 
 def read_visual_geometry(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str], folder: Path | None = None
 ) -> tuple[tuple[Visual, ...], tuple[str, ...]]:
     """Read the visual shapes of links; a link with unreadable visuals gets its collision shapes.
 
     Args:
         source: URDF XML text, or the path of a file, to which relative mesh paths refer.
+        folder: folder to which they refer in text, such as that of a xacro file.
 
     Returns:
         The shapes, and the unreadable ones, each with the reason.
@@ -51,7 +53,7 @@ def read_visual_geometry(
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    document, base = read_document(source)
+    document, base = read_document(source, folder)
     palette = {
         material.name(): _own_color(material, GREY) for material in document.children('material')
     }

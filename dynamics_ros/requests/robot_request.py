@@ -112,6 +112,10 @@ class RobotMaker:
         if tuple(robot.model.gravity) != request.gravity:
             robot = robot.with_gravity(request.gravity)
         check_payload(payload, robot, request.largest_payload)
+        if payload.mass and not payload.frame:
+            raise InvalidArgumentError(
+                'payload.frame', 'is empty', f'the frame that carries the {payload.mass:g} kg'
+            )
         robot = robot.with_payload(
             payload.frame if payload.mass else None,
             payload.mass,

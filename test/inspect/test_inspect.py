@@ -142,6 +142,20 @@ def test_what_is_odd_is_named_with_the_element(capsys, tmp_path, text, told):
     assert all(line.startswith('  ! ') for line in odd.splitlines() if line)
 
 
+def test_meshes_with_one_reason_are_one_line(capsys, tmp_path):
+    shapes = ''.join(
+        f'<visual><geometry><mesh filename="package://{name}"/></geometry></visual>'
+        for name in ('gone/a.stl', 'gone/b.stl', 'gone/c.stl', 'lost/a.stl')
+    )
+    _, page = of_text(capsys, tmp_path, robot(shape=shapes))
+    lines = [line for line in page.splitlines() if 'mesh ' in line]
+    assert [line.partition(': not found')[0] for line in lines] == [
+        "  ! mesh 'package://gone/a.stl' and 2 more",
+        "  ! mesh 'package://lost/a.stl'",
+    ]
+    assert "source the workspace that has the package 'gone'" in lines[0]
+
+
 def test_nothing_is_odd_about_an_ordinary_robot(capsys, tmp_path):
     code, page = of_text(capsys, tmp_path, robot())
     assert code == 0

@@ -127,6 +127,47 @@ def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch
     assert resolve_mesh('package://some_robot/meshes/a.stl') == mesh
 
 
+@pytest.mark.parametrize('beside', ['', 'other_robot/urdf', 'some_robot/urdf'])
+def test_packages_are_found_above_a_description_that_nobody_has_built(
+    tmp_path, monkeypatch, beside
+):
+    for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
+        monkeypatch.delenv(name, raising=False)
+    mesh = tmp_path / 'src' / 'some_robot' / 'meshes' / 'a.stl'
+    mesh.parent.mkdir(parents=True)
+    mesh.write_bytes(binary_stl(TETRAHEDRON))
+    folder = tmp_path / 'src' / beside
+    folder.mkdir(parents=True, exist_ok=True)
+    assert resolve_mesh('package://some_robot/meshes/a.stl', folder) == mesh
+    text = robot('<mesh filename="package://some_robot/meshes/a.stl"/>')
+    (folder / 'a.urdf').write_text(text)
+    assert not read_collision_geometry(folder / 'a.urdf').problems
+    assert not read_collision_geometry(text, folder).problems
+    with pytest.raises(ModelError, match=r"'some_robot' at '.*src/some_robot'"):
+        resolve_mesh('package://some_robot/meshes/b.stl', folder)
+
+
+@pytest.mark.parametrize('package', ['', '.', '..'])
+def test_no_folder_is_taken_for_a_package_that_has_no_name(tmp_path, monkeypatch, package):
+    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    (tmp_path / 'a.stl').write_bytes(binary_stl(TETRAHEDRON))
+    with pytest.raises(ModelError, match='not found'):
+        resolve_mesh(f'package://{package}/a.stl', tmp_path)
+
+
+def test_a_collada_file_names_the_package_that_reads_it(tmp_path, monkeypatch):
+    trimesh = pytest.importorskip('trimesh')
+
+    def load(*_, **__):
+        raise ValueError('missing `pip install pycollada`')
+
+    monkeypatch.setattr(trimesh, 'load', load)
+    path = tmp_path / f'{"long" * 20}.dae'
+    path.write_text('<COLLADA/>')
+    with pytest.raises(ModelError, match=r"long\.dae': reading \.dae needs .* pycollada"):
+        read_mesh(path)
+
+
 @pytest.mark.parametrize(
     ('shape', 'reason'),
     [
@@ -155,7 +196,7 @@ def test_a_shape_that_cannot_be_read_is_told_and_the_others_stay(shape, reason):
         ('a.stl', b'solid\nfacet\nvertex 1 2\nendfacet', 'not three corners'),
         ('a.stl', b'solid nothing\nendsolid', 'no triangle'),
         ('a.stl', binary_stl(np.full((1, 3, 3), np.nan)), 'not finite'),
-        ('a.dae', b'<COLLADA/>', 'trimesh'),
+        ('a.dae', b'<COLLADA/>', 'trimesh cannot read it|needs the Python package'),
     ],
 )
 def test_a_broken_mesh_is_refused_with_its_reason(tmp_path, name, content, reason):

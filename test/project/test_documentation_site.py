@@ -147,6 +147,10 @@ def test_every_public_name_and_every_name_that_pages_import_is_in_the_api(site):
     }
     assert len(modules) > 20
     assert not any('<p>| ' in page for page in pages), 'a docstring has a table of Markdown'
+    assert not any('"pre">~' in page for page in pages), 'Sphinx could not parse a signature'
+    assert not any('<ol class="upperalpha' in page or 'start="' in page for page in pages), (
+        'a docstring has a shape such as (6) that became the number of a list'
+    )
     wanted = {
         (module, name)
         for module in modules

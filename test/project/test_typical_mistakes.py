@@ -3,7 +3,7 @@
 """Typical mistakes, each with the one line that a user gets: it names the thing and the cure.
 
 What nodes say of the graph around them is told with its cure by `doctor`; that it comes to this in
-real nodes is tested where the nodes are.
+real nodes is tested where the nodes are. `test_typical_mistakes_of_tools.py` has those of tools.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.effort_check import EffortCheck
+from dynamics_ros.estimation.effort_model import EffortModel
 from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, limits_problem
 from dynamics_ros.inspect.command import main as inspect
+from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.mesh_file import resolve_mesh
+from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.requests.robot_request import RobotMaker, RobotRequest, read_description
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 BODY = (
@@ -52,11 +57,30 @@ def line_of(call):
 
 XACRO = '<robot name="x" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arm prefix="a"/></robot>'
 
+HEAVY = RobotRequest(
+    description=ARM.read_text(), backend='python', payload=PayloadParameters(frame='', mass=2.0)
+)
+
 REFUSED = {
     'xacro as URDF': (XACRO, 'xacro:arm', 'run xacro first'),
     'SDF as URDF': ('<sdf version="1.7"/>', '<sdf>', 'convert SDF to URDF'),
     'no such file': ('robot.urdf', "'robot.urdf'", 'No such file'),
     'no such xacro': ('robot.urdf.xacro', "'robot.urdf.xacro'", 'read: No such file'),
+    'a description in place of its file': (
+        lambda: read_description_file('<robot name="arm"/>'),
+        '<robot name="arm"/>',
+        'give the path of its file',
+    ),
+    'a file in place of its description': (
+        lambda: read_description('arm.urdf'),
+        "'arm.urdf'",
+        '"$(cat FILE)"',
+    ),
+    'a payload that nothing carries': (
+        lambda: RobotMaker().make(HEAVY, lambda robot, frame: None),
+        'payload.frame',
+        'the frame that carries the 2 kg',
+    ),
     'an address as a path': ('package://arm/arm.urdf', "'package://arm/arm.urdf'", 'give the path'),
     'an empty description': ('', 'robot description', 'empty'),
     'XML that breaks off': ('<robot name="a"><link', 'line 1', 'malformed XML'),
@@ -99,7 +123,7 @@ REFUSED = {
 @pytest.mark.parametrize('mistake', REFUSED)
 def test_a_description_that_cannot_be_used(mistake):
     source, thing, cure = REFUSED[mistake]
-    line = line_of(lambda: Robot.from_urdf(source))
+    line = line_of(source if callable(source) else lambda: Robot.from_urdf(source))
     assert thing in line
     assert cure in line
     assert '\n' not in line
@@ -139,7 +163,7 @@ def test_a_description_that_is_usable_and_odd(mistake, tmp_path, capsys):
 def test_a_mesh_of_a_package_that_is_not_sourced():
     line = line_of(lambda: resolve_mesh('package://arm_description/meshes/link.stl'))
     assert "'package://arm_description/meshes/link.stl'" in line
-    assert 'not found; looked at' in line
+    assert "source the workspace that has the package 'arm_description'" in line
 
 
 # --- the library --------------------------------------------------------------------------------
@@ -239,6 +263,41 @@ def test_degrees_for_radians_in_a_joint_that_is_locked(caplog):
     (line,) = caplog.messages
     assert line.startswith("locked_joints: 'elbow_pitch' is at 90 (limits ")
     assert 'degrees?' in line
+
+
+EFFORTS = {
+    'currents in place of torques': (
+        lambda gravity: 0.1 * gravity,
+        'efforts look like currents or another unit, about 0.1 of',
+        'set effort.scale',
+    ),
+    'torques without what carries the robot': (
+        lambda gravity: 0.0 * gravity + 0.01,
+        'efforts look gravity-compensated',
+        'set effort.includes_gravity to false',
+    ),
+    'torques of the other sign': (
+        lambda gravity: -gravity,
+        'efforts look to be of the opposite sign',
+        'set effort.scale to -1',
+    ),
+    'no torque sensors': (
+        lambda gravity: 0.0 * gravity,
+        'efforts are all zero',
+        'this robot does not report them',
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', EFFORTS)
+def test_efforts_that_are_not_what_the_parameters_say(mistake, arm):
+    efforts, thing, cure = EFFORTS[mistake]
+    q = np.array([0.35, 0.8, 0.25, 1.2, 0.2, 1.2, 0.0])
+    check = EffortCheck(arm, EffortModel.ideal(arm))
+    for step in range(100):
+        check.add(1 + 10_000_000 * step, q, np.zeros(7), efforts(arm.gravity(q)))
+    line = check.report.advice
+    assert thing in line and cure in line
 
 
 # --- nodes --------------------------------------------------------------------------------------
@@ -362,5 +421,5 @@ def test_arguments_of_a_node(mistake):
 
 
 def test_there_are_thirty_of_them():
-    tables = (REFUSED, ODD, CALLS, STATUSES, GRAPHS, ARGUMENTS)
-    assert sum(map(len, tables)) >= 30
+    tables = (REFUSED, ODD, CALLS, EFFORTS, STATUSES, GRAPHS, ARGUMENTS)
+    assert sum(map(len, tables)) >= 50

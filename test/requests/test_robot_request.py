@@ -63,6 +63,10 @@ def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
         (replace(carrying(2.1), largest_payload=2.0), '2.1 kg.*up to 2 kg, largest_payload'),
         (carrying(1.0, (0.0, 11.0, 0.0)), 'payload.center_of_mass'),
         (carrying(1.0, inertia=1e7), 'payload.inertia'),
+        (
+            replace(ARM, payload=replace(PAYLOAD, frame='')),
+            'payload.frame: is empty; expected the frame that carries the 2 kg',
+        ),
     ],
 )
 def test_a_payload_that_nobody_can_mean_is_refused_and_the_one_before_stays(request_, words):

@@ -1,0 +1,71 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a user gives a tool by mistake, each with the last line that the tool prints."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dynamics_ros import tools
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+TOOLS = {
+    'a folder as a description': ('inspect', 'folder', "'folder'", 'Is a directory'),
+    'parameters as a description': ('inspect', 'arm.yaml', "'arm.yaml'", 'XML begins with "<"'),
+    'a frame of another robot': ('inspect', 'arm.urdf --frame tool', "frame 'tool'", 'tool0'),
+    'a table without a clock': (
+        'calibrate_robot',
+        'table.csv --robot arm.urdf',
+        'no column of time among a, b',
+        'name it "time" [s]',
+    ),
+    'a recording that is not there': (
+        'calibrate_robot',
+        'bag --robot arm.urdf',
+        'bag',
+        'there is no such recording',
+    ),
+    'a folder that is no bag': (
+        'estimate_bag',
+        'folder --output out',
+        'folder',
+        'it has no metadata.yaml',
+    ),
+    'a folder without bags': (
+        'analyze_recordings',
+        'folder --output out',
+        'folder',
+        'expected a bag, a folder of bags or a pattern',
+    ),
+    'a kernel of another name': (
+        'export_kernels',
+        '--robot arm.urdf --output out --kernels gravityy',
+        "'gravityy'",
+        'expected one of',
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', TOOLS)
+def test_what_a_tool_is_given(mistake, tmp_path, monkeypatch, capsys):
+    tool, arguments, thing, cure = TOOLS[mistake]
+    if tool in ('estimate_bag', 'analyze_recordings'):
+        pytest.importorskip('rclpy')
+        pytest.importorskip('rosbags')
+        pytest.importorskip('joblib')
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'folder').mkdir()
+    (tmp_path / 'arm.urdf').write_text(ARM.read_text())
+    (tmp_path / 'arm.yaml').write_text('/**/contact_node: {ros__parameters: {frames: [tool0]}}\n')
+    (tmp_path / 'table.csv').write_text('a,b\n1,2\n')
+    monkeypatch.setattr(sys, 'argv', [tool, *arguments.split()])
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(getattr(tools, tool)())
+    assert ended.value.code not in (None, 0)
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert thing in line
+    assert cure in line
