@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL, NOMINAL_INTERVAL
+from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import TORQUE_LIMITS, ImpedanceGains

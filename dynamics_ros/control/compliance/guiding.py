@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL
+from dynamics_ros.algorithms.control.command import MAX_INTERVAL
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
 from dynamics_ros.spatial import Vector3, exp_matrix
 

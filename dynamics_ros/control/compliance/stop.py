@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.impedance import BRAKING
+from dynamics_ros.algorithms.control.command import BRAKING
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
