@@ -160,9 +160,7 @@ def commanded_torques(
     """
     before, gravity, dt = state.before, state.gravity, state.interval
     bad_state, v = state.bad_state, state.v
-    braking = [
-        c - BRAKING * dot(row, v) for c, row in zip(state.coriolis, state.M, strict=True)
-    ]
+    braking = [c - BRAKING * dot(row, v) for c, row in zip(state.coriolis, state.M, strict=True)]
     working = if_valid(bad_input + excess_of(law), law, braking)
 
     # Energy tank.
