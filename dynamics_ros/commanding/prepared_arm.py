@@ -52,7 +52,7 @@ class PreparedArm:
         stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         arm = CompliantArm(controller, arm_settings(robot, values, stiffness, np.eye(3)))
         # The interpreted trace is too slow for joint states at 1 kHz.
-        controller.kernel.wait()
+        arm.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
         check = MotionCheck(robot)
         check.wait()

@@ -8,10 +8,8 @@ The tool behaves as its task inertia Lambda on a spring and a damper ([Hogan1985
     F = R_K (K e + D e-dot) - wrench*,     N^T = 1 - J^T Lambda J M^-1,
 
 with pose error e and twist error e-dot in axes R_K, and torques tau_0 of springs and dampers to a
-posture. The projection N^T keeps the torques that do not accelerate the tool ([Khatib1987]). Limits
-are applied to the torques of this law, in this order: energy tank, rate of torques that do not move
-the tool, largest torque, guard of the joint position limits, largest torque again, largest torque
-rate.
+posture. The projection N^T keeps the torques that do not accelerate the tool ([Khatib1987]). The
+limits of ``command.py`` are applied to the torques of this law.
 
 Invalid inputs are handled. For a state that is not finite the controller sends the last gravity
 torques; for a target or gain that is not finite it brakes. `FLAGS` report this. The torque and its
@@ -20,40 +18,27 @@ rate are within their limits in every case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 
-from dynamics_ros.algorithms.configuration import difference, neutral
+from dynamics_ros.algorithms.configuration import difference
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
-from dynamics_ros.algorithms.gravity import gravity_torques
-from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques
-from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
-from dynamics_ros.algorithms.linear_algebra.solve import (
-    dot,
-    factorize,
-    inverse_of,
-    solve_factorized,
-)
-from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.linear_algebra.solve import dot, solve_factorized
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import where_less
 
-from .energy_tank import level_after, valve
-from .joint_limits import guard_torques, limit_torques
+from .command import JointState, added, commanded_torques
+from .joint_limits import limit_torques
 from .task_inertia import BoundedInertia, directions
 from .task_space import Rows, frame_rows, turned, turned_back
-from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
 from .validity import (
-    LARGEST,
     any_differs,
     at_least,
-    at_most,
     between,
     excess_of,
     if_valid,
-    unless_between,
     unless_rotation,
 )
 
@@ -81,58 +66,11 @@ task inertia is damped. joint_limit: a joint is in the margin of its range. guar
 torque_rate: the guard, the energy tank or a limit changes the torque. force_integral: the integral
 of the force error is at its limit."""
 
-BRAKING = 10.0
-"""Rate at which motion decays if a target or gain is invalid [1/s]."""
-
-NOMINAL_INTERVAL, MAX_INTERVAL = 1e-3, 0.1
-"""Replacement for an invalid interval, and the longest valid interval [s]."""
-
-LEAST_VELOCITY, LEAST_LENGTH, LEAST_INERTIA = 1e-6, 1e-3, 1e-3
-"""Lower bounds of the velocity scales of friction [rad/s or m/s], of the length scale [m] and of
-the largest inertia [kg]."""
+LEAST_LENGTH, LEAST_INERTIA = 1e-3, 1e-3
+"""Lower bounds of the length scale [m] and of the largest inertia [kg]."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 IDENTITY_POSE = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
-
-
-def memory_size(model: Model) -> int:
-    """Number of values in the memory of a step."""
-    return model.nq + 3 * model.nv + 7
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Values that one step passes to the next.
-
-    Attributes:
-        q: configuration (nq) of the last valid state.
-        tau: commanded torques (nv).
-        working: commanded torques (nv) without gravity and friction, whose work the tank counts.
-        gravity: gravity torques (nv) of the last valid state.
-        energy: level of the tank [J].
-        integral: integral part of the force control (6), in the axes of the stiffness [N, Nm].
-    """
-
-    q: list[Scalar]
-    tau: list[Scalar]
-    working: list[Scalar]
-    gravity: list[Scalar]
-    energy: Scalar
-    integral: list[Scalar]
-
-    @classmethod
-    def of(cls, model: Model, values: Values) -> Memory:
-        """Memory of a list of values, the inverse of `values`."""
-        n = model.nq
-        tau, working, gravity = (
-            list(values[n + k * model.nv : n + (k + 1) * model.nv]) for k in range(3)
-        )
-        return cls(list(values[:n]), tau, working, gravity, values[-7], list(values[-6:]))
-
-    def values(self) -> list[Scalar]:
-        """All values in one list."""
-        parts = (self.q, self.tau, self.working, self.gravity, [self.energy], self.integral)
-        return [x for part in parts for x in part]
 
 
 def impedance_step(
@@ -180,28 +118,16 @@ def impedance_step(
     matrices = (target_pose, stiffness, damping, axes, force_gains, joint_gains)
     vectors = (wrench, target_twist, target_acceleration, target_wrench, posture, settings)
     matrix_entries = [x for rows in matrices for row in rows for x in row]
-    bad_interval = unless_between(0.0, interval, MAX_INTERVAL)
+    state = JointState.of(model, q, v, memory, interval)
+    q, v = state.q, state.v
     bad_input = (
         excess_of([*matrix_entries, *(x for vector in vectors for x in vector)])
         + unless_rotation([row[:3] for row in target_pose[:3]])
         + unless_rotation(axes)
-        + bad_interval
+        + state.bad_interval
     )
-    dt = where_less(bad_interval, LARGEST, interval, NOMINAL_INTERVAL)
     joints = dict(zip(JOINT_GAINS, joint_gains, strict=True))
     values = dict(zip(SETTINGS, settings, strict=True))
-
-    bad_memory = excess_of(memory)
-    initial = [*neutral(model), *[0.0] * (memory_size(model) - model.nq)]
-    before = Memory.of(model, if_valid(bad_memory, memory, initial))
-    bad_state = excess_of([*q, *v])
-    q = if_valid(bad_state, q, before.q)
-    v = if_valid(bad_state, v, [0.0] * model.nv)
-
-    gravity = gravity_torques(model, q)
-    coriolis = coriolis_torques(model, q, v)
-    M = mass_matrix(model, q)
-    factors = factorize(M)
 
     # The impedance law; braking where its result is not finite.
     J, bias = frame_rows(model, q, v, frame, range(6))
@@ -219,10 +145,10 @@ def impedance_step(
     rate = [w - dot(row, v) for w, row in zip(target_twist, J, strict=True)]
     errors = [turned_back(R_0K, x) for x in (error, rate, target_wrench, wrench)]
     force, integral, limited_integral = _force(
-        errors, stiffness, damping, force_gains, before.integral, dt
+        errors, stiffness, damping, force_gains, state.before.integral, state.interval
     )
     force = turned(R_0K, force)
-    integral = if_valid(bad_input + bad_state, integral, before.integral)
+    integral = if_valid(bad_input + state.bad_state, integral, state.before.integral)
     springs = difference(model, q, posture)
     tau_0 = [
         k * e - d * w
@@ -230,7 +156,7 @@ def impedance_step(
             joints['posture_stiffness'], springs, joints['posture_damping'], v, strict=True
         )
     ]
-    M_inverse_Jt = [solve_factorized(factors, row) for row in J]
+    M_inverse_Jt = [solve_factorized(state.factors, row) for row in J]
     inertia = BoundedInertia.of(
         J,
         M_inverse_Jt,
@@ -246,71 +172,52 @@ def impedance_step(
     law = [
         dot(column, force) + posture_torque + limit + c
         for column, posture_torque, limit, c in zip(
-            transposed(J), tau_0, limit_torque, coriolis, strict=True
+            transposed(J), tau_0, limit_torque, state.coriolis, strict=True
         )
     ]
-    braking = [c - BRAKING * dot(row, v) for c, row in zip(coriolis, M, strict=True)]
-    working = if_valid(bad_input + excess_of(law), law, braking)
-
-    # Energy tank.
-    moved = difference(model, before.q, q)
-    (capacity,) = if_valid(bad_input, [values['energy_capacity']], [before.energy])
-    level = level_after(before.energy, capacity, before.working, moved)
-    level = where_less(abs(level), LARGEST, level, 0.0)
-    horizon = at_least(at_most(values['energy_horizon'], 1.0), dt)
-    a = solve_factorized(factors, working)
-    share = valve(level, horizon, working, v, a)
-    working = [share * x for x in working]
-
-    # Torques for gravity and friction, and the torques that the limits leave for the law.
-    friction = _friction(joints, v, _sum(gravity, working))
-    friction = if_valid(bad_input + excess_of(friction), friction, [0.0] * model.nv)
-    compensation = [g + f for g, f in zip(gravity, friction, strict=True)]
-    last = if_valid(bad_memory, before.tau, if_valid(bad_state, gravity, before.gravity))
-    largest = largest_torques(model, joints['max_torque'], last)
-    desired = _sum(working, compensation)
-    # Torques that do not move the tool use the torque rate that the other torques leave; all joints
-    # are scaled by the same factor.
-    changed, steps = _less(desired, last), largest_steps(joints['max_torque_rate'], dt)
-    free = inertia.null_space_torques(J, M_inverse_Jt, _less(working, before.working))
-    free_share = share_beside(_less(changed, free), free, steps)
-    (free_share,) = if_valid(bad_input + bad_state, [free_share], [1.0])
-    desired = _less(desired, [(1.0 - free_share) * x for x in free])
-    feasible = within(desired, largest)
-    available = _less(feasible, compensation)
-
-    # Guard of the joint position limits.
-    a = solve_factorized(factors, available)
-    rates = (joints['lower'], joints['upper'], joints['guard_rate'])
-    change = guard_torques(model, q, v, a, inverse_of(factors), rates, dt)
-    change = if_valid(bad_input, change, [0.0] * model.nv)
-    guarded = _sum(available, change)
-
-    # Command. For an invalid state it is the last gravity torque. If a torque limit has been
-    # reduced since the last step, the limit has priority over the rate.
-    tau = _sum(guarded, compensation)
-    # `within` maps NaN to a bound, which must not be sent, so validity is checked before.
-    computed = bad_state + excess_of([*desired, *tau])
-    tau = if_valid(computed, tau, before.gravity)
-    compensation = if_valid(computed, compensation, before.gravity)
-    gravity = if_valid(computed, gravity, before.gravity)
-    bounded = within(tau, largest)
-    rate_limited = limited_rates(bounded, last, joints['max_torque_rate'], dt)
-    sent = within(rate_limited, largest)
-    following = Memory(q, sent, _less(sent, compensation), gravity, level, integral)
-    flags = {
-        'state': _is_bad(computed),
-        'input': _is_bad(bad_input),
-        'memory': _is_bad(bad_memory),
-        'singular': inertia.damped,
-        'joint_limit': any_differs(limit_torque, [0.0] * model.nv),
-        'guard': any_differs(change, [0.0] * model.nv),
-        'energy': where_less(share, 1.0, 1.0, 0.0),
-        'torque': any_differs([*desired, *tau], [*feasible, *bounded]),
-        'torque_rate': any_differs([*rate_limited, free_share], [*bounded, 1.0]),
-        'force_integral': limited_integral,
-    }
+    sent, following, flags = commanded_torques(
+        *(model, state, law, limit_torque, joints, values, bad_input),
+        lambda tau: inertia.null_space_torques(J, M_inverse_Jt, tau),
+    )
+    flags |= {'singular': inertia.damped, 'force_integral': limited_integral}
+    following = replace(following, integral=integral)
     return sent, following.values(), [flags[name] for name in FLAGS]
+
+
+def torque_step(
+    model: Model,
+    q: Values,
+    v: Values,
+    torque: Values,
+    joint_gains: Rows,
+    settings: Values,
+    memory: Values,
+    interval: Scalar,
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """Compute the torques of one step that exerts given torques instead of springs.
+
+    Args:
+        torque: (nv) in addition to those of gravity, Coriolis forces and friction.
+        model, q, v, joint_gains, settings, memory, interval: as for `impedance_step`; gains of the
+            posture are not read.
+
+    Returns:
+        As for `impedance_step`.
+    """
+    state = JointState.of(model, q, v, memory, interval)
+    entries = [*torque, *settings, *(x for row in joint_gains for x in row)]
+    bad_input = excess_of(entries) + state.bad_interval
+    joints = dict(zip(JOINT_GAINS, joint_gains, strict=True))
+    limits = [joints[name] for name in ('lower', 'upper', 'margin', 'limit_stiffness')]
+    limit_torque = limit_torques(model, state.q, *limits)
+    law = added(added(torque, limit_torque), state.coriolis)
+    values = dict(zip(SETTINGS, settings, strict=True))
+    sent, following, flags = commanded_torques(
+        model, state, law, limit_torque, joints, values, bad_input
+    )
+    # Force control begins anew after such a step.
+    following = replace(following, integral=[0.0] * 6)
+    return sent, following.values(), [flags.get(name, 0.0) for name in FLAGS]
 
 
 def _force(
@@ -351,29 +258,5 @@ def _force(
     return force, next_integral, any_differs(unbounded, next_integral)
 
 
-def _friction(joints: Mapping[str, Values], v: Values, carried: Values) -> list[Scalar]:
-    """Friction torques (nv) that compensate friction at the given transmitted torques."""
-    scales = [
-        [at_least(x, LEAST_VELOCITY) for x in joints[name]]
-        for name in ('friction_velocity', 'stribeck_velocity')
-    ]
-    rows = [joints[name] for name in ('viscous', 'coulomb', 'stribeck')]
-    load = [between(x, 0.0, 1.0) for x in joints['load_friction']]
-    columns = zip(v, *rows, *scales, load, carried, strict=True)
-    return [friction_torque(*column) for column in columns]
-
-
-def _is_bad(excess: Scalar) -> Scalar:
-    return where_less(excess, LARGEST, 0.0, 1.0)
-
-
 def _rows_of(values: Values) -> list[Values]:
     return [values[3 * i : 3 * i + 3] for i in range(3)]
-
-
-def _less(a: Values, b: Values) -> list[Scalar]:
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
-def _sum(a: Values, b: Values) -> list[Scalar]:
-    return [x + y for x, y in zip(a, b, strict=True)]

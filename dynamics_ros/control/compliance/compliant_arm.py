@@ -9,23 +9,23 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL, NOMINAL_INTERVAL
+from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
 from dynamics_ros.multibody.linear_systems import Array
 
-from .gains import TORQUE_LIMITS, ImpedanceGains
-from .gains_by_settings import STANDS_FOR_TORQUE, GainsBySettings
+from .gains import NO_LIMIT, TORQUE_LIMITS, ImpedanceGains
+from .gains_by_settings import GainsBySettings
 from .guiding import HeldPose
 from .impedance import (
     REST,
     ImpedanceController,
     ImpedanceState,
+    ImpedanceStep,
     ImpedanceTarget,
-    bounded_task_inertia,
 )
 from .motion_check import BEYOND, JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
-from .stop import SHARE_OF_RATE, Stop, decayed
+from .stop import Stop, decayed
 
 Mask = NDArray[np.bool_]
 
@@ -43,12 +43,6 @@ CAUGHT = 0.1
 
 Only then does the arm follow targets again.
 """
-
-HOLDING_BACK, STABLE = 100.0, 0.1
-"""Decay rate of the tool speed above its limit [1/s], and the most that one sample removes."""
-
-TINY = 1e-9
-"""Lower bound of a speed used as a divisor [m/s or rad/s]."""
 
 
 class CompliantArm:
@@ -73,6 +67,8 @@ class CompliantArm:
         self._velocity_limits = velocity_limits(controller.robot)
         self._ranges = JointRanges(controller.robot)
         self._gains_by_settings = GainsBySettings(controller)
+        self._stop = Stop(controller.robot, controller.frame)
+        self._holding_back = controller.robot.kernel('holding_back', controller.frame)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
         self._refreshed_at: Array
@@ -118,6 +114,13 @@ class CompliantArm:
         """Pose (4, 4) of the tool in the root frame."""
         return np.asarray(self.controller.robot.forward_kinematics(self.q, self.controller.frame))
 
+    def wait(self) -> None:
+        """Wait until the kernels are compiled."""
+        self.controller.wait()
+        self._gains_by_settings.wait()
+        self._stop.wait()
+        self._holding_back.wait()
+
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start at the current state of the arm.
 
@@ -136,7 +139,7 @@ class CompliantArm:
         self._compliance: Compliance | None = None
         self._held: HeldPose | None = None
         self._bound: Mask | None = None
-        self._stop: Stop | None = None
+        self._stop.forget()
         self._running_away = False
         self._since_refresh = 0.0
         self._refresh(self.settings.compliance, 0.0)
@@ -220,8 +223,10 @@ class CompliantArm:
             # once.
             self._gains, self._blending = self._wanted, 0.0
         self._bound = bound
-        wrench = self._held_back(guiding.speed, guiding.angular_speed, dt)
-        target = ImpedanceTarget.unchecked(self._held.pose, q, REST, wrench)
+        # Near a singularity, a tool of constant velocity would need ever faster joints, so the
+        # controller does not hold it to that.
+        wrench, coasting = self._held_back(guiding.speed, guiding.angular_speed, dt)
+        target = ImpedanceTarget.unchecked(self._held.pose, q, REST, wrench, coasting)
         return self._step(q, v, dt, target, self._gains)
 
     def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
@@ -236,10 +241,10 @@ class CompliantArm:
         """
         if not (believable(q, v) and believable(dt, torque)):
             return self._brake(q, v, dt, 'input')
-        self._stop = None
+        self._stop.forget()
         tau = self._push(q, v, dt, torque)
         # Later gains are blended starting from these.
-        _, self._gains = self._gains_by_settings.free(self.settings)
+        self._gains = self._gains_by_settings.free(self.settings)
         self._compliance, self._blending = None, 0.0
         return tau
 
@@ -258,9 +263,7 @@ class CompliantArm:
             dt: time since the last step [s].
         """
         dt = _interval(dt)
-        # The next sample starts a new stop: a prediction must not be held as if it were measured.
-        stop, self._stop = self._stopping(self.q, self.v), None
-        q, v, torque = stop.blind_torques(dt)
+        q, v, torque = self._stop.blind_torques(self.q, self.v, dt, self._gains)
         return self._push(q, v, dt, torque)
 
     def reckoned(self, q: Array, v: Array, ages: ArrayLike) -> tuple[Array, Array]:
@@ -285,29 +288,23 @@ class CompliantArm:
             return 'range'
         if not (0.0 < dt < MAX_INTERVAL and believable(*targets)):
             return 'input'
-        self._stop = None
+        self._stop.forget()
         return ''
 
     def _brake(self, q: Array, v: Array, dt: float, why: str) -> Array:
         """Brake as `brake` does and add a flag with the reason."""
         dt = _interval(dt)
         if believable(q, v):
-            stop = self._stopping(q, v)
             self.q, self.v = q, v
-            torque = stop.torques(q, v, dt) - self._torques_that_hold_back(dt)
-            tau = self._push(q, v, dt, torque)
+            limits = self.settings.setpoint
+            # The stop alone gives way to a push: a light arm would become fast.
+            speeds = limits.linear, limits.angular
+            tau = self._push(q, v, dt, self._stop.torques(q, v, dt, speeds, self._gains))
         else:
             tau = self.reckon(dt)
         if why:
             self.acting = (*self.acting, why)
         return tau
-
-    def _stopping(self, q: Array, v: Array) -> Stop:
-        """Return the current stop, or start one at this state."""
-        if self._stop is None:
-            largest, rates = self._gains.joints[TORQUE_LIMITS]
-            self._stop = Stop(self.controller.robot, q, v, largest, rates)
-        return self._stop
 
     def _pull(self, dt: float, wrench: Array) -> Array:
         self._held = self._bound = None
@@ -319,73 +316,45 @@ class CompliantArm:
         if pressed.any():
             # The tool may have no contact: then the wrench would accelerate it without limit.
             limits = self.settings.setpoint
-            pressed = pressed + self._held_back(limits.linear, limits.angular, dt)
+            pressed = pressed + self._held_back(limits.linear, limits.angular, dt)[0]
         setpoint = self.setpoint
         target = ImpedanceTarget.unchecked(setpoint.pose, self.posture, setpoint.twist, pressed)
         return self._step(self.q, self.v, dt, target, self._gains)
 
-    def _held_back(self, linear: float, angular: float, dt: float) -> Array:
-        """Wrench (6) in root axes that yields on a tool beyond its speed limits [m/s, rad/s]."""
-        robot, frame = self.controller.robot, self.controller.frame
-        twist = robot.jacobian(self.q, frame) @ self.v
-        speeds = np.linalg.norm(twist.reshape(2, 3), axis=1)
-        excess = np.maximum(1.0 - (linear, angular) / np.maximum(speeds, TINY), 0.0)
-        if not excess.any():
-            return REST
-        inertia = bounded_task_inertia(robot, self.q, frame, self.settings.largest_inertia)
-        return np.asarray(holding_back_rate(dt) * inertia @ (np.repeat(excess, 3) * twist))
+    def _held_back(self, linear: float, angular: float, dt: float) -> tuple[Array, Array]:
+        """Wrench (6) in root axes that yields on a tool beyond its speed limits [m/s, rad/s].
 
-    def _torques_that_hold_back(self, dt: float) -> Array:
-        """Torques (nv) that yield on a tool beyond the speeds of the setpoint, for braking.
-
-        The stop alone gives way to a push: at 30 N a light arm is as fast as several m/s.
+        The second result is the acceleration (6) of the tool at constant joint velocities.
         """
-        limits = self.settings.setpoint
-        wrench = self._held_back(limits.linear, limits.angular, dt)
-        robot, frame = self.controller.robot, self.controller.frame
-        torque = np.asarray(robot.jacobian(self.q, frame).T @ wrench)
-        # Torques that change at the same rate as the motion decays must not exceed their rates.
+        limits = min(linear, NO_LIMIT), min(angular, NO_LIMIT)
         rates = self._gains.joints[TORQUE_LIMITS[1]]
-        change = holding_back_rate(dt) * float((np.abs(torque) / rates).max(initial=0.0))
-        return torque * math.sqrt(SHARE_OF_RATE / max(change, SHARE_OF_RATE))
-
-    def _feasible(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
-        """The part of torques (nv) that limits and rates leave, joint by joint.
-
-        The control law scales the part that does not move the tool by one factor for all joints, if
-        torque rates are exceeded. A joint that spins would be braked too late.
-        """
-        assert self._memory is not None, 'start() comes first'
-        robot = self.controller.robot
-        carried = robot.nonlinear_effects(q, v)
-        last = self.gravity + self._memory[robot.nq + robot.nv :][: robot.nv]
-        largest, rates = self._gains.joints[TORQUE_LIMITS]
-        wanted = np.clip(carried + torque, -largest, largest)
-        return np.asarray(last + np.clip(wanted - last, -rates * dt, rates * dt) - carried)
+        wrench, bias = self._holding_back.call(
+            self.q, self.v, limits, rates, self.settings.largest_inertia, dt
+        )
+        return wrench, bias
 
     def _push(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
         """Torques (nv) that compensate gravity plus these, within all bounds of the control law."""
         self.q, self.v = q, v
-        torque = self._feasible(q, v, dt, torque)
-        robot, frame = self.controller.robot, self.controller.frame
-        # The posture springs exert these torques. The law projects out the part that accelerates
-        # the tool; the desired tool acceleration adds it again.
-        a = np.linalg.solve(robot.mass_matrix(q), torque)
-        posture = np.asarray(robot.integrate(q, torque / STANDS_FOR_TORQUE))
-        acceleration = robot.frame_acceleration(q, v, a, frame)
         self._wrench, self._held, self._bound = np.zeros(6), None, None
-        target = ImpedanceTarget.unchecked(self.pose, posture, REST, REST, acceleration)
-        gains, _ = self._gains_by_settings.free(self.settings)
+        gains = self._gains_by_settings.free(self.settings)
         beyond = self._ranges.beyond(q) > BEYOND
         if beyond.any():
             gains = gains.without_ranges_of(beyond)
-        return self._step(q, v, dt, target, gains)
+        assert self._memory is not None, 'start() comes first'
+        return self._sent(
+            self.controller.exert(ImpedanceState(q, v, dt), torque, gains, self._memory)
+        )
 
     def _step(
         self, q: Array, v: Array, dt: float, target: ImpedanceTarget, gains: ImpedanceGains
     ) -> Array:
         assert self._memory is not None, 'start() comes first'
-        step = self.controller.step(ImpedanceState(q, v, dt), target, gains, self._memory)
+        return self._sent(
+            self.controller.step(ImpedanceState(q, v, dt), target, gains, self._memory)
+        )
+
+    def _sent(self, step: ImpedanceStep) -> Array:
         self._memory, self.tau, self.acting = step.memory, step.tau, step.acting
         robot = self.controller.robot
         start = robot.nq + 2 * robot.nv
@@ -403,7 +372,7 @@ class CompliantArm:
             return
         self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
         self._wanted = self._gains_by_settings.damped(
-            self.settings, compliance, self.q, self.pose, posture=posture
+            self.settings, compliance, self.q, posture=posture
         )
         self._blending = self.settings.blending_time
 
@@ -414,11 +383,6 @@ class CompliantArm:
             mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
             blended = mine.towards(self._wanted, min(1.0, dt / left))
             self._gains = blended if self._blending > 0.0 else self._wanted
-
-
-def holding_back_rate(dt: float) -> float:
-    """Decay rate of the tool speed above its limit for an interval [s] between samples [1/s]."""
-    return min(HOLDING_BACK, STABLE / max(dt, NOMINAL_INTERVAL))
 
 
 def _interval(dt: float) -> float:

@@ -131,6 +131,11 @@ class ImpedanceGains:
             *(self.force, self.joints, self.settings),
         )
 
+    @property
+    def largest_inertia(self) -> float:
+        """Largest apparent inertia of the tool in any direction [kg]."""
+        return float(self.settings[SETTINGS.index('largest_inertia')])
+
     def towards(self, other: ImpedanceGains, share: float) -> ImpedanceGains:
         """Interpolate between these gains and others; share runs from 0 (these) to 1 (others).
 

@@ -13,14 +13,8 @@ from numpy.typing import ArrayLike
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import ImpedanceGains
-from .impedance import ImpedanceController, bounded_task_inertia, unchecked_damping_of_ratio
+from .impedance import ImpedanceController
 from .settings import ArmSettings, Compliance
-
-STANDS_FOR_TORQUE = 1e4
-"""Stiffness of the posture springs that realize a joint torque [Nm/rad or N/m].
-
-It is high, so that the equivalent joint displacement is small.
-"""
 
 
 class GainsBySettings:
@@ -32,8 +26,13 @@ class GainsBySettings:
 
     def __init__(self, controller: ImpedanceController) -> None:
         self._controller = controller
-        self._free: tuple[ArmSettings, ImpedanceGains, ImpedanceGains] | None = None
+        self._free: tuple[ArmSettings, ImpedanceGains] | None = None
+        self._damping = controller.robot.kernel('task_damping', controller.frame)
         self._undamped: tuple[tuple[ArmSettings, Compliance, bool], ImpedanceGains] | None = None
+
+    def wait(self) -> None:
+        """Wait until the kernel is compiled."""
+        self._damping.wait()
 
     def checked(self, settings: ArmSettings) -> ImpedanceGains:
         """Gains without damping of the tool.
@@ -48,7 +47,6 @@ class GainsBySettings:
         settings: ArmSettings,
         compliance: Compliance,
         q: Array,
-        pose: Array,
         *,
         posture: bool = True,
     ) -> ImpedanceGains:
@@ -58,7 +56,6 @@ class GainsBySettings:
             settings: of the arm.
             compliance: of the tool.
             q: (nq) configuration.
-            pose: (4, 4) of the tool there.
             posture: whether springs hold the posture too.
         """
         key = settings, compliance, posture
@@ -72,30 +69,18 @@ class GainsBySettings:
             )
             self._undamped = key, gains
         gains = self._undamped[1]
-        robot, frame = self._controller.robot, self._controller.frame
-        inertia = bounded_task_inertia(robot, q, frame, settings.largest_inertia)
-        R = compliance.axes
-        if compliance.axes_of_tool:
-            R = pose[:3, :3] @ R
-        turn = np.kron(np.eye(2), R)
-        damping = unchecked_damping_of_ratio(
-            turn.T @ inertia @ turn, gains.stiffness, compliance.damping_ratio
+        damping = self._damping.call(
+            *(q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
+            *(compliance.damping_ratio, settings.largest_inertia),
         )
         return gains.with_damping(damping + np.diag(compliance.least_damping))
 
-    def free(self, settings: ArmSettings) -> tuple[ImpedanceGains, ImpedanceGains]:
-        """Gains without Cartesian springs: with torque-equivalent posture springs, and without."""
+    def free(self, settings: ArmSettings) -> ImpedanceGains:
+        """Gains without springs."""
         if self._free is None or self._free[0] is not settings:
-            pulled, loose = (
-                self._made(
-                    settings,
-                    np.zeros(6),
-                    {'posture_stiffness': stiffness, 'posture_damping': 0.0},
-                )
-                for stiffness in (STANDS_FOR_TORQUE, 0.0)
-            )
-            self._free = settings, pulled, loose
-        return self._free[1:]
+            loose = {'posture_stiffness': 0.0, 'posture_damping': 0.0}
+            self._free = settings, self._made(settings, np.zeros(6), loose)
+        return self._free[1]
 
     def _made(
         self, settings: ArmSettings, stiffness: Array, joints: Mapping[str, ArrayLike], **axes: Any

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
-from dynamics_ros.spatial import Vector3, exp_matrix
+from dynamics_ros.algorithms.control.guiding import HELD_RESULTS, HELD_SHAPES, held_pose_step
+from dynamics_ros.kernels import Kernel, trace
+
+from .gains import NO_LIMIT
 
 Array = NDArray[np.float64]
 
@@ -63,20 +66,19 @@ class HeldPose:
         Returns:
             (6) which directions are bound.
         """
-        into_walls = np.clip(tool[:3, 3], guiding.lower, guiding.upper) - tool[:3, 3]
-        bound = guiding.locked.copy()
-        bound[:3] |= into_walls != 0.0
-        held = tool.copy()
-        if bound[:3].any():
-            off = self.pose[:3, 3] - tool[:3, 3]
-            # With 0.0 first, `max` returns 0.0 for a dt that is NaN.
-            step = speed * min(max(0.0, dt), MAX_INTERVAL)
-            drawn = off + np.clip(into_walls - off, -step, step)
-            held[:3, 3] += np.where(guiding.locked[:3], off, np.where(bound[:3], drawn, 0.0))
-        if bound[3:].any():
-            # Rotates about free axes only; any other rotation would change the locked ones.
-            turned = np.where(bound[3:], 0.0, pose_error(self.pose, tool)[3:])
-            R = exp_matrix(-Vector3.of(turned.tolist()))
-            held[:3, :3] = np.array([[*row] for row in R]) @ self.pose[:3, :3]
-        self.pose = held
-        return bound
+        pose, bound = _kernel().call(
+            *(tool, self.pose, guiding.locked.astype(np.float64)),
+            *np.clip((guiding.lower, guiding.upper), -NO_LIMIT, NO_LIMIT),
+            *(speed, dt if math.isfinite(dt) else 0.0),
+        )
+        self.pose = pose
+        return np.asarray(bound > 0.5)
+
+
+@cache
+def _kernel() -> Kernel:
+    def step(*arguments: Any) -> dict[str, Any]:
+        return dict(zip(HELD_RESULTS, held_pose_step(*arguments), strict=True))
+
+    # Waits for the compilation here, since there is no time for it once the arm moves.
+    return Kernel(trace(step, HELD_SHAPES, 'held_pose_step'), wait=True)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.arguments import (
     check_not_negative,
     finite_vector,
@@ -108,7 +109,7 @@ class ImpedanceController:
 
     Attributes:
         robot, frame: the robot with its payload, and the controlled frame.
-        kernel: computes a step.
+        kernel: computes a step of the impedance.
     """
 
     def __init__(self, robot: RigidBodySystem, frame: str) -> None:
@@ -121,6 +122,7 @@ class ImpedanceController:
         self.robot = robot
         self.frame = frame
         self.kernel = robot.kernel('impedance_step', frame)
+        self._torque_kernel = robot.kernel('torque_step')
         nothing = np.full((4, 4), NOT_A_NUMBER)
         self._no_target = ImpedanceTarget.unchecked(nothing, np.zeros(robot.nq), REST, REST)
 
@@ -168,14 +170,24 @@ class ImpedanceController:
             *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
             *(target.wrench, target.posture, *gains.arrays, memory, state.interval),
         )
-        try:
-            return ImpedanceStep(*self.kernel.call(*arrays))
-        except InvalidArgumentError:
-            told = [np.asarray(x, dtype=np.float64) for x in arrays]
-            if all(np.isfinite(x).all() for x in told):
-                raise
-            told = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in told]
-            return ImpedanceStep(*self.kernel.call(*told))
+        return _called(self.kernel, arrays)
+
+    def exert(
+        self, state: ImpedanceState, torque: Array, gains: ImpedanceGains, memory: Array
+    ) -> ImpedanceStep:
+        """Compute torques that exert given joint torques instead of springs.
+
+        Args:
+            state, gains, memory: as for `step`; of the gains, the limits and friction.
+            torque: (nv) in addition to those of gravity, Coriolis forces and friction.
+        """
+        arrays = (state.q, state.v, torque, gains.joints, gains.settings, memory, state.interval)
+        return _called(self._torque_kernel, arrays)
+
+    def wait(self) -> None:
+        """Wait until the kernels are compiled."""
+        self.kernel.wait()
+        self._torque_kernel.wait()
 
     def brake(self, state: ImpedanceState, gains: ImpedanceGains, memory: Array) -> ImpedanceStep:
         """Compute torques that compensate gravity and let all motion decay at 10 1/s.
@@ -190,6 +202,18 @@ class ImpedanceController:
     def energy(self, memory: Array) -> float:
         """Energy in the tank [J]."""
         return float(memory[-7])
+
+
+def _called(kernel: Kernel, arrays: tuple[Any, ...]) -> ImpedanceStep:
+    """Step of a kernel, with numbers in place of NaN and infinity, which a kernel refuses."""
+    try:
+        return ImpedanceStep(*kernel.call(*arrays))
+    except InvalidArgumentError:
+        told = [np.asarray(x, dtype=np.float64) for x in arrays]
+        if all(np.isfinite(x).all() for x in told):
+            raise
+        told = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in told]
+        return ImpedanceStep(*kernel.call(*told))
 
 
 def bounded_task_inertia(

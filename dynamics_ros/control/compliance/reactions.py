@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynamics_ros.algorithms.control.reflex import SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive
 from dynamics_ros.multibody.linear_systems import Array
@@ -127,6 +128,7 @@ class Reaction:
         self.settings = settings
         self.over = settings.strategy == 'stop'
         self._arm = arm
+        self._kernel = arm.controller.robot.kernel('reflex_torques')
         self._elapsed = 0.0
         self._way = trail.back(settings.distance)
         arm.stay()
@@ -148,38 +150,26 @@ class Reaction:
         return LAWS[self.settings.strategy](self, q, v, dt, external)
 
     def _float(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        return self._flee(q, v, dt, self.settings.damping)
+        return self._flee(q, v, dt, external, rate=self.settings.damping)
 
     def _torque_reflex(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        """tau = g + K r: the links appear lighter to the environment by a factor of 1 + K.
-
-        K of a joint decreases to zero as the joint reaches its largest speed.
-        """
         settings = self.settings
-        share = np.clip(1.0 - v * np.sign(external) / settings.speed, 0.0, 1.0)
-        pushed = settings.torque_gain * share * external
-        return self._flee(q, v, dt, settings.damping, torque=pushed)
+        rates = {'rate': settings.damping, 'torque_gain': settings.torque_gain}
+        return self._flee(q, v, dt, external, speed=settings.speed, **rates)
 
     def _admittance_reflex(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        """v* = A r, tracked with torques M (v* - v) times a rate."""
         settings = self.settings
-        wanted = settings.admittance * external
-        # Scales all joints by one factor, so that the direction is kept.
-        wanted *= min(1.0, settings.speed / max(float(np.abs(wanted).max(initial=0.0)), 1e-9))
-        return self._flee(q, v, dt, VELOCITY_RATE, wanted)
+        rates = {'rate': VELOCITY_RATE, 'admittance': settings.admittance}
+        return self._flee(q, v, dt, external, speed=settings.speed, **rates)
 
-    def _flee(
-        self,
-        q: Array,
-        v: Array,
-        dt: float,
-        rate: float,
-        wanted: Array | float = 0.0,
-        torque: Array | float = 0.0,
-    ) -> Array:
-        """Track the wanted velocities at a rate [1/s], with additional torques."""
-        M = self._arm.controller.robot.mass_matrix(q)
-        return self._arm.give_way(q, v, dt, rate * (M @ (wanted - v)) + torque)
+    def _flee(self, q: Array, v: Array, dt: float, external: Array, **settings: float) -> Array:
+        """Torques (nv) of a reflex; ``settings`` are those of ``reflex_torques``, by default 0."""
+        values = [settings.get(name, 1.0 if name == 'speed' else 0.0) for name in SETTINGS]
+        try:
+            torque = self._kernel.call(q, v, external, values)
+        except InvalidArgumentError:
+            torque = np.full(len(v), np.nan)  # of a state that is no number: the arm brakes
+        return self._arm.give_way(q, v, dt, torque)
 
     def _retract(self, q: Array, v: Array, dt: float, external: Array) -> Array:
         way, setpoint = self._way, self._arm.setpoint

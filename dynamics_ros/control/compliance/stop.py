@@ -7,33 +7,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.impedance import BRAKING
+from dynamics_ros.algorithms.control.command import BRAKING
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-RATE = 10.0
-"""Rate of the critically damped joint springs [1/s]."""
-
-LEASH = 0.1
-"""Largest spring deflection of a joint [rad or m]; a clamped person can push the joint away."""
-
-SHARE = 0.25
-"""Share of the torque limit that a joint's spring has at its largest deflection.
-
-A held load may be much heavier than the links beyond a wrist.
-"""
-
-STABLE, STABLE_ALONE = 0.5, 0.15
-"""Largest share of a velocity that damping removes within one sample.
-
-The first is for all joints together by the mass matrix, the second for each joint alone.
-"""
-
-SHARE_OF_RATE = 0.5
-"""Share of the largest torque rate that a decay may use: torques that lag more drive the motion."""
-
-TINY = 1e-9
-"""Lower bound of a momentum used as a divisor [Nms or Ns]."""
+from .gains import TORQUE_LIMITS, ImpedanceGains
 
 
 def decayed(
@@ -56,63 +34,53 @@ def decayed(
 
 
 class Stop:
-    """Brings joints to rest from the state in which it starts."""
+    """Brings an arm to rest from the state of the first sample, and holds it there."""
 
-    def __init__(
-        self, robot: RigidBodySystem, q: Array, v: Array, largest: Array, rates: Array
-    ) -> None:
-        """Start a stop.
+    def __init__(self, robot: RigidBodySystem, frame: str) -> None:
+        """Make the kernels of a robot and the frame of its tool."""
+        self._kernel = robot.kernel('stop_step', frame)
+        self._blind = robot.kernel('blind_stop_step')
+        self._nothing = np.zeros(robot.nq + robot.nv + 1)
+        self._memory = self._nothing
 
-        Args:
-            robot: the robot to bring to rest.
-            q, v: (nq), (nv) initial state.
-            largest: (nv) torque limits of the joints [Nm or N].
-            rates: (nv) limits of the torque rates [Nm/s or N/s].
-        """
-        self._robot = robot
-        self._q, self._v = q, v
-        self._largest, self._rates = largest, rates
+    def wait(self) -> None:
+        """Wait until the kernels are compiled."""
+        self._kernel.wait()
+        self._blind.wait()
 
-    def torques(self, q: Array, v: Array, dt: float) -> Array:
+    def forget(self) -> None:
+        """Start a new stop with the next sample."""
+        self._memory = self._nothing
+
+    def torques(
+        self, q: Array, v: Array, dt: float, speeds: ArrayLike, gains: ImpedanceGains
+    ) -> Array:
         """Torques (nv) in addition to those that compensate gravity and Coriolis forces.
 
         Args:
             q, v: (nq), (nv) of the sample.
             dt: time since the previous sample [s].
+            speeds: (2) of the tool, beyond which it is held back [m/s, rad/s].
+            gains: limits of the torques and of the inertia of the tool.
         """
-        robot = self._robot
-        M = robot.mass_matrix(q)
-        rate = min(self._rate(M, v), 0.5 * STABLE / dt)
-        # Does not press against an obstacle that stops a joint.
-        forwards = np.sign(self._v)
-        self._v = forwards * np.clip(forwards * v, 0.0, np.abs(self._v))
-        self._q, self._v = decayed(robot, self._q, self._v, dt, rate)
-        off = np.clip(robot.difference(q, self._q), -LEASH, LEASH)
-        off = np.where(off * forwards > 0.0, 0.0, off)
-        self._q = np.asarray(robot.integrate(q, off))
-        drawn = rate * rate * off + 2.0 * rate * (self._v - v)
-        # A joint with a small share of the inertia would get almost no holding torque from M alone.
-        own = 1.0 / np.diag(robot.mass_matrix_inverse(q))
-        late = np.sqrt(SHARE_OF_RATE * self._rates * own / np.maximum(np.abs(v), TINY))
-        stable = np.minimum(STABLE_ALONE / dt * own, late) / (2.0 * rate) - own
-        most = SHARE * self._largest / (rate * rate * LEASH)
-        more = np.clip(stable, 0.0, most)
-        # Coriolis forces do no work, but a delayed compensation of them does.
-        coriolis = robot.nonlinear_effects(q, v) - robot.gravity(q)
-        return np.asarray(M @ (drawn - rate * self._v) + more * drawn - coriolis)
+        torque, self._memory = self._kernel.call(
+            *(q, v, speeds, gains.joints[TORQUE_LIMITS], gains.largest_inertia),
+            *(self._memory, dt),
+        )
+        return np.asarray(torque)
 
-    def blind_torques(self, dt: float) -> tuple[Array, Array, Array]:
-        """Torques without a sample: returns the predicted state (nq), (nv) and torques (nv).
+    def blind_torques(
+        self, q: Array, v: Array, dt: float, gains: ImpedanceGains
+    ) -> tuple[Array, Array, Array]:
+        """Predicted state (nq), (nv) and torques (nv) without a sample, which ends the stop.
 
         Args:
-            dt: time since the last sample [s].
+            q, v: (nq), (nv) last known.
+            dt: time since then [s].
+            gains: limits of the torques.
         """
-        M = self._robot.mass_matrix(self._q)
-        rate = self._rate(M, self._v)
-        self._q, self._v = decayed(self._robot, self._q, self._v, dt, rate)
-        return self._q, self._v, np.asarray(-rate * M @ self._v)
-
-    def _rate(self, M: Array, v: Array) -> float:
-        """Decay rate of the motion [1/s]: a torque d M v that decays with d changes by d^2 M v."""
-        momentum = np.maximum(np.abs(M) @ np.abs(v), TINY)
-        return min(RATE, float(np.sqrt((SHARE_OF_RATE * self._rates / momentum).min())))
+        memory = self._memory if self._memory[-1] else np.concatenate((q, v, [1.0]))
+        # The next sample starts a new stop: a prediction must not be held as if it were measured.
+        self.forget()
+        next_q, next_v, torque = self._blind.call(gains.joints[TORQUE_LIMITS], memory, dt)
+        return next_q, next_v, torque

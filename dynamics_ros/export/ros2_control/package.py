@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
-from dynamics_ros.algorithms.control import impedance
+from dynamics_ros.algorithms.control import command, impedance
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.definitions import Key
@@ -117,7 +117,7 @@ class ControlPackage:
             'ROOT_TEXT': _quoted(robot.root_frame),
             'TOOL_TEXT': _quoted(tool),
             'DOF': str(n),
-            'MEMORY': str(impedance.memory_size(robot.model)),
+            'MEMORY': str(command.memory_size(robot.model)),
             'FLAGS': str(len(impedance.FLAGS)),
             'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
             'FRAMES': str(len(robot.frame_names)),
@@ -126,7 +126,7 @@ class ControlPackage:
             'SETTINGS_COUNT': str(len(impedance.SETTINGS)),
             'OBSERVER_ROWS': str(len(torque_observer.SETTINGS)),
             'NOISE_ROWS': str(NOISE_ROWS),
-            'MAX_INTERVAL': repr(impedance.MAX_INTERVAL),
+            'MAX_INTERVAL': repr(command.MAX_INTERVAL),
             'DEFAULT_GAINS': gains_text(robot, tool),
             'DEFAULT_OBSERVER': observer_text(robot, tool),
             'FRAME_TABLE': '\n'.join(

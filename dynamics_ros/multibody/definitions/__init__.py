@@ -15,6 +15,7 @@ import inspect
 from dynamics_ros.errors import InvalidArgumentError, UnknownNameError
 from dynamics_ros.model import Model
 
+from .compliance import COMPLIANCE
 from .contact import CONTACT
 from .control import CONTROL
 from .definition import Definition, Formula, Key
@@ -33,6 +34,7 @@ DEFINITIONS: dict[str, Definition] = {
     **MASS_DISTRIBUTION,
     **CONTACT,
     **CONTROL,
+    **COMPLIANCE,
     **INVERSE_KINEMATICS,
 }
 """All quantities by name."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.control import (
+    command,
     impedance,
     joint_space,
     motion_check,
@@ -199,7 +200,7 @@ def _impedance_step(model: Model, frame: str) -> Formula:
     inputs |= {'force_gains': (len(impedance.FORCE_GAINS), 6)}
     inputs |= {'joint_gains': (len(impedance.JOINT_GAINS), n)}
     inputs |= {'settings': len(impedance.SETTINGS)}
-    return Formula(inputs | {'memory': impedance.memory_size(model), 'interval': ()}, function)
+    return Formula(inputs | {'memory': command.memory_size(model), 'interval': ()}, function)
 
 
 def _setpoint_step(model: Model) -> Formula:

@@ -1,0 +1,188 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Stop of an arm along a decaying motion, which joint springs track.
+
+Torques change within their rates. Torques that resist a push go on when the push has ended, until
+they have changed: a torque tau gives a joint of inertia m at most the velocity tau^2 / (2 R m) at a
+rate R. Each joint therefore brakes with at most
+
+    tau = sqrt(R (p + m v_0)),    p = sum over j of |M_kj v_j|,
+
+which becomes zero at half the largest rate as the motion decays. v_0 is the velocity to which a
+joint at rest may spring back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynamics_ros.algorithms.configuration import difference, integrate
+from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques
+from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, inverse_of
+from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.model import Frame, Model
+from dynamics_ros.spatial import Scalar
+from dynamics_ros.spatial.scalar import (
+    clipped,
+    exp,
+    larger,
+    magnitude,
+    smaller,
+    sqrt,
+    where_less,
+)
+
+from .holding_back import held_back
+from .task_space import frame_rows
+
+Values = Sequence[Scalar]
+
+RATE = 12.0
+"""Rate of the critically damped joint springs [1/s]."""
+
+LEASH = 0.1
+"""Largest spring deflection of a joint [rad or m]; a clamped person can push the joint away."""
+
+SHARE = 0.25
+"""Share of the torque limit that a joint's spring has at its largest deflection.
+
+A held load may be much heavier than the links beyond a wrist.
+"""
+
+STABLE, STABLE_ALONE = 0.5, 0.15
+"""Largest share of a velocity that damping removes within one sample.
+
+The first is for all joints together by the mass matrix, the second for each joint alone.
+"""
+
+RETURN = 0.5
+"""Velocity to which a joint at rest may spring back [rad/s or m/s]."""
+
+TINY = 1e-9
+"""Lower bound of momenta, velocities and torques used as divisors."""
+
+
+def memory_size(model: Model) -> int:
+    """Number of values in the memory of a stop: a configuration, velocities, 1 once it is valid."""
+    return model.nq + model.nv + 1
+
+
+def stop_step(
+    model: Model,
+    frame: Frame,
+    q: Values,
+    v: Values,
+    speeds: Values,
+    limits: Sequence[Values],
+    largest_inertia: Scalar,
+    memory: Values,
+    interval: Scalar,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Compute the torques of one step that brings an arm to rest and holds it there.
+
+    Args:
+        model, frame: an arm on a fixed base, and its tool frame.
+        q, v: state (nq), (nv).
+        speeds: (2) of the tool, linear and angular, beyond which it is held back [m/s, rad/s].
+        limits: (2, nv) largest torques and torque rates.
+        largest_inertia: as for `holding_back`.
+        memory: that the previous step has returned; zeros start a stop at this state.
+        interval: time since the previous step [s].
+
+    Returns:
+        Torques (nv) in addition to those of gravity and Coriolis forces, and the memory for the
+        next step.
+    """
+    largest, rates = limits
+    n, started = model.nq, memory[-1]
+    M = mass_matrix(model, q)
+    factors = factorize(M)
+    own = [1.0 / row[k] for k, row in enumerate(inverse_of(factors))]
+    rate = smaller(_decay_rate(M, v, rates), 0.5 * STABLE / interval)
+    q_ref = [where_less(0.5, started, x, y) for x, y in zip(memory[:n], q, strict=True)]
+    v_ref = [where_less(0.5, started, x, y) for x, y in zip(memory[n:-1], v, strict=True)]
+    # The motion does not press against an obstacle that stops a joint.
+    forwards = [where_less(x, 0.0, -1.0, where_less(0.0, x, 1.0, 0.0)) for x in v_ref]
+    v_ref = [
+        s * clipped(s * x, 0.0, magnitude(y)) for s, x, y in zip(forwards, v, v_ref, strict=True)
+    ]
+    q_ref, v_ref = decayed(model, q_ref, v_ref, rate, interval)
+    off = [clipped(x, -LEASH, LEASH) for x in difference(model, q, q_ref)]
+    off = [where_less(0.0, x * s, 0.0, x) for x, s in zip(off, forwards, strict=True)]
+    q_ref = integrate(model, q, off)
+
+    lag = [x - y for x, y in zip(v_ref, v, strict=True)]
+    wanted = [
+        rate * rate * x + 2.0 * rate * y - rate * z for x, y, z in zip(off, lag, v_ref, strict=True)
+    ]
+    J, _ = frame_rows(model, q, v, frame, range(6))
+    _, back = held_back(J, factors, v, speeds, rates, largest_inertia, interval)
+    together = [dot(row, wanted) - x for row, x in zip(M, back, strict=True)]
+    momenta = _momenta(M, v)
+    bounds = [
+        sqrt(largest_rate * (p + m * RETURN))
+        for largest_rate, p, m in zip(rates, momenta, own, strict=True)
+    ]
+    share: Scalar = 1.0
+    for bound, x in zip(bounds, together, strict=True):
+        share = smaller(bound / larger(magnitude(x), TINY), share)
+
+    # A joint with a small share of the inertia would get almost no holding torque from M alone.
+    torques: list[Scalar] = []
+    columns = zip(own, v, off, lag, largest, rates, bounds, together, strict=True)
+    for m, speed, x, y, most, largest_rate, bound, common in columns:
+        slow = sqrt(largest_rate * m / larger(magnitude(speed), TINY))
+        stable = smaller(STABLE_ALONE / interval * m, slow) / (2.0 * rate) - m
+        more = clipped(stable, 0.0, SHARE * most / (rate * rate * LEASH))
+        # The spring returns critically damped, and gives way overdamped.
+        returning = sqrt(m * (m + more)) - m
+        damping = where_less(0.0, x * speed, returning, more)
+        alone = rate * rate * more * x + 2.0 * rate * damping * y
+        torques.append(share * common + clipped(alone, -bound, bound))
+    # Coriolis forces do no work, but a delayed compensation of them does.
+    coriolis = coriolis_torques(model, q, v)
+    torques = [x - c for x, c in zip(torques, coriolis, strict=True)]
+    return torques, [*q_ref, *v_ref, 1.0]
+
+
+def blind_stop_step(
+    model: Model, limits: Sequence[Values], memory: Values, interval: Scalar
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """Predict a stop without a sample.
+
+    Args:
+        model: the robot.
+        limits, memory, interval: as for `stop_step`; the memory contains the last state.
+
+    Returns:
+        The predicted state (nq), (nv), and torques (nv) in addition to those of gravity and
+        Coriolis forces.
+    """
+    q, v = list(memory[: model.nq]), list(memory[model.nq : -1])
+    M = mass_matrix(model, q)
+    rate = _decay_rate(M, v, limits[1])
+    q, v = decayed(model, q, v, rate, interval)
+    return q, v, [-rate * dot(row, v) for row in M]
+
+
+def decayed(
+    model: Model, q: Values, v: Values, rate: Scalar, age: Scalar
+) -> tuple[list[Scalar], list[Scalar]]:
+    """State (nq), (nv) of a motion that has decayed at a rate [1/s] for some time [s]."""
+    decay = exp(-rate * age)
+    moved = [(1.0 - decay) / rate * x for x in v]
+    return integrate(model, q, moved), [decay * x for x in v]
+
+
+def _momenta(M: Sequence[Values], v: Values) -> list[Scalar]:
+    """Sum over j of |M_kj v_j| of each joint k."""
+    speeds = [magnitude(x) for x in v]
+    return [dot([magnitude(x) for x in row], speeds) for row in M]
+
+
+def _decay_rate(M: Sequence[Values], v: Values, rates: Values) -> Scalar:
+    """Decay rate of the motion [1/s]: a torque d M v that decays with d changes by d^2 M v."""
+    slowest: Scalar = RATE * RATE
+    for momentum, largest in zip(_momenta(M, v), rates, strict=True):
+        slowest = smaller(larger(largest, TINY) / larger(momentum, TINY), slowest)
+    return sqrt(slowest)
