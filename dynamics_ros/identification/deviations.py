@@ -14,9 +14,9 @@ from dynamics_ros.robot import Robot
 
 from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
+from .equations.friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
 from .evaluation import Evaluation
 from .fit import Fit
-from .friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
 from .normal_equations import FRICTION, Layout, Sums, grams
 from .prior import unmeasured_friction
 
