@@ -27,7 +27,7 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
 from dynamics_ros.calibration.subject import Subject, read_subject
 from dynamics_ros.identification import Identified, JointSamples, identify
-from dynamics_ros.identification.friction_shape import SIMPLEST
+from dynamics_ros.identification.equations.friction_shape import SIMPLEST
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 
 Array = NDArray[np.float64]

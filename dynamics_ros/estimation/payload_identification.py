@@ -9,7 +9,9 @@ Torques are linear in the ten inertial parameters pi of the payload,
 and so are their means over short time windows. Means are used because the acceleration is a
 difference quotient of noisy velocities: over a window its noise reduces to that of two samples, as
 in the momentum form. Weighted least squares over the windows gives pi and its covariance; the
-weights are the inverse standard deviations of the residual torques of each joint.
+weights are the inverse standard deviations of the residual torques of each joint. Constant offsets
+of the joint torques are fitted together with pi, because they would move its centre of mass. Window
+means whose residuals are correlated in time count as fewer windows.
 
 A pi that is physically impossible (a negative mass, an inertia that violates the triangle
 inequality) is replaced by the nearest possible one in the metric of its covariance. Its
@@ -30,6 +32,7 @@ from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_
 from dynamics_ros.spatial import Inertia
 
 from .effort_model import EffortModel
+from .uncertainty.thresholds import by_effort_limit
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -48,6 +51,13 @@ OBSERVABLE_MASS, MIN_MASS = 0.1, 0.1
 OBSERVABLE_LENGTH = 0.03
 """A centre of mass is observable if its deviation is below this length [m], an inertia if its
 deviation is below mass times length^2."""
+
+OFFSET, OFFSET_WITHOUT_LIMIT = 0.01, 0.5
+"""Default prior deviation of the offset of a joint torque: fraction of its effort limit, or Nm or N
+without a limit."""
+
+MAX_LAG = 50
+"""Largest lag over which correlations of residuals are summed [windows]."""
 
 MAX_STATIC_SPEED = 0.01
 """Maximum speed of a joint in a static posture [rad/s or m/s]."""
@@ -109,6 +119,7 @@ class PayloadIdentifier:
         *,
         effort_model: EffortModel | None = None,
         effort_noise: ArrayLike = 0.1,
+        effort_offset: ArrayLike | None = None,
         effort_sampling: str = 'instant',
         window: float = 0.1,
         max_gap: float = 0.05,
@@ -122,6 +133,9 @@ class PayloadIdentifier:
                 bodies.
             effort_noise: initial standard deviation of the residual torques, number or (nv) [Nm or
                 N]; inf for an unused joint.
+            effort_offset: prior standard deviation of constant offsets of the torques, number or
+                (nv), 0 for none [Nm or N]; None: 1 % of the effort limits. Offsets are left out if
+                the mass cannot be told from them, as in a single posture.
             effort_sampling: 'instant' for torques at their stamps, 'interval' for torques held
                 since the previous sample.
             window: averaging time [s].
@@ -145,6 +159,10 @@ class PayloadIdentifier:
         if not len(self._rows):
             raise InvalidArgumentError('frame', f'no joint feels {frame!r}', 'a frame that moves')
         self._noise = noise[self._rows]
+        if effort_offset is None:
+            effort_offset = by_effort_limit(robot, OFFSET, OFFSET_WITHOUT_LIMIT)
+        offset = per_entry('effort_offset', effort_offset, robot.nv, least=0.0)
+        self._offset = offset[self._rows]
         self._columns = slice(10 * body, 10 * body + 10)
         self._to_body = parameter_map(robot, frame)
         self._efforts = EffortModel.ideal(robot) if effort_model is None else effort_model
@@ -199,28 +217,42 @@ class PayloadIdentifier:
         Raises:
             NotIdentifiableError: there are too few samples, or they do not determine the mass.
         """
-        Y, residual_torques, samples = self._means()
-        units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
-        Y = Y / units
-        weights = 1.0 / self._noise
-        if not np.abs(residual_torques).max() < MAX_TORQUE:
+        Y, torques, samples = self._means()
+        if not np.abs(torques).max() < MAX_TORQUE:
             raise NotIdentifiableError(
-                f'torques of {np.abs(residual_torques).max():.3g} Nm or N are no torques of a robot'
+                f'torques of {np.abs(torques).max():.3g} Nm or N are no torques of a robot'
             )
+        pi, coloring, scatter = self._fitted(Y, torques, self._offset)
+        if np.linalg.norm(coloring[0]) >= OBSERVABLE_MASS * max(pi[0], MIN_MASS):
+            # A single posture does not tell offsets from a weight.
+            pi, coloring, scatter = self._fitted(Y, torques, 0.0 * self._offset)
+        residual = float(np.sqrt(np.mean(scatter**2)))
+        whitening: Array = np.linalg.inv(coloring).astype(np.float64)
+        return self._result(pi, coloring, whitening, residual, samples, len(Y))
+
+    def _fitted(self, Y: Array, torques: Array, offset: Array) -> tuple[Array, Array, Array]:
+        """Returns parameters (10), C (10, 10) with their covariance C C^T, residuals of the rows.
+
+        Args:
+            Y: (windows, rows, 10) regressor.
+            torques: (windows, rows) torques of the payload.
+            offset: (rows) prior deviations of constant offsets; 0 for none.
+        """
+        units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
+        # Offsets of the rows are further unknowns, scaled to the same prior deviation.
+        offsets = np.broadcast_to(np.diag(offset / PRIOR), (len(Y), *2 * (Y.shape[1],)))
+        Y = np.concatenate([Y / units, offsets], axis=2)
+        weights = 1.0 / self._noise
         for _ in range(3):
-            information, vector = _normal_equations(Y, residual_torques, weights)
-            # Whitening by eigenvalues, since the variances of different directions differ by more
-            # than double precision.
-            values, vectors = np.linalg.eigh(information)
-            whitening = np.sqrt(np.maximum(values, 0.0) + PRIOR**-2)[:, np.newaxis] * vectors.T
-            coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
-            pi = coloring @ (coloring.T @ vector)
-            scatter = np.sqrt(np.mean((residual_torques - Y @ pi) ** 2, axis=0))
+            x, _ = _solved(Y, torques, weights)
+            left = torques - Y @ x
+            scatter = np.sqrt(np.mean(left**2, axis=0))
             # A joint with a perfect fit must not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
-        residual = float(np.sqrt(np.mean(scatter**2)))
-        coloring = coloring / units[:, np.newaxis]
-        return self._result(pi / units, coloring, whitening * units, residual, samples, len(Y))
+        x, coloring = _solved(Y, torques, weights / np.sqrt(_correlation_factors(left)))
+        # Covariance of the payload alone: R^T R.
+        R: Array = np.asarray(np.linalg.qr(coloring[:10].T, mode='r'))
+        return x[:10] / units, R.T / units[:, np.newaxis], scatter
 
     def _means(self) -> tuple[Array, Array, int]:
         """Returns Y (windows, rows, 10), torques of the payload, and the number of samples."""
@@ -306,10 +338,33 @@ class PayloadIdentifier:
         )
 
 
-def _normal_equations(Y: Array, residual_torques: Array, weights: Array) -> tuple[Array, Array]:
+def _solved(Y: Array, torques: Array, weights: Array) -> tuple[Array, Array]:
+    """Returns the unknowns (n) with a prior, and (n, n) C with their covariance C C^T."""
     weighted = Y * (weights**2)[:, np.newaxis]
     information = np.einsum('tij,tik->jk', weighted, Y)
-    return information, np.einsum('tij,ti->j', weighted, residual_torques)
+    # Whitening by eigenvalues, since the variances of different directions differ by more than
+    # double precision.
+    values, vectors = np.linalg.eigh(information)
+    coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
+    return coloring @ (coloring.T @ np.einsum('tij,ti->j', weighted, torques)), coloring
+
+
+def _correlation_factors(left: Array) -> Array:
+    """Returns how many times as large the variance of means is by correlations in time (rows).
+
+    Args:
+        left: (windows, rows) residuals.
+    """
+    count = len(left)
+    variance = np.maximum(np.mean(left**2, axis=0), 1e-300)
+    memory = min(MAX_LAG, count // 4)
+    found = np.ones(left.shape[1])
+    for lag in range(1, memory + 1):
+        product = np.mean(left[lag:] * left[:-lag], axis=0) / variance
+        # Correlations within the statistical error of independent residuals do not count.
+        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(count), 0.0) * np.sign(product)
+        found += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
+    return np.maximum(found, 1.0)
 
 
 def _trapezoid(t: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .equations import Equations
-from .friction_shape import FrictionShape
+from .equations.friction_shape import FrictionShape
 from .normal_equations import Layout
 from .prior import Prior
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .base_systems import BasePrior, BaseSystems
 from .equations import Equations
-from .friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
+from .equations.friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
 from .normal_equations import Layout, grams
 from .prior import Prior
 

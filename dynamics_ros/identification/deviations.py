@@ -14,9 +14,9 @@ from dynamics_ros.robot import Robot
 
 from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
+from .equations.friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
 from .evaluation import Evaluation
 from .fit import Fit
-from .friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
 from .normal_equations import FRICTION, Layout, Sums, grams
 from .prior import unmeasured_friction
 
@@ -300,24 +300,22 @@ def _unit_torques(maker: EquationMaker) -> tuple[Array, Array]:
     robot, nv = maker.robot, maker.robot.nv
     rng = np.random.default_rng(1)
     q, others = (np.array([robot.random_configuration(rng) for _ in range(40)]) for _ in range(2))
-    zero = np.zeros((len(q), nv))
-
-    def columns(q: Array, v: Array, a: Array) -> Array:
-        Y: Array = maker.base.columns(robot.regressor(q, v, a), a)
-        return Y
-
-    held = columns(q, zero, zero)
+    turned = np.repeat(q[np.newaxis], nv, axis=0)
+    joints = np.arange(nv)
+    turned[joints, :, joints] = others.T
     speeds = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, TEST_SPEED)
-    postures, motions = [], []
-    for k in range(nv):
-        turned = q.copy()
-        turned[:, k] = others[:, k]
-        changed = columns(turned, zero, zero) - held
-        postures.append(np.sqrt((changed**2).mean(axis=0)).T)
-        v = zero + min(speeds[k], TEST_SPEED) * np.eye(nv)[k]
-        moving = [columns(q, v, sign * TEST_RATE * v) - held for sign in (1.0, -1.0)]
-        motions.append(np.sqrt(np.mean(np.square(moving), axis=(0, 1))).T)
-    return np.array(postures), np.array(motions)
+    v = np.zeros((nv, *q.shape))
+    v[joints, :, joints] = np.minimum(speeds, TEST_SPEED)[:, np.newaxis]
+    still = np.zeros_like(v)
+    # At rest, with one joint turned, and with one joint moving, speeding up and slowing down.
+    Q = np.concatenate([q[np.newaxis], turned, *2 * [np.repeat(q[np.newaxis], nv, axis=0)]])
+    V = np.concatenate([still[:1], still, v, v])
+    A = np.concatenate([still[:1], still, TEST_RATE * v, -TEST_RATE * v])
+    Y = maker.base.columns(robot.regressor(Q, V, A), A)
+    changes = Y[1:].reshape(3, nv, *Y.shape[1:]) - Y[0]
+    postures = np.sqrt((changes[0] ** 2).mean(axis=1))
+    motions = np.sqrt((changes[1:] ** 2).mean(axis=(0, 2)))
+    return postures.swapaxes(1, 2), motions.swapaxes(1, 2)
 
 
 def _prior_deviations(fit: Fit, base: BaseParameters) -> Array:

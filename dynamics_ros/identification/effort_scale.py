@@ -27,7 +27,7 @@ from .alternatives.misfit import (
 from .alternatives.nearest import SIGNIFICANT, Nearest, nearest, regression
 from .alternatives.states import MIN_EFFORT_SPREAD
 from .equations import MIN_MOVING_ROWS, Equations
-from .friction_shape import SIMPLEST
+from .equations.friction_shape import SIMPLEST
 from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 

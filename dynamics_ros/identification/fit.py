@@ -19,7 +19,7 @@ from .bodies import consistency
 from .cross_validation import validated
 from .effort_scale import rotors_told
 from .equations import EquationMaker, Equations
-from .friction_shape import SIMPLEST, FrictionShape
+from .equations.friction_shape import SIMPLEST, FrictionShape
 from .normal_equations import FRICTION, Layout
 from .prior import Prior
 from .robust_weights import (

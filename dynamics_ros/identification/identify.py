@@ -16,12 +16,12 @@ from dynamics_ros.robot import Robot
 from .alternatives.alternatives import check_reading
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
-from .column_store import ColumnStore
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
 from .effort_lag import EffortLag, late_efforts, without_lag
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
+from .equations.column_store import ColumnStore
 from .evaluation import Evaluation, evaluate
 from .findings import (
     STILL,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .base_systems import BasePrior, BaseSystems
 from .cross_validation import MIN_IMPROVEMENT, fold_grams
 from .equations import EquationMaker, Equations
+from .equations.friction_shape import FrictionShape, Load
 from .fit import Fit, fit_equations
-from .friction_shape import FrictionShape, Load
 from .prior import LOAD_REACH
 
 Array = NDArray[np.float64]

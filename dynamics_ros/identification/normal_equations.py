@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .bodies.base_parameters import BaseParameters
 from .equations import Equations
-from .friction_shape import FrictionShape
+from .equations.friction_shape import FrictionShape
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .base_systems import BasePrior, BaseSystems, rows_of
 from .equations import MIN_MOVING_ROWS, Equations
-from .friction_shape import FrictionShape
+from .equations.friction_shape import FrictionShape
 from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 

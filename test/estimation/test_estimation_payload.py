@@ -100,6 +100,43 @@ def test_with_noise_the_errors_are_those_that_are_stated(panda, loaded):
     assert 0.1 < np.mean(np.square(scores)) < 1.7
 
 
+@pytest.mark.parametrize('still_postures', [0, 8])
+def test_offsets_of_joint_torques_do_not_move_the_centre(panda, loaded, still_postures):
+    rng = np.random.default_rng(5)
+    if still_postures:
+        stamps, q, v, tau = still(panda, loaded, still_postures)
+    else:
+        stamps, q, v, a = motion(panda, 5.0)
+        tau = loaded.inverse_dynamics(q, v, a)
+    tau = tau + 0.3 * rng.choice([-1.0, 1.0], panda.nv)
+    off = {}
+    for offset in (0.0, None):
+        found = fed(PayloadIdentifier(panda, FRAME, effort_offset=offset), stamps, q, v, tau, rng)
+        estimate = found.estimate()
+        off[offset] = np.linalg.norm(estimate.center_of_mass - CENTER)
+    assert off[0.0] > 0.01
+    assert off[None] < (0.008 if still_postures else 0.002)
+    errors = estimate.center_of_mass - CENTER
+    assert (np.abs(errors) < 3.5 * estimate.center_of_mass_deviation).all()
+    assert estimate.mass == pytest.approx(MASS, rel=0.03)
+
+
+def test_deviations_count_errors_that_last_longer_than_a_window(panda, loaded):
+    stamps, q, v, a = motion(panda, 20.0)
+    tau = loaded.inverse_dynamics(q, v, a)
+    scores = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        # As friction that is not modelled, constant for a second and a half.
+        steps = rng.normal(size=(len(stamps) // 1500 + 1, panda.nv)) * 0.3
+        slow = np.repeat(steps, 1500, axis=0)[: len(stamps)]
+        found = fed(PayloadIdentifier(panda, FRAME), stamps, q, v, tau + slow, rng).estimate()
+        scores.append((found.mass - MASS) / found.mass_deviation)
+        scores += list((found.center_of_mass - CENTER) / found.center_of_mass_deviation)
+    # 2.9 if each window counted.
+    assert 0.1 < np.mean(np.square(scores)) < 1.6
+
+
 def test_still_postures_tell_mass_and_centre_but_no_inertia(panda, loaded):
     found = fed(
         PayloadIdentifier(panda, FRAME, effort_noise=0.05),

@@ -13,7 +13,7 @@ from simulated_arm import COULOMB, OFFSET, ROBOT, VISCOUS, motion, recording, tr
 
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples, identify
-from dynamics_ros.identification.friction_shape import FRICTION_VELOCITIES
+from dynamics_ros.identification.equations.friction_shape import FRICTION_VELOCITIES
 
 BETWEEN = 0.0224
 """rad/s at which dry friction of this arm has reached 76 %: between two speeds that are tried."""

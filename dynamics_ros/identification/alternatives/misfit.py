@@ -135,12 +135,14 @@ class Misfit:
         rng = np.random.default_rng(0)
         q = np.array([self.robot.random_configuration(rng) for _ in range(3)])
         v, a = rng.normal(size=(2, *q.shape))
+        # Gravity acts through the bodies that accelerations act through.
         touched = np.abs(self.robot.regressor(q, v, a)).sum(axis=0)
-        touched += np.abs(self.of_gravity(q)).sum(axis=(0, 1))
+        of_bodies = touched.reshape(len(touched), -1, self.bodies.shape[1]).any(axis=2)
         found = []
-        for row in touched:
-            columns = np.flatnonzero(row)
-            found.append(slice(columns[0], columns[-1] + 1) if len(columns) else slice(0, 0))
+        for row in of_bodies:
+            bodies = np.flatnonzero(row)
+            first, last = (bodies[0], bodies[-1] + 1) if len(bodies) else (0, 0)
+            found.append(slice(first * self.bodies.shape[1], last * self.bodies.shape[1]))
         return tuple(found)
 
     def explain(self, states: States) -> Explained:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.equations import EquationMaker, Equations, Filtering
+from dynamics_ros.identification.equations.friction_shape import friction_columns
 from dynamics_ros.identification.evaluation import Evaluation
 from dynamics_ros.identification.fit import Fit
-from dynamics_ros.identification.friction_shape import friction_columns
 from dynamics_ros.identification.joint_states.clock import extremes_of, regular_stretches
 from dynamics_ros.identification.joint_states.noise import noises_of
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError

@@ -30,15 +30,15 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
+from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.filters import LowPass
+from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
-from .bodies.base_parameters import BaseParameters
 from .column_store import ColumnStore, Kept
 from .friction_shape import Load, friction_columns
-from .joint_states.clock import Stretch, regular_stretches
-from .joint_states.filters import LowPass
-from .joint_states.samples import JointSamples, UnusableRecordingError
-from .joint_states.velocities import with_velocities
 
 Array = NDArray[np.float64]
 
