@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamics_ros.algorithms.control import command, guiding, impedance, reflex, stop
-from dynamics_ros.algorithms.control.holding_back import holding_back
+from dynamics_ros.algorithms.control import command, impedance
+from dynamics_ros.algorithms.control.compliance import guiding, reflex, stop
+from dynamics_ros.algorithms.control.compliance.holding_back import holding_back
 from dynamics_ros.model import Model
 
 from .definition import Definition, Formula, Options, Shape, result
