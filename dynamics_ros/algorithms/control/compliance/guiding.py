@@ -29,6 +29,9 @@ from .holding_back import bounded_task_inertia
 
 Values = Sequence[Scalar]
 
+RATIO = 0.9
+"""Damping ratio of locked directions and walls."""
+
 HELD_SHAPES: dict[str, int | tuple[int, ...]] = {
     'tool': (4, 4),
     'held': (4, 4),
