@@ -136,10 +136,7 @@ def stop_step(
         # A spring that needs torques faster than their rate would swing on and on.
         held = smaller(SHARE * most, 2.0 * sqrt(largest_rate * m * RETURN))
         more = clipped(stable, 0.0, held / (rate * rate * LEASH))
-        # The spring returns critically damped, and gives way overdamped.
-        returning = sqrt(m * (m + more)) - m
-        damping = where_less(0.0, x * speed, returning, more)
-        alone = rate * rate * more * x + 2.0 * rate * damping * y
+        alone = more * (rate * rate * x + 2.0 * rate * y)
         torques.append(clipped(share * common + alone, -bound, bound))
     # Coriolis forces do no work, but a delayed compensation of them does.
     coriolis = coriolis_torques(model, q, v)
