@@ -25,6 +25,7 @@ PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include "timed_kernels.h"
 
@@ -47,10 +48,31 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }}
 
+/* Times that the kernel took the processor away for another process. */
+static long switches(void)
+{{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_nivcsw;
+}}
+
+/* Longest time between two readings of the clock in a loop that does nothing else for some time. */
+static double longest_pause(double duration)
+{{
+    double longest = 0.0, last = seconds();
+    for (const double end = last + duration; last < end;) {{
+        const double now = seconds();
+        if (now - last > longest) longest = now - last;
+        last = now;
+    }}
+    return longest;
+}}
+
 int main(void)
 {{
     static double batches[{batches}];
-    double worst = 0.0, total = 0.0;
+    double worst = 0.0, kept = 0.0, total = 0.0;
+    long switched = switches(), preempted = 0;
     for (int i = 0; i < 1000; ++i) {{ {call} }}
     const long before = allocations;
     const double start = seconds();
@@ -58,18 +80,29 @@ int main(void)
     for (long i = 0; i < {calls}L; ++i) {{
         {call}
         const double now = seconds();
-        if (now - last > worst) worst = now - last;
+        double taken = now - last;
+        if (taken > worst) worst = taken;
         last = now;
+        if (taken > kept) {{
+            const long count = switches();
+            if (count == switched) kept = taken;
+            preempted += count - switched;
+            switched = count;
+            last = seconds();
+        }}
         if ((i + 1) % 100 == 0) {{
             batches[i / 100] = now - begun;
             begun = now;
         }}
     }}
     total = seconds() - start;
+    preempted += switches() - switched;
+    const double pause = longest_pause(total);
     const long made = allocations - before;
     qsort(batches, {batches}, sizeof *batches, compare);
     const double median = batches[{batches} / 2] / 100.0;
-    printf("%.9g %.9g %.9g %ld %.17g\\n", total / {calls}L, median, worst, made, {result}[0]);
+    printf("%.9g %.9g %.9g %.9g %.9g %ld ", total / {calls}L, median, worst, kept, pause, preempted);
+    printf("%ld %.17g\\n", made, {result}[0]);
     return 0;
 }}
 """
@@ -82,6 +115,10 @@ class Timed(NamedTuple):
         mean: mean time of all calls [s].
         median: median of means of a hundred calls, which approximates an idle core [s].
         worst: longest call [s].
+        kept: longest call during which no other process had the processor [s].
+        pause: longest time between two readings of the clock in an empty loop of the same duration
+            [s]: an interruption by the machine.
+        preempted: how often another process had the processor during all calls.
         allocations: number of memory allocations in all calls.
         first: first number of the first output.
     """
@@ -89,6 +126,9 @@ class Timed(NamedTuple):
     mean: float
     median: float
     worst: float
+    kept: float
+    pause: float
+    preempted: int
     allocations: int
     first: float
 
@@ -139,5 +179,5 @@ def timed(
         command = [COMPILER, *FLAGS, str(program), str(code), '-o', str(made), '-lm']
         subprocess.run(command, check=True, timeout=300)
         told = subprocess.run([made], check=True, timeout=300, capture_output=True, text=True)
-    mean, median, worst, allocations, first = told.stdout.split()
-    return Timed(float(mean), float(median), float(worst), int(allocations), float(first))
+    *times, preempted, allocations, first = told.stdout.split()
+    return Timed(*map(float, times), int(preempted), int(allocations), float(first))

@@ -127,6 +127,8 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
         ('impedance step, C, mean', 1e6 * measured.mean, 'us', Goal(2.0, of='value')),
         ('its median of means of 100', 1e6 * measured.median, 'us', None),
         (f'its worst of {calls}', 1e6 * measured.worst, 'us', Goal(50.0, of='value')),
+        ('its worst without another process', 1e6 * measured.kept, 'us', None),
+        ('longest pause of an empty loop', 1e6 * measured.pause, 'us', None),
         ('its allocations', float(measured.allocations), '', Goal(0.0, of='value')),
     )
     for case, value, unit, goal in figures:

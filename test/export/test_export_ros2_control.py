@@ -133,8 +133,9 @@ def call(function, *arguments):
 
 def gains_of(n):
     return structure(
-        stiffness=36, damping=36, axes=9, force=24, joints=15 * n, settings=5, setpoint_limits=6
-    )
+        stiffness=36, damping=36, axes=9, force=24, joints=15 * n, settings=5, setpoint_limits=6,
+        velocity_limits=n, speed_share=0,
+    )  # fmt: skip
 
 
 def target_of(n):
@@ -142,7 +143,9 @@ def target_of(n):
 
 
 def memory_of(n):
-    return structure(memory=4 * n + 7, setpoint=16, twist=6)
+    return structure(
+        memory=4 * n + 7, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0
+    )
 
 
 class TestImpedance:

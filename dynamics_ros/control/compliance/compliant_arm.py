@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
+from dynamics_ros.algorithms.control.compliance.guiding import RATIO as GUIDING_RATIO
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import NO_LIMIT, TORQUE_LIMITS, ImpedanceGains
@@ -38,12 +39,6 @@ MOVED = 0.02
 AT_REST = 0.02
 """Joint speed below which a joint counts as being at rest [rad/s or m/s]."""
 
-CAUGHT = 0.1
-"""Share of the velocity limit that every joint must fall below after running away.
-
-Only then does the arm follow targets again.
-"""
-
 
 class CompliantArm:
     """Runs an ``ImpedanceController`` through start, motion, guiding and braking of an arm.
@@ -68,6 +63,7 @@ class CompliantArm:
         self._ranges = JointRanges(controller.robot)
         self._gains_by_settings = GainsBySettings(controller)
         self._stop = Stop(controller.robot, controller.frame)
+        self._runaway = controller.robot.kernel('runaway_step')
         self._holding_back = controller.robot.kernel('holding_back', controller.frame)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
@@ -120,6 +116,7 @@ class CompliantArm:
         self._gains_by_settings.wait()
         self._stop.wait()
         self._holding_back.wait()
+        self._runaway.wait()
 
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start at the current state of the arm.
@@ -211,7 +208,7 @@ class CompliantArm:
         compliance = self._compliance
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
             damping = np.where(bound, 0.0, guiding.damping)
-            compliance = Compliance(np.diag(stiffness), 0.9, damping)
+            compliance = Compliance(np.diag(stiffness), GUIDING_RATIO, damping)
         # Sets the state from which the arm continues once guiding ends.
         self.setpoint.place(tool)
         self.posture, self._wrench = q, np.zeros(6)
@@ -276,11 +273,10 @@ class CompliantArm:
         if not believable(q, v):
             return 'state'
         self.q, self.v = q, v
-        fastest = float((np.abs(v) / self._velocity_limits).max(initial=0.0))
-        if fastest > self.settings.largest_speed:
-            self._running_away = True
-        elif self._running_away and fastest < CAUGHT:
-            self._running_away = False
+        before, share = self._running_away, min(self.settings.largest_speed, NO_LIMIT)
+        running = self._runaway.call(v, self._velocity_limits, share, float(before))
+        self._running_away = bool(running > 0.5)
+        if before and not self._running_away:
             self.stay()
         if self._running_away:
             return 'speed'

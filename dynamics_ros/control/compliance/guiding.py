@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.control.guiding import HELD_RESULTS, HELD_SHAPES, held_pose_step
+from dynamics_ros.algorithms.control.compliance.guiding import (
+    HELD_RESULTS,
+    HELD_SHAPES,
+    held_pose_step,
+)
 from dynamics_ros.kernels import Kernel, trace
 
 from .gains import NO_LIMIT

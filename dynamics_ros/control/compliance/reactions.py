@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_ros.algorithms.control.reflex import SETTINGS
+from dynamics_ros.algorithms.control.compliance.reflex import SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive
 from dynamics_ros.multibody.linear_systems import Array

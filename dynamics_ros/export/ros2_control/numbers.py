@@ -16,6 +16,8 @@ from dynamics_ros.control import (
     damping_of_ratio,
     joint_ranges,
 )
+from dynamics_ros.control.compliance.gains import NO_LIMIT
+from dynamics_ros.control.compliance.motion_check import velocity_limits
 from dynamics_ros.estimation.observers import MomentumObserver
 from dynamics_ros.estimation.wrench import (
     LENGTH_SCALE,
@@ -33,6 +35,12 @@ STIFFNESS = (400.0, 400.0, 400.0, 20.0, 20.0, 20.0)
 POSTURE_STIFFNESS, POSTURE_DAMPING, MARGIN, LIMIT_STIFFNESS = 5.0, 2.0, 0.1, 50.0
 """Stiffness [Nm/rad] and damping [Nms/rad] of the posture; margin inside the position limits [rad],
 and stiffness in the margin [Nm/rad]."""
+
+SPEED_SHARE = 1.5
+"""Share of its velocity limit beyond which a joint is braked."""
+
+GUIDING_STIFFNESS, GUIDING_DAMPING, GUIDING_SPEEDS = (1000.0, 20.0), (5.0, 0.2), (0.25, 1.0)
+"""Of guiding: stiffness of walls [N/m, Nm/rad], damping [Ns/m, Nms/rad], speeds [m/s, rad/s]."""
 
 EFFORT_NOISE, VELOCITY_NOISE = 0.1, 1e-3
 """Standard deviations by which the estimate of a wrench is weighted [Nm, rad/s]."""
@@ -86,6 +94,22 @@ def gains_text(robot: Robot, tool: str) -> str:
             'joints': default_gains.joints,
             'settings': default_gains.settings,
             'setpoint_limits': SetpointLimits().rows,
+            'velocity_limits': velocity_limits(robot),
+            'speed_share': np.array(SPEED_SHARE),
+        }
+    )
+
+
+def guiding_text() -> str:
+    """C initializer of the structure of guiding."""
+    return initializer(
+        {
+            'locked': np.zeros(6),
+            'lower': np.full(3, -NO_LIMIT),
+            'upper': np.full(3, NO_LIMIT),
+            'stiffness': np.repeat(GUIDING_STIFFNESS, 3),
+            'damping': np.repeat(GUIDING_DAMPING, 3),
+            'speeds': np.array(GUIDING_SPEEDS),
         }
     )
 

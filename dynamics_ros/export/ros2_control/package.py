@@ -11,13 +11,24 @@ from xml.sax.saxutils import escape
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.algorithms.control import command, impedance
+from dynamics_ros.algorithms.control.compliance import guiding, reflex, stop
 from dynamics_ros.control import SetpointLimits
+from dynamics_ros.control.compliance.compliant_arm import AT_REST
+from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.definitions import Key
 from dynamics_ros.robot import Robot
 
 from .description import with_mock_hardware
-from .numbers import enumerators, gains, gains_text, listed, observer_text, start
+from .numbers import (
+    enumerators,
+    gains,
+    gains_text,
+    guiding_text,
+    listed,
+    observer_text,
+    start,
+)
 from .templates import filled
 
 NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)*')
@@ -81,6 +92,8 @@ class ControlPackage:
         self.keys: list[Key] = [
             *(('mass_matrix',), ('gravity',), ('nonlinear_effects',), ('inverse_dynamics',)),
             *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),
+            *(('stop_step', tool), ('torque_step',), ('holding_back', tool), ('held_pose_step',)),
+            *(('task_damping', tool), ('reflex_torques',), ('runaway_step',)),
             *(('impedance_step', tool), observer, ('contact_wrenches', '6', tool, tool)),
             *(('forward_kinematics', x) for x in robot.frame_names),
             *(('jacobian', x, 'local_world_aligned') for x in robot.frame_names),
@@ -101,6 +114,7 @@ class ControlPackage:
             'FORCE_GAINS': tuple(f'force_{x}' for x in impedance.FORCE_GAINS),
             'SETTINGS': impedance.SETTINGS,
             'FLAG_NAMES': tuple(f'flag_{x}' for x in impedance.FLAGS),
+            'REFLEX_SETTINGS': tuple(f'reflex_{x}' for x in reflex.SETTINGS),
             'OBSERVER_SETTINGS': tuple(f'observer_{x}' for x in torque_observer.SETTINGS),
         }
         default_gains = gains(robot, tool)
@@ -119,6 +133,8 @@ class ControlPackage:
             'DOF': str(n),
             'MEMORY': str(command.memory_size(robot.model)),
             'FLAGS': str(len(impedance.FLAGS)),
+            'STOP_MEMORY': str(stop.memory_size(robot.model)),
+            'REFLEX_COUNT': str(len(reflex.SETTINGS)),
             'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
             'FRAMES': str(len(robot.frame_names)),
             'FORCE_ROWS': str(len(impedance.FORCE_GAINS)),
@@ -127,7 +143,12 @@ class ControlPackage:
             'OBSERVER_ROWS': str(len(torque_observer.SETTINGS)),
             'NOISE_ROWS': str(NOISE_ROWS),
             'MAX_INTERVAL': repr(command.MAX_INTERVAL),
+            'NOMINAL_INTERVAL': repr(command.NOMINAL_INTERVAL),
+            'GUIDING_RATIO': repr(guiding.RATIO),
+            'AT_REST': repr(AT_REST),
+            'VELOCITY_RATE': repr(VELOCITY_RATE),
             'DEFAULT_GAINS': gains_text(robot, tool),
+            'DEFAULT_GUIDING': guiding_text(),
             'DEFAULT_OBSERVER': observer_text(robot, tool),
             'FRAME_TABLE': '\n'.join(
                 f'  {{{_quoted(x)}, {functions["forward_kinematics", x]}, '

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamics_ros.algorithms.control import command, guiding, impedance, reflex, stop
-from dynamics_ros.algorithms.control.holding_back import holding_back
+from dynamics_ros.algorithms.control import command, impedance
+from dynamics_ros.algorithms.control.compliance import guiding, reflex, runaway, stop
+from dynamics_ros.algorithms.control.compliance.holding_back import holding_back
 from dynamics_ros.model import Model
 
 from .definition import Definition, Formula, Options, Shape, result
@@ -79,7 +80,18 @@ def _reflex_torques(model: Model) -> Formula:
     return Formula(inputs, lambda *values: reflex.reflex_torques(model, *values))
 
 
+def _runaway_step(model: Model) -> Formula:
+    inputs: dict[str, Shape] = {'v': model.nv, 'limits': model.nv, 'share': (), 'before': ()}
+    return Formula(inputs, runaway.runaway_step)
+
+
 COMPLIANCE = {
+    'runaway_step': Definition(
+        _runaway_step,
+        'whether the motion of an arm runs away',
+        result('1 from too large a velocity on, until all are small, else 0'),
+        internal=True,
+    ),
     'torque_step': Definition(
         _torque_step,
         'one step of given torques within the limits of an impedance controller',

@@ -10,10 +10,15 @@ struct Open : my_arm::ImpedanceController
   using ImpedanceController::on_export_reference_interfaces_list;
   using ImpedanceController::on_export_state_interfaces_list;
   using ImpedanceController::update_and_write_commands;
+
+  void acknowledge()
+  {
+    acknowledgements_->callback(nullptr, std::make_shared<std_srvs::srv::Trigger::Response>());
+  }
 };
 
 Open controller;
-std::vector<hardware_interface::Handle> states(2 * my_arm::DOF, hardware_interface::Handle(0.0));
+std::vector<hardware_interface::Handle> states(3 * my_arm::DOF, hardware_interface::Handle(0.0));
 std::vector<hardware_interface::Handle> efforts(my_arm::DOF, hardware_interface::Handle(0.0));
 const rclcpp_lifecycle::State STATE{};
 
@@ -38,6 +43,24 @@ bool configure()
   return succeeded(controller.on_init()) && succeeded(controller.on_configure(STATE));
 }
 
+// Another mode, reaction to collisions and start, which is configured anew.
+bool reconfigure(const char * mode, const char * reaction, bool start_from_commands)
+{
+  auto & parameters = controller.get_node()->parameters;
+  parameters["mode"] = std::string(mode);
+  parameters["collision.reaction"] = std::string(reaction);
+  parameters["start_from_commands"] = start_from_commands;
+  return succeeded(controller.on_configure(STATE));
+}
+
+int number_of_state_interfaces()
+{
+  return static_cast<int>(controller.state_interface_configuration().names.size());
+}
+
+double told(int i) { return controller.ordered_exported_state_interfaces_[i]->value; }
+void acknowledge() { controller.acknowledge(); }
+
 bool activate() { return succeeded(controller.on_activate(STATE)); }
 bool deactivate() { return succeeded(controller.on_deactivate(STATE)); }
 void set_state(int i, double value) { states[i].value = value; }
@@ -53,6 +76,7 @@ void set_reference(int i, double value)
   controller.ordered_exported_reference_interfaces_[i]->value = value;
 }
 double reference(int i) { return controller.ordered_exported_reference_interfaces_[i]->value; }
+void set_effort(int i, double value) { efforts[i].value = value; }
 double effort(int i) { return efforts[i].value; }
 bool update(double seconds)
 {

@@ -34,6 +34,15 @@ struct Subscription
   using SharedPtr = std::shared_ptr<Subscription<Message>>;
 };
 
+template <class Type>
+struct Service
+{
+  using SharedPtr = std::shared_ptr<Service<Type>>;
+  std::function<void(
+    const typename Type::Request::SharedPtr, typename Type::Response::SharedPtr)>
+    callback;
+};
+
 struct Parameter
 {
   std::any value;
@@ -53,6 +62,11 @@ struct Node
     const std::string &, SystemDefaultsQoS, Callback)
   {
     return nullptr;
+  }
+  template <class Type, class Callback>
+  typename Service<Type>::SharedPtr create_service(const std::string &, Callback callback)
+  {
+    return std::make_shared<Service<Type>>(Service<Type>{callback});
   }
 };
 }  // namespace rclcpp

@@ -70,6 +70,11 @@ struct LoanedStateInterface
 struct LoanedCommandInterface
 {
   Handle * handle;
+  template <class T = double>
+  std::optional<T> get_optional() const
+  {
+    return handle->get_optional<T>();
+  }
   bool set_value(double value) { return handle->set_value(value); }
 };
 }  // namespace hardware_interface

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dynamics_ros.algorithms.control.command import MAX_INTERVAL
+from dynamics_ros.algorithms.control.task_space import Rows, frame_rows
+from dynamics_ros.algorithms.control.validity import at_least, at_most
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import product, transposed
@@ -22,12 +25,12 @@ from dynamics_ros.spatial import (
 )
 from dynamics_ros.spatial.scalar import clipped, larger, sqrt, where_less
 
-from .command import MAX_INTERVAL
 from .holding_back import bounded_task_inertia
-from .task_space import Rows, frame_rows
-from .validity import at_least, at_most
 
 Values = Sequence[Scalar]
+
+RATIO = 0.9
+"""Damping ratio of locked directions and walls."""
 
 HELD_SHAPES: dict[str, int | tuple[int, ...]] = {
     'tool': (4, 4),

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dynamics_ros.algorithms.control.command import NOMINAL_INTERVAL
+from dynamics_ros.algorithms.control.task_space import Rows, frame_rows
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
@@ -23,9 +25,6 @@ from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, smaller, sqrt
-
-from .command import NOMINAL_INTERVAL
-from .task_space import Rows, frame_rows
 
 Values = Sequence[Scalar]
 

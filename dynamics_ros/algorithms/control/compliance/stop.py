@@ -6,10 +6,10 @@ Torques change within their rates. Torques that resist a push go on when the pus
 they have changed: a torque tau gives a joint of inertia m at most the velocity tau^2 / (2 R m) at a
 rate R. Each joint therefore brakes with at most
 
-    tau = sqrt(R (p + m v_0)),    p = sum over j of |M_kj v_j|,
+    tau = sqrt(2 s R (p + m v_0)),    p = sum over j of |M_kj v_j|,
 
-which becomes zero at half the largest rate as the motion decays. v_0 is the velocity to which a
-joint at rest may spring back.
+which becomes zero at the share s of the largest rate as the motion decays. v_0 is the velocity to
+which a joint at rest may spring back.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.algorithms.configuration import difference, integrate
+from dynamics_ros.algorithms.control.task_space import frame_rows
 from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques
 from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, inverse_of
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
@@ -33,7 +34,6 @@ from dynamics_ros.spatial.scalar import (
 )
 
 from .holding_back import held_back
-from .task_space import frame_rows
 
 Values = Sequence[Scalar]
 
@@ -54,6 +54,9 @@ STABLE, STABLE_ALONE = 0.5, 0.15
 
 The first is for all joints together by the mass matrix, the second for each joint alone.
 """
+
+SHARE_OF_RATE = 0.6
+"""Share of the largest torque rate at which braking torques go back as the motion decays."""
 
 RETURN = 0.5
 """Velocity to which a joint at rest may spring back [rad/s or m/s]."""
@@ -98,7 +101,8 @@ def stop_step(
     M = mass_matrix(model, q)
     factors = factorize(M)
     own = [1.0 / row[k] for k, row in enumerate(inverse_of(factors))]
-    rate = smaller(_decay_rate(M, v, rates), 0.5 * STABLE / interval)
+    momenta = [p + m * RETURN for p, m in zip(_momenta(M, v), own, strict=True)]
+    rate = smaller(_decay_rate(momenta, rates), 0.5 * STABLE / interval)
     q_ref = [where_less(0.5, started, x, y) for x, y in zip(memory[:n], q, strict=True)]
     v_ref = [where_less(0.5, started, x, y) for x, y in zip(memory[n:-1], v, strict=True)]
     # The motion does not press against an obstacle that stops a joint.
@@ -118,11 +122,7 @@ def stop_step(
     J, _ = frame_rows(model, q, v, frame, range(6))
     _, back = held_back(J, factors, v, speeds, rates, largest_inertia, interval)
     together = [dot(row, wanted) - x for row, x in zip(M, back, strict=True)]
-    momenta = _momenta(M, v)
-    bounds = [
-        sqrt(largest_rate * (p + m * RETURN))
-        for largest_rate, p, m in zip(rates, momenta, own, strict=True)
-    ]
+    bounds = [sqrt(2.0 * SHARE_OF_RATE * x * p) for x, p in zip(rates, momenta, strict=True)]
     share: Scalar = 1.0
     for bound, x in zip(bounds, together, strict=True):
         share = smaller(bound / larger(magnitude(x), TINY), share)
@@ -133,12 +133,11 @@ def stop_step(
     for m, speed, x, y, most, largest_rate, bound, common in columns:
         slow = sqrt(largest_rate * m / larger(magnitude(speed), TINY))
         stable = smaller(STABLE_ALONE / interval * m, slow) / (2.0 * rate) - m
-        more = clipped(stable, 0.0, SHARE * most / (rate * rate * LEASH))
-        # The spring returns critically damped, and gives way overdamped.
-        returning = sqrt(m * (m + more)) - m
-        damping = where_less(0.0, x * speed, returning, more)
-        alone = rate * rate * more * x + 2.0 * rate * damping * y
-        torques.append(share * common + clipped(alone, -bound, bound))
+        # A spring that needs torques faster than their rate would swing on and on.
+        held = smaller(SHARE * most, 2.0 * sqrt(largest_rate * m * RETURN))
+        more = clipped(stable, 0.0, held / (rate * rate * LEASH))
+        alone = more * (rate * rate * x + 2.0 * rate * y)
+        torques.append(clipped(share * common + alone, -bound, bound))
     # Coriolis forces do no work, but a delayed compensation of them does.
     coriolis = coriolis_torques(model, q, v)
     torques = [x - c for x, c in zip(torques, coriolis, strict=True)]
@@ -160,7 +159,7 @@ def blind_stop_step(
     """
     q, v = list(memory[: model.nq]), list(memory[model.nq : -1])
     M = mass_matrix(model, q)
-    rate = _decay_rate(M, v, limits[1])
+    rate = _decay_rate(_momenta(M, v), limits[1])
     q, v = decayed(model, q, v, rate, interval)
     return q, v, [-rate * dot(row, v) for row in M]
 
@@ -180,9 +179,9 @@ def _momenta(M: Sequence[Values], v: Values) -> list[Scalar]:
     return [dot([magnitude(x) for x in row], speeds) for row in M]
 
 
-def _decay_rate(M: Sequence[Values], v: Values, rates: Values) -> Scalar:
+def _decay_rate(momenta: Values, rates: Values) -> Scalar:
     """Decay rate of the motion [1/s]: a torque d M v that decays with d changes by d^2 M v."""
-    slowest: Scalar = RATE * RATE
-    for momentum, largest in zip(_momenta(M, v), rates, strict=True):
-        slowest = smaller(larger(largest, TINY) / larger(momentum, TINY), slowest)
-    return sqrt(slowest)
+    square: Scalar = RATE * RATE
+    for momentum, largest in zip(momenta, rates, strict=True):
+        square = smaller(larger(largest, TINY) / larger(momentum, TINY), square)
+    return sqrt(square)

@@ -1,0 +1,187 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Stop, guiding and reflexes of a generated package are those of the library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_export_ros2_control import (
+    call,
+    compiled,  # noqa: F401
+    gains_of,
+    memory_of,
+    pointer,
+    structure,
+)
+from tolerances import LAW
+
+from dynamics_ros.control import (
+    ArmSettings,
+    Compliance,
+    CompliantArm,
+    Guiding,
+    ImpedanceController,
+    Reaction,
+    ReactionSettings,
+    Trail,
+)
+from dynamics_ros.control.compliance.compliant_arm import AT_REST
+from dynamics_ros.control.compliance.motion_check import velocity_limits
+from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
+from dynamics_ros.export.ros2_control import numbers
+
+DT = 0.001
+
+WALL = 0.05
+"""Distance of a wall from the tool [m]."""
+
+
+class Both:
+    """The arm of the library and the functions of C, with the same settings and samples."""
+
+    def __init__(self, compiled):  # noqa: F811
+        robot, tool, self.c = compiled.robot, compiled.tool, compiled.c
+        self.robot, self.rng = robot, np.random.default_rng(7)
+        self.q = numbers.start(robot, tool)
+        self.v = 0.2 * self.rng.normal(size=robot.nv)
+        self.gains, self.memory = gains_of(robot.nv), memory_of(robot.nv)
+        call(self.c.my_arm_default_gains, self.gains)
+        self.c.my_arm_impedance_start(
+            pointer(self.memory), pointer(self.gains), pointer(self.q), None
+        )
+        n = robot.nv
+        joints = {
+            'posture_stiffness': numbers.POSTURE_STIFFNESS,
+            'posture_damping': numbers.POSTURE_DAMPING,
+            'margin': numbers.MARGIN,
+            'limit_stiffness': numbers.LIMIT_STIFFNESS,
+        }
+        place = robot.forward_kinematics(self.q, tool)[:3, 3]
+        self.guiding = Guiding(
+            np.array([0, 1, 0, 0, 0, 1], dtype=bool),
+            np.full(3, -1e9),
+            np.array([place[0] - WALL, 1e9, 1e9]),
+            np.repeat(numbers.GUIDING_STIFFNESS, 3),
+            np.repeat(numbers.GUIDING_DAMPING, 3),
+            *numbers.GUIDING_SPEEDS,
+        )
+        stiffness = np.diag(numbers.STIFFNESS)
+        settings = ArmSettings(Compliance(stiffness), self.guiding, joints=joints)
+        self.arm = CompliantArm(ImpedanceController(robot, tool), settings)
+        self.arm.start(self.q, np.zeros(n))
+        self.tau, self.flags = np.empty(n), np.empty(10)
+
+    def compare(self, count, by_library, by_c):
+        for _ in range(count):
+            self.q = self.robot.integrate(self.q, DT * self.v)
+            self.v = 0.98 * self.v + 0.01 * self.rng.normal(size=self.robot.nv)
+            wanted = by_library(self.q, self.v, DT)
+            by_c(self.q, self.v)
+            scale = max(1.0, np.abs(wanted).max())
+            assert np.abs(self.tau - wanted).max() <= 1e3 * LAW * scale
+
+    def results(self, q, v):
+        return q, v, DT, self.tau, self.flags
+
+
+def test_a_stop_is_that_of_the_library(compiled):  # noqa: F811
+    both = Both(compiled)
+
+    def brake(q, v):
+        call(both.c.my_arm_brake_step, both.memory, both.gains, *both.results(q, v))
+
+    both.compare(100, both.arm.brake, brake)
+
+
+def test_guiding_is_that_of_the_library(compiled):  # noqa: F811
+    both = Both(compiled)
+    guiding = structure(locked=6, lower=3, upper=3, stiffness=6, damping=6, speeds=2)
+    call(both.c.my_arm_default_guiding, guiding)
+    assert np.array_equal(guiding.stiffness, both.guiding.stiffness)
+    guiding.locked[:] = both.guiding.locked.astype(float)
+    guiding.upper[:] = both.guiding.upper
+
+    def by_library(q, v, dt):
+        # The library computes the damping ten times a second: here in each step.
+        both.arm._compliance = None
+        both.arm._bound = None
+        return both.arm.guide(q, v, dt)
+
+    def guide(q, v):
+        call(both.c.my_arm_guide_step, both.memory, both.gains, guiding, *both.results(q, v))
+
+    both.compare(60, by_library, guide)
+
+
+@pytest.mark.parametrize('strategy', ['float', 'torque_reflex', 'admittance_reflex'])
+def test_a_reflex_is_that_of_the_library(compiled, strategy):  # noqa: F811
+    both = Both(compiled)
+    settings = ReactionSettings(strategy, duration=5.0)
+    reaction = Reaction(settings, both.arm, Trail())
+    values = {
+        'float': [settings.damping, 0.0, 0.0, settings.speed],
+        'torque_reflex': [settings.damping, settings.torque_gain, 0.0, settings.speed],
+        'admittance_reflex': [VELOCITY_RATE, 0.0, settings.admittance, settings.speed],
+    }[strategy]
+    external = 8.0 * both.rng.normal(size=both.robot.nv)
+
+    def reflex(q, v):
+        call(
+            both.c.my_arm_reflex_step,
+            *(both.memory, both.gains, np.array(values), external, *both.results(q, v)),
+        )
+
+    both.compare(60, lambda q, v, dt: reaction.step(q, v, dt, external), reflex)
+
+
+def test_a_motion_that_runs_away_is_told_until_it_is_caught(compiled):  # noqa: F811
+    both = Both(compiled)
+    limits = velocity_limits(both.robot)
+    assert np.array_equal(both.gains.velocity_limits, limits)
+    runs_away = both.c.my_arm_runs_away
+
+    def told(share):
+        v = share * limits
+        return runs_away(pointer(both.memory), pointer(both.gains), pointer(v))
+
+    assert [told(x) for x in (1.4, -1.6, 0.5, 0.11, 0.09, 1.4)] == [0, 1, 1, 1, 0, 0]
+    for share, rests in ((0.5, 1), (2.0, 0), (np.nan, 0)):
+        v = np.full(both.robot.nv, share * AT_REST)
+        assert both.c.my_arm_at_rest(pointer(v)) == rests
+
+
+@pytest.mark.parametrize('step', ['brake', 'guide', 'reflex'])
+@pytest.mark.parametrize('where', ['q', 'v', 'interval'])
+@pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
+def test_numbers_that_are_none_leave_torques_within_limits(compiled, step, where, number):  # noqa: F811
+    both = Both(compiled)
+    n = both.robot.nv
+    guiding = structure(locked=6, lower=3, upper=3, stiffness=6, damping=6, speeds=2)
+    call(both.c.my_arm_default_guiding, guiding)
+    more = {
+        'brake': (),
+        'guide': (guiding,),
+        'reflex': (np.array([5.0, 2.0, 0.0, 0.5]), np.ones(n)),
+    }[step]
+    function = getattr(both.c, f'my_arm_{step}_step')
+
+    def run(broken):
+        inputs = {'q': both.q.copy(), 'v': np.zeros(n), 'interval': DT}
+        if broken and where == 'interval':
+            inputs['interval'] = float(number)
+        elif broken:
+            inputs[where][0] = number
+        before = np.array(both.memory.memory)[n : 2 * n]
+        call(function, both.memory, both.gains, *more, *inputs.values(), both.tau, both.flags)
+        assert np.isfinite(both.tau).all()
+        assert (np.abs(both.tau) <= both.robot.effort_limits + 1e-9).all()
+        assert np.abs(both.tau - before).max() <= 1000.0 * 0.05 + 1e-9
+        return both.tau.copy()
+
+    run(False)
+    run(True)
+    for _ in range(200):
+        after = run(False)
+    if step == 'brake':
+        assert np.abs(after - both.robot.gravity(both.q)).max() < 0.5

@@ -1,0 +1,197 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Modes of the generated controller in a closed loop: stop, guiding and reactions to collisions."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from test_export_ros2_control_controller import (  # noqa: F401
+    DT,
+    FORCE_Z,
+    RATE,
+    Controller,
+    Q,
+    library,
+    pytestmark,
+)
+
+SPEED, COLLIDED, RESTS = 10, 11, 12
+"""Exported state interfaces after the flags."""
+
+ROTORS = np.diag([0.02, 0.02, 0.02, 0.02, 2e-3, 2e-3, 2e-3])
+
+
+class Arm(Controller):
+    """The controller and an arm with light rotors that it moves."""
+
+    def __init__(self, library, **options):  # noqa: F811
+        made, self.robot = library
+        made.reconfigure.restype = ctypes.c_bool
+        made.told.restype = ctypes.c_double
+        self.q, self.v, self.steepest = Q.copy(), np.zeros(7), 0.0
+        self.configure(made, **options)
+        super().__init__(made, self.robot)
+
+    def configure(self, made, mode='impedance', reaction='none', start_from_commands=False):
+        assert made.reconfigure(mode.encode(), reaction.encode(), start_from_commands)
+
+    def switch(self, **options):
+        """Deactivate, and activate with another configuration, in one cycle."""
+        before = self.efforts
+        assert self.c.deactivate()
+        for i, effort in enumerate(before):
+            # Another controller takes over, which reads what the first one commanded last.
+            self.c.set_effort(i, ctypes.c_double(effort))
+        self.configure(self.c, **options)
+        assert self.c.activate()
+
+    def live(self, seconds, push=None):
+        robot = self.robot
+        force = np.zeros(6) if push is None else np.append(push, np.zeros(3))
+        for _ in range(round(seconds / DT)):
+            before = self.efforts
+            for i in range(7):
+                self.set_state(i, self.q[i])
+                self.set_state(i + 7, self.v[i])
+                self.set_state(i + 14, before[i])
+            assert self.c.update(ctypes.c_double(DT))
+            tau = self.efforts
+            self.steepest = max(self.steepest, np.abs(tau - before).max() / DT)
+            given = tau + robot.jacobian(self.q, 'tool0').T @ force
+            M = robot.mass_matrix(self.q) + ROTORS
+            a = np.linalg.solve(M, given - robot.nonlinear_effects(self.q, self.v))
+            self.v = self.v + DT * a
+            self.q = self.q + DT * self.v
+
+    @property
+    def place(self):
+        return self.robot.forward_kinematics(self.q, 'tool0')[:3, 3]
+
+    @property
+    def fastest(self):
+        return np.abs(self.v).max()
+
+    def told(self, i):
+        return self.c.told(i)
+
+
+@pytest.fixture
+def left_as_found(library):  # noqa: F811
+    yield library
+    made, _ = library
+    made.reconfigure(b'impedance', b'none', False)
+    for i in range(7):
+        made.set_state(i + 14, ctypes.c_double(0.0))
+
+
+def moving(library, **options):  # noqa: F811
+    arm = Arm(library, **options)
+    arm.live(0.01)
+    arm.refer(FORCE_Z, -30.0)
+    arm.live(0.3)
+    assert arm.fastest > 0.3
+    assert arm.told(RESTS) == 0.0
+    return arm
+
+
+def test_a_controller_of_mode_stop_takes_over_in_motion_and_ends_it(left_as_found):
+    arm = moving(left_as_found)
+    there, arm.steepest = arm.place, 0.0
+    arm.switch(mode='stop', start_from_commands=True)
+    arm.live(0.6)
+    assert arm.steepest <= RATE * (1.0 + 1e-9), 'no step of effort, also not at the switch'
+    assert arm.told(RESTS) == 1.0
+    assert np.linalg.norm(arm.place - there) < 0.15
+    there = arm.place
+    arm.live(0.5, push=np.array([0.0, 0.0, -4.9]))
+    arm.live(1.0)
+    assert np.linalg.norm(arm.place - there) < 0.1
+
+
+def test_deactivation_alone_leaves_gravity_torques_and_an_arm_that_goes_on(left_as_found):
+    arm = moving(left_as_found)
+    assert arm.c.deactivate()
+    carried = arm.robot.gravity(arm.q)
+    assert np.abs(arm.efforts - carried).max() < 1.0
+    assert arm.fastest > 0.3
+
+
+def test_efforts_that_are_none_or_beyond_limits_are_not_continued(left_as_found):
+    made, robot = left_as_found
+    arm = Arm(left_as_found)
+    for wrong in (np.nan, np.inf, 1e4):
+        arm.switch(mode='stop', start_from_commands=True)
+        assert made.deactivate()
+        made.set_effort(2, ctypes.c_double(wrong))
+        assert made.activate()
+        assert made.update(ctypes.c_double(DT))
+        assert np.abs(arm.efforts - robot.gravity(arm.q)).max() <= RATE * DT + 1e-9
+
+
+def test_a_hand_guides_the_arm_and_leaves_it_where_it_is(left_as_found):
+    arm = Arm(left_as_found, mode='guiding')
+    there = arm.place
+    arm.live(0.8, push=np.array([0.0, 8.0, 0.0]))
+    assert arm.place[1] - there[1] > 0.05
+    assert arm.steepest <= RATE * (1.0 + 1e-9)
+    arm.live(0.5)
+    there = arm.place
+    arm.live(1.0)
+    assert np.linalg.norm(arm.place - there) < 0.2
+    # The springs of the impedance begin where the hand has left the tool.
+    arm.switch(mode='impedance', start_from_commands=True)
+    arm.live(2.0)
+    assert arm.fastest < 0.05
+    assert np.linalg.norm(arm.place - there) < 0.3
+
+
+@pytest.mark.parametrize('reaction', ['stop', 'float', 'torque_reflex', 'admittance_reflex'])
+def test_a_collision_is_reacted_to_and_awaits_acknowledgement(left_as_found, reaction):
+    arm = Arm(left_as_found, reaction=reaction)
+    assert arm.c.number_of_state_interfaces() == 21
+    arm.live(0.2)
+    arm.steepest = 0.0
+    assert arm.told(COLLIDED) == 0.0
+    there, struck = arm.place, np.array([60.0, 0.0, 0.0])
+    arm.live(0.1, push=struck)
+    assert arm.told(COLLIDED) == 1.0
+    gone = {}
+    for seconds in (0.2, 1.5):
+        arm.live(seconds)
+        gone[seconds] = np.linalg.norm(arm.place - there)
+    assert arm.told(COLLIDED) == arm.told(RESTS) == 1.0
+    assert arm.steepest <= RATE * (1.0 + 1e-9)
+    if reaction == 'stop':
+        assert gone[0.2] < 0.2
+    # A target is followed only after acknowledgement.
+    there = arm.place
+    arm.refer(FORCE_Z, -5.0)
+    arm.live(0.3)
+    assert np.linalg.norm(arm.place - there) < 2e-3
+    arm.c.acknowledge()
+    arm.live(0.1)
+    assert arm.told(COLLIDED) == 0.0
+    arm.refer(FORCE_Z, -5.0)
+    arm.live(0.5)
+    assert np.linalg.norm(arm.place - there) > 5e-3
+
+
+def test_a_joint_that_is_too_fast_is_braked_before_targets_are_followed(left_as_found):
+    arm = Arm(left_as_found)
+    arm.live(0.05)
+    arm.v[2] = 2.0 * arm.robot.velocity_limits[2]
+    arm.live(0.01)
+    assert arm.told(SPEED) == 1.0
+    arm.live(1.5)
+    assert arm.told(SPEED) == 0.0
+    assert arm.fastest < 0.05
+
+
+def test_an_unknown_mode_or_reaction_is_no_configuration(left_as_found):
+    made, _ = left_as_found
+    made.reconfigure.restype = ctypes.c_bool
+    assert not made.reconfigure(b'impedence', b'none', False)
+    assert not made.reconfigure(b'impedance', b'jump', False)
