@@ -58,8 +58,7 @@ class TorqueObserver:
 
     Attributes:
         gain: (nv) [1/s].
-        max_gap: longest time between samples without a restart [s].
-        transition_time: duration of the transition to another payload or gravity [s].
+        max_gap, transition_time: those of the arguments [s].
         effort_model: meaning of the reported efforts.
     """
 

@@ -49,6 +49,9 @@ LEVELS = {
     DiagnosticStatus.STALE: '**stale**',
 }
 
+LONGEST_STATUS = 160
+"""Characters of a status on the page, which has to leave room for the tabs below."""
+
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
 SEARCH_PERIOD = 1.0
 """Time between two searches for topics of wrench estimates [s]."""
@@ -250,7 +253,7 @@ class Viewer:
             lines.append(f'ok: {", ".join(sorted(name.partition(":")[0] for name in well))}')
         for name in sorted(self._levels.keys() - set(well)):
             level, message = self._levels[name]
-            lines.append(f'{name}: {LEVELS.get(level, "")}, {message}')
+            lines.append(f'{name}: {LEVELS.get(level, "")}, {shortened(message)}')
         return '\n\n'.join(line for line in lines if line)
 
     def _on_joint_state(self, message: JointState) -> None:
@@ -273,6 +276,14 @@ class Viewer:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             self._levels[status.name] = status.level, status.message
+
+
+def shortened(status: str) -> str:
+    """Return a status with at most ``LONGEST_STATUS`` characters, and who prints the rest."""
+    if len(status) <= LONGEST_STATUS:
+        return status
+    end = ' ... (doctor prints all)'
+    return status[: LONGEST_STATUS - len(end)].rsplit(' ', 1)[0] + end
 
 
 def is_local(host: str) -> bool:

@@ -13,7 +13,7 @@ pytest.importorskip('viser')
 
 from ros_harness import NodeProcess, client, running
 
-from dynamics_ros.viewer.node import is_local
+from dynamics_ros.viewer.node import LONGEST_STATUS, is_local, shortened
 
 pytestmark = pytest.mark.ros
 
@@ -77,3 +77,10 @@ def test_an_address_of_another_machine_ends_it_with_the_reason():
 )
 def test_what_counts_as_this_machine(host, local):
     assert is_local(host) is local
+
+
+def test_a_long_status_leaves_room_for_the_page():
+    assert shortened('publishing to whoever listens') == 'publishing to whoever listens'
+    long = shortened('publishing; external torques deviate: ' + 'elbow 12 instead of 0.1, ' * 20)
+    assert 0.8 * LONGEST_STATUS < len(long) <= LONGEST_STATUS
+    assert long.startswith('publishing; external') and long.endswith(' ... (doctor prints all)')
