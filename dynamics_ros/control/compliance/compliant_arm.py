@@ -64,6 +64,7 @@ class CompliantArm:
         self._gains_by_settings = GainsBySettings(controller)
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
+        self._reflex = controller.robot.kernel('reflex_torques')
         self._holding_back = controller.robot.kernel('holding_back', controller.frame)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
@@ -117,6 +118,7 @@ class CompliantArm:
         self._stop.wait()
         self._holding_back.wait()
         self._runaway.wait()
+        self._reflex.wait()
 
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start at the current state of the arm.
@@ -244,6 +246,21 @@ class CompliantArm:
         self._gains = self._gains_by_settings.free(self.settings)
         self._compliance, self._blending = None, 0.0
         return tau
+
+    def flee(self, q: Array, v: Array, dt: float, external: Array, settings: ArrayLike) -> Array:
+        """React to external torques (nv) as ``algorithms/control/compliance/reflex.py`` does.
+
+        Args:
+            q, v, dt: as for `approach`.
+            external: (nv) of the environment on the robot [Nm, N if prismatic].
+            settings: rate, torque gain, admittance and largest velocity of the reflex.
+
+        Returns:
+            Torques (nv).
+        """
+        if not believable(q, v, external):
+            return self._brake(q, v, dt, 'input')
+        return self.give_way(q, v, dt, self._reflex.call(q, v, external, settings))
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
         """Compensate gravity, let all motion decay and hold the arm where it ends.

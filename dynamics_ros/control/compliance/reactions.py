@@ -128,7 +128,6 @@ class Reaction:
         self.settings = settings
         self.over = settings.strategy == 'stop'
         self._arm = arm
-        self._kernel = arm.controller.robot.kernel('reflex_torques')
         self._elapsed = 0.0
         self._way = trail.back(settings.distance)
         arm.stay()
@@ -165,11 +164,7 @@ class Reaction:
     def _flee(self, q: Array, v: Array, dt: float, external: Array, **settings: float) -> Array:
         """Torques (nv) of a reflex; ``settings`` are those of ``reflex_torques``, by default 0."""
         values = [settings.get(name, 1.0 if name == 'speed' else 0.0) for name in SETTINGS]
-        try:
-            torque = self._kernel.call(q, v, external, values)
-        except InvalidArgumentError:
-            torque = np.full(len(v), np.nan)  # of a state that is no number: the arm brakes
-        return self._arm.give_way(q, v, dt, torque)
+        return self._arm.flee(q, v, dt, external, values)
 
     def _retract(self, q: Array, v: Array, dt: float, external: Array) -> Array:
         way, setpoint = self._way, self._arm.setpoint
