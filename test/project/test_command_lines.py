@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-pytest.importorskip('rclpy')
+rclpy = pytest.importorskip('rclpy')
 
 from ros_harness import NodeProcess, client, executable
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.app.command_line import check
+from dynamics_ros.nodes.parameters.parameter_files import ineffective_files
+from dynamics_ros.nodes.rclpy_private import given_parameters
 
 DOMAIN = 94
 NODES = {
@@ -231,6 +233,54 @@ def test_what_ros_can_read_is_let_pass(tmp_path):
     check(
         ['--ros-args', '--params-file', str(file), '-r', '__ns:=/left', '-p', 'root_joint:=fixed']
     )
+
+
+SECTIONS = {
+    'contact_node': True,
+    '/contact_node': True,
+    '/**': True,
+    '/*': True,
+    '/*/contact_node': False,
+    '/**/contact_node': True,
+    '/left/contact_node': False,
+    'contact_nod': False,
+}
+"""Sections of a parameter file, and whether ROS applies them to /contact_node."""
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(('section', 'applies'), SECTIONS.items(), ids=list(SECTIONS))
+def test_a_parameter_file_without_a_section_for_the_process_is_named(tmp_path, section, applies):
+    arguments = parameter_file(tmp_path, section, gravity=[0.0, 0.0, -1.5])
+    context = rclpy.Context()
+    rclpy.init(args=arguments, context=context, domain_id=DOMAIN)
+    try:
+        options: dict[str, Any] = {'context': context, 'enable_rosout': False}
+        node = rclpy.create_node('contact_node', **options)
+        assert bool(given_parameters(node)) == applies
+    finally:
+        rclpy.shutdown(context=context)
+    warnings = [*ineffective_files(arguments, ['/kinematics_node', '/contact_node'])]
+    assert len(warnings) == (not applies)
+    for warning in warnings:
+        assert section in warning
+        assert '/kinematics_node, /contact_node' in warning
+    if section == 'contact_nod':
+        assert warning.endswith("; was '/contact_node' meant?")
+
+
+@pytest.mark.ros
+def test_a_node_warns_of_a_parameter_file_for_another_node(tmp_path):
+    arguments = parameter_file(tmp_path, 'contact_nod', gravity=[0.0, 0.0, -9.81])
+    node = NodeProcess('contact_node', DOMAIN, arguments)
+    try:
+        with client(DOMAIN) as ros:
+            ros.wait_for(lambda: 'has no effect: it has the sections /contact_nod' in node.printed)
+        assert node.alive
+    finally:
+        code, _ = node.end()
+        node.close()
+    assert code == 0
 
 
 # --- tools --------------------------------------------------------------------------------------

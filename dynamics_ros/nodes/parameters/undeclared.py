@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from dynamics_ros.nodes.rclpy_private import given_parameters
 from dynamics_ros.settings import meant, undeclared
 
 from .declaration import converted
+from .parameter_files import ineffective_files
 
 TYPE_DESCRIPTIONS = 'start_type_description_service'
 
@@ -25,7 +27,7 @@ RCLPY_PREFIXES = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
 
 
 def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
-    """Report unknown parameters, now and in later requests to set parameters.
+    """Report unknown parameters, now and in later requests to set parameters, and unused files.
 
     An unknown parameter that is given for one node by name is an error, since it may be misspelt.
     One that is given for all nodes may be for another process, and causes a warning.
@@ -38,6 +40,8 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     Raises:
         DynamicsRosError: an unknown parameter is given for a node by name.
     """
+    for warning in ineffective_files(sys.argv, [node.get_fully_qualified_name() for node in nodes]):
+        nodes[0].get_logger().warning(warning)
     refused: list[str] = []
     warned: set[str] = set()
     for node in nodes:
