@@ -101,8 +101,8 @@ int main(void)
     const long made = allocations - before;
     qsort(batches, {batches}, sizeof *batches, compare);
     const double median = batches[{batches} / 2] / 100.0;
-    printf("%.9g %.9g %.9g %.9g %.9g %ld ", total / {calls}L, median, worst, kept, pause, preempted);
-    printf("%ld %.17g\\n", made, {result}[0]);
+    printf("%.9g %.9g %.9g %.9g ", total / {calls}L, median, worst, kept);
+    printf("%.9g %ld %ld %.17g\\n", pause, preempted, made, {result}[0]);
     return 0;
 }}
 """

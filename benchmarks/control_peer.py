@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.control.impedance import JOINT_GAINS
 from dynamics_ros.algorithms.control.joint_limits import GUARD_SHARE, SWEEPS
-from dynamics_ros.algorithms.control.torque_limits import LEAST_PART, NO_CHANGE
+from dynamics_ros.algorithms.control.torque_limits import MIN_PART, NO_CHANGE
 from dynamics_ros.control import ImpedanceGains, ImpedanceTarget
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ class PinocchioController:
         asked, step = share * working + carried, joints['max_torque_rate'] * interval
         free = share * working - worked
         free -= J.T @ (scales * np.linalg.solve(A, scales * (solved[:, :6].T @ free)))
-        left = np.maximum(step - np.abs(asked - last - free), LEAST_PART * step)
+        left = np.maximum(step - np.abs(asked - last - free), MIN_PART * step)
         part = min(1.0, float((left / np.maximum(np.abs(free), NO_CHANGE)).min()))
         feasible = np.clip(asked - (1.0 - part) * free, -most, most) - carried
         inverse = np.linalg.inv(M)

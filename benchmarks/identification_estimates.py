@@ -53,7 +53,7 @@ FAULTS = {
 TRAINED = 60.0
 """Duration of the recording for the calibration [s]."""
 
-LINK_PUSH, LINK_PUSHES, LEAST_JOINTS, SURE = 30.0, 150, 3, 0.9
+LINK_PUSH, LINK_PUSHES, MIN_JOINTS, SURE = 30.0, 150, 3, 0.9
 """Force [N] and number of pushes on links that at least so many joints move; probability from which
 a link counts as sure."""
 
@@ -131,7 +131,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
     moved = {
         link: shape
         for link, shape in geometry.triangles.items()
-        if len(robot.model.ancestors(robot.model.frame(link).body)) >= LEAST_JOINTS
+        if len(robot.model.ancestors(robot.model.frame(link).body)) >= MIN_JOINTS
     }
     if not moved:
         return  # the meshes of some descriptions are missing

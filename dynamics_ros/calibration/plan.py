@@ -74,15 +74,15 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         else ''
     )
     start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
-    told = [
+    texts = [
         f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
         f'parameters {excitation.condition:.1f}{apart}',
         f'move there first: {start}',
     ]
     if options.report is not None:
-        options.report.write_text(plan_page(robot, excitation, [*lines, *told]), 'utf-8')
+        options.report.write_text(plan_page(robot, excitation, [*lines, *texts]), 'utf-8')
     lines += [
-        *told,
+        *texts,
         'expected deviations, for efforts known to 2 % of their limits:',
     ]
     lines += [

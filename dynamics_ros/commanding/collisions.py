@@ -85,7 +85,7 @@ class Collisions:
 
     def step(self, reflex: Reaction, q: Array, v: Array, dt: float) -> Array:
         """Torques (nv) of the reaction; arguments as for ``Reaction.step``."""
-        assert self.detector is not None, 'who would have told of a collision'
+        assert self.detector is not None, 'a collision was detected'
         external = self.detector.external_torques
         return reflex.step(q, v, dt, np.zeros(len(v)) if external is None else external)
 
@@ -97,7 +97,7 @@ class Collisions:
             self.detector.acknowledge()
         return f'the collision is over ({was})' if was else 'there was no collision'
 
-    def told(self, doing: str, watching: bool) -> str:
+    def describe(self, doing: str, watching: bool) -> str:
         """Text for the status.
 
         Args:

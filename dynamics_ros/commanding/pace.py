@@ -9,7 +9,7 @@ import time
 LOST = 2
 """Number of missing joint states after which the arm brakes without them."""
 
-NOMINAL_CYCLE, LONGEST_CYCLE = 0.002, 0.02
+NOMINAL_CYCLE, MAX_CYCLE = 0.002, 0.02
 """Cycle time assumed before it is measured, and the longest plausible one [s]."""
 
 RAREST, IN_A_ROW = 0.025, 5
@@ -18,7 +18,7 @@ RAREST, IN_A_ROW = 0.025, 5
 A single long interval is a lost message.
 """
 
-LONGEST_WAIT = 0.1
+MAX_WAIT = 0.1
 """Longest wait for a joint state that counts as usual [s]."""
 
 BURST = 2.0
@@ -65,12 +65,12 @@ class Pace:
         self._far = self._far + 1 if self.gap > RAREST else 0
         # Uses the machine's clock, since simulated time may run slower.
         self._heard += 1
-        wait = min(now - self.answered, LONGEST_WAIT)
+        wait = min(now - self.answered, MAX_WAIT)
         self._wait += max(SHARE, 1.0 / self._heard) * (wait - self._wait)
-        if 0.0 < self.gap < LONGEST_CYCLE:
+        if 0.0 < self.gap < MAX_CYCLE:
             self.cycle += SHARE * (self.gap - self.cycle)
             return self.passed(self.gap)
-        return self.passed(min(max(now - self.sent, self.cycle), LONGEST_CYCLE))
+        return self.passed(min(max(now - self.sent, self.cycle), MAX_CYCLE))
 
     def passed(self, interval: float) -> float:
         """Limit a step interval [s] to the time that passed by the machine's clock."""

@@ -24,7 +24,7 @@ from .fixed_base import check_fixed_base
 SPACING = 0.01
 """Largest time between two samples at which limits are checked [s]."""
 
-MOST_MOMENTS = 4000
+MAX_TIMES = 4000
 """Largest number of sample intervals in a trajectory; longer ones are sampled less densely."""
 
 ROUNDING = 1e-9
@@ -103,7 +103,7 @@ class JointMotion:
 
     def moments(self) -> Array:
         """Times at which limits are checked: the points, and samples between them."""
-        spacing = max(SPACING, float(self.time[-1] - self.time[0]) / MOST_MOMENTS)
+        spacing = max(SPACING, float(self.time[-1] - self.time[0]) / MAX_TIMES)
         parts = [
             np.linspace(begin, end, max(1, int(np.ceil((end - begin) / spacing))), endpoint=False)
             for begin, end in zip(self.time, self.time[1:])
@@ -115,8 +115,8 @@ class JointMotion:
         if len(self.time) == 1:
             rows = np.zeros(len(time), dtype=int)
             return self.q[rows], self.v[rows], self.a[rows]
-        told = [self.q, self.v, *([self.a] if self.quintic else [])]
-        curve = scipy.interpolate.BPoly.from_derivatives(self.time, np.stack(told, axis=1))
+        derivatives = [self.q, self.v, *([self.a] if self.quintic else [])]
+        curve = scipy.interpolate.BPoly.from_derivatives(self.time, np.stack(derivatives, axis=1))
         q, v, a = (np.asarray(curve(time, order)) for order in range(3))
         # At a point the curve has the acceleration of one side only.
         place = np.searchsorted(self.time, time)
@@ -206,8 +206,8 @@ class FeedForward:
         lower = robot.lower_limits[columns], -fastest, -strongest
         upper = robot.upper_limits[columns], fastest, strongest
         found = []
-        told = zip(QUANTITIES, (q, v, whole._efforts(motion, q, v, a)), lower, upper, strict=True)
-        for quantity, values, low, high in told:
+        rows = zip(QUANTITIES, (q, v, whole._efforts(motion, q, v, a)), lower, upper, strict=True)
+        for quantity, values, low, high in rows:
             for sign, limits in ((1.0, high), (-1.0, low)):
                 excess = sign * (values - limits)
                 for j, worst in enumerate(excess.argmax(axis=0)):

@@ -157,15 +157,15 @@ def _mismatches(topic: Topic, graph: Graph) -> Iterator[Finding]:
             f'{topic.name} has several types: {", ".join(pairs)}',
             'nodes of different types do not hear each other: remap one of them',
         )
-    told: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for publisher in topic.publishers:
         for subscription in topic.subscriptions:
             if publisher.type != subscription.type:
                 continue
             verdict, why = qos_check_compatible(publisher.qos, subscription.qos)
             if verdict == QoSCompatibility.ERROR:
-                told[publisher.node, subscription.node] = why.strip(' ;').removeprefix('ERROR: ')
-    for (sender, listener), why in told.items():
+                reasons[publisher.node, subscription.node] = why.strip(' ;').removeprefix('ERROR: ')
+    for (sender, listener), why in reasons.items():
         yield Finding(
             f'{listener} cannot hear {sender} on {topic.name}: {why}',
             _match(topic.name, sender, listener, why, graph),
@@ -191,14 +191,14 @@ def _match(topic: str, sender: str, listener: str, why: str, graph: Graph) -> st
 
 
 def _silences(graph: Graph) -> Iterator[Finding]:
-    told: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for name, status in sorted(graph.statuses.items()):
         if status.level != DiagnosticStatus.OK and name in graph.nodes:
             # Nodes with equal names have a finding of their own.
             message = re.sub(r'; \d+ nodes are named \S+$', '', status.message)
             message += _most_refused(status)
-            told.setdefault(message, []).append(name)
-    for message, names in told.items():
+            names_of.setdefault(message, []).append(name)
+    for message, names in names_of.items():
         if message.startswith('publishing to whoever listens'):
             continue
         yield Finding(f'{", ".join(names)}: {message}', _cure(message, graph))

@@ -35,7 +35,7 @@ DEPTH = 1000
 NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
 """Name of the node of an endpoint that is discovered before its node."""
 
-MOST_AGES = 1000
+MAX_AGES = 1000
 """Largest number of stamps kept per topic."""
 
 
@@ -165,7 +165,7 @@ class _Heard:
         self._last = time.monotonic()
         self._first = self._first or self._last
         self.count += 1
-        if self._has_stamp and len(data) >= 12 and len(self.ages) < MOST_AGES:
+        if self._has_stamp and len(data) >= 12 and len(self.ages) < MAX_AGES:
             # CDR: four bytes give the byte order, then the header begins with the stamp.
             order = '<' if data[1] & 1 else '>'
             sec, nanosec = struct.unpack_from(f'{order}iI', data, 4)

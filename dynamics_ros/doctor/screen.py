@@ -11,8 +11,8 @@ from dynamics_ros.errors import printable
 from .checks import Finding
 from .graph import Graph, Topic
 
-MOST_TOPICS = 14
-MOST_FINDINGS = 10
+MAX_TOPICS = 14
+MAX_FINDINGS = 10
 NARROWEST = 100
 """Smallest line width [characters], also for narrower terminals."""
 
@@ -43,18 +43,18 @@ def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> It
         yield ''
     shown = [topic for topic in _by_interest(graph) if topic.publishers]
     if shown:
-        yield from _table(shown[:MOST_TOPICS], width)
-        if len(shown) > MOST_TOPICS:
-            yield f'  ... and {len(shown) - MOST_TOPICS} topics more'
+        yield from _table(shown[:MAX_TOPICS], width)
+        if len(shown) > MAX_TOPICS:
+            yield f'  ... and {len(shown) - MAX_TOPICS} topics more'
         yield ''
     if not found:
         yield 'nothing is wrong'
-    for finding in found[:MOST_FINDINGS]:
+    for finding in found[:MAX_FINDINGS]:
         yield f'! {printable(finding.problem)}'
         if finding.advice:
             yield f'    {finding.advice}'
-    if len(found) > MOST_FINDINGS:
-        yield f'... and {len(found) - MOST_FINDINGS} more'
+    if len(found) > MAX_FINDINGS:
+        yield f'... and {len(found) - MAX_FINDINGS} more'
 
 
 def _by_interest(graph: Graph) -> list[Topic]:

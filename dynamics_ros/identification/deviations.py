@@ -173,8 +173,8 @@ def _body_parameters(
     before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
-        told = bool(open_[i] < IDENTIFIED_RATIO * before[i])
-        found.append(Parameter(name, kind, base.units[i], fit.x[i], spread[i], told))
+        certain = bool(open_[i] < IDENTIFIED_RATIO * before[i])
+        found.append(Parameter(name, kind, base.units[i], fit.x[i], spread[i], certain))
     return found
 
 
@@ -212,12 +212,12 @@ def _friction_parameters(
                 continue
             value, deviation = fit.friction[j, k], friction[j, k]
             torque = deviation * carried if name == 'load' else deviation
-            told = moved[j] and (
+            certain = moved[j] and (
                 deviation < IDENTIFIED_RATIO * abs(value) or torque < 0.05 * size[j]
             )
             unit = {'viscous': 'Nms/rad', 'load': 'Nm/Nm'}.get(name, 'Nm')
             found.append(
-                Parameter(f'{name} {joint}', 'friction', unit, value, deviation, bool(told))
+                Parameter(f'{name} {joint}', 'friction', unit, value, deviation, bool(certain))
             )
     return found
 
@@ -428,8 +428,8 @@ def _standard_deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -
     cross = scale[:, np.newaxis] * speeds.cross
     moved = inverse @ cross
     # Prior of a speed: a standard deviation equal to its value.
-    told = speeds.own - cross.T @ moved + np.diag(1.0 / speeds.values**2)
-    open_ = np.linalg.inv(told) + np.diag(speeds.cells**2 / 12.0)
+    information = speeds.own - cross.T @ moved + np.diag(1.0 / speeds.values**2)
+    open_ = np.linalg.inv(information) + np.diag(speeds.cells**2 / 12.0)
     combined = np.diag(scale) if rows is None else rows * scale
     covariance = inverse + moved @ open_ @ moved.T
     found: Array = np.sqrt(np.einsum('mi,ij,mj->m', combined, covariance, combined))

@@ -56,9 +56,9 @@ def friction_at_rest(
     """
     x = fit.x.copy()
     friction, described = fit.layout.friction_of(x), fit.layout.friction_of(fit.prior.mean)
-    own, told = friction[moved], described[moved]
-    size = np.maximum(np.maximum(np.abs(own), np.abs(told)), 1e-12)
-    worse = (np.abs(own - told) / size).sum(axis=0) > (np.abs(own) / size).sum(axis=0)
+    own, stated = friction[moved], described[moved]
+    size = np.maximum(np.maximum(np.abs(own), np.abs(stated)), 1e-12)
+    worse = (np.abs(own - stated) / size).sum(axis=0) > (np.abs(own) / size).sum(axis=0)
     worse = worse & VISCOUS_AND_DRY
     taken = described[:, worse].any(axis=1) & ~moved
     if not taken.any():

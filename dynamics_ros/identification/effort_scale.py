@@ -71,10 +71,10 @@ def effort_scale(
         # The rotor is a separate column: it is in no description, and in a light arm its inertia
         # can exceed that of the bodies.
         A, y, count = _regression_columns(layout, equations, described, joint)
-        x, told = regression(A, y, count)
+        x, significance = regression(A, y, count)
         # Joints with small torques contain no information about the unit.
         share = abs(x[0]) * np.linalg.norm(A[:, 0]) / max(np.linalg.norm(y), 1e-300)
-        if abs(told[0]) > SIGNIFICANT and share > MIN_CARRIED_SHARE:
+        if abs(significance[0]) > SIGNIFICANT and share > MIN_CARRIED_SHARE:
             gains[joint] = abs(x[0])
     usual = measured = usual_gain(gains, sizes)
     found = _nearest_parameters(robot, layout, equations, moving, 1.0)
@@ -189,8 +189,8 @@ def rotors_told(layout: Layout, equations: Equations, described: Array) -> Array
     """
     found = np.zeros(layout.joints)
     for joint in range(layout.joints):
-        x, told = regression(*_regression_columns(layout, equations, described, joint))
-        if told[-1] > SIGNIFICANT:
+        x, significance = regression(*_regression_columns(layout, equations, described, joint))
+        if significance[-1] > SIGNIFICANT:
             found[joint] = x[-1]
     return found
 

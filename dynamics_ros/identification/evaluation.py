@@ -101,9 +101,9 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
         own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
         whole = Evaluation(chunk.time, chunk.v, *own)
-        told: NDArray[np.bool_] = np.asarray(~chunk.cut_off.any(axis=1))
-        if told.any():
-            parts.append(whole.rows(told))
+        usable: NDArray[np.bool_] = np.asarray(~chunk.cut_off.any(axis=1))
+        if usable.any():
+            parts.append(whole.rows(usable))
     if not parts:
         raise UnusableRecordingError(
             f'{samples.source}: efforts are cut off at their largest value all the time; record '

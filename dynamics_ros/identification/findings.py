@@ -74,18 +74,18 @@ def constant_efforts(
     names = ', '.join(name for name, c in zip(robot.joint_names, constant, strict=True) if c)
     if not names:
         return []
-    told = f'the efforts of {names} never change while these joints move'
+    listed = f'the efforts of {names} never change while these joints move'
     if (constant == moved).all():
         raise UnusableRecordingError(
-            f'{told}: the driver does not report them (a joint_state_broadcaster needs the state '
+            f'{listed}: the driver does not report them (a joint_state_broadcaster needs the state '
             'interface "effort")'
         )
     if not held:
         raise UnusableRecordingError(
-            f'{told}: the driver does not report them, so that masses would be wrong; if they '
+            f'{listed}: the driver does not report them, so that masses would be wrong; if they '
             'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
         )
-    return [f'{told}: the driver may not report them']
+    return [f'{listed}: the driver may not report them']
 
 
 def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
@@ -94,11 +94,11 @@ def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]
     for what in ('position', 'effort'):
         parts = [getattr(samples, f'{what}_spikes') for samples in recordings]
         counts = sum(part.sum(axis=0) for part in parts)
-        told = [f'{c} of {n}' for n, c in zip(robot.joint_names, counts, strict=True) if c]
-        if told:
+        listed = [f'{c} of {n}' for n, c in zip(robot.joint_names, counts, strict=True) if c]
+        if listed:
             found.append(
                 f'single {what}s are far off those before and after, and are left out: '
-                + ', '.join(told)
+                + ', '.join(listed)
             )
     return found
 
@@ -147,15 +147,15 @@ def much_left_over(fit: Fit, equations: Equations) -> list[str]:
 def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
     """A sentence on joints that are at rest for most of the time."""
     share = equations.counts[:, equations.standing].sum(axis=1) / equations.counts.sum(axis=1)
-    told = [
+    listed = [
         f'{name} {100.0 * s:.0f} %'
         for name, s, m in zip(robot.joint_names, share, moved, strict=True)
         if m and s > LARGE_STANDING_SHARE
     ]
-    if not told:
+    if not listed:
         return []
     return [
-        f'joints stand still for most of the time ({", ".join(told)}): that counts little, for '
+        f'joints stand still for most of the time ({", ".join(listed)}): that counts little, for '
         'friction of unknown size holds them; let them move for longer'
     ]
 

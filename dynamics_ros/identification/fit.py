@@ -117,8 +117,8 @@ def fit_equations(
     efforts = equations.rows[..., -1]
     sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum(axis=1))
     prior = Prior.of(robot, layout, sizes, moving, held)
-    told = rotors_told(layout, equations, prior.mean)
-    prior = Prior.of(robot, layout, sizes, moving, held, told)
+    rotors = rotors_told(layout, equations, prior.mean)
+    prior = Prior.of(robot, layout, sizes, moving, held, rotors)
     standing = standing_blocks(equations, moving)
     shape, weight = before or (SIMPLEST, 10.0)
     weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)

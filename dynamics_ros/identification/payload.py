@@ -31,7 +31,7 @@ from .unmodelled import MixedEquations, UnmodelledFriction, estimated, groups
 
 Array = NDArray[np.float64]
 
-DRIFT, LEAST_DRIFT = 0.2, 0.01
+DRIFT, MIN_DRIFT = 0.2, 0.01
 """Friction that differs between two runs: part of the friction; of the RMS of the effort."""
 
 LIGHT = 2.0
@@ -40,7 +40,7 @@ LIGHT = 2.0
 LEVELS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """rad/s or m/s between which residuals have one deviation: they are larger where joints turn."""
 
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 """Of a run, beyond which more rows tell little of a payload."""
 
 
@@ -97,9 +97,9 @@ def drift_of_friction(identified: Identified) -> Array:
     """(nv, 5) by how much friction may differ between two runs [as the friction of a fit]."""
     friction = np.abs(identified.fit.friction)
     size = np.sqrt((identified.train.measured**2).mean(axis=0))
-    spread: Array = DRIFT * friction + LEAST_DRIFT * size[:, np.newaxis] + 1e-9
+    spread: Array = DRIFT * friction + MIN_DRIFT * size[:, np.newaxis] + 1e-9
     spread[:, 1] += DRIFT * friction[:, 2]
-    spread[:, 4] = DRIFT * friction[:, 4] + LEAST_DRIFT
+    spread[:, 4] = DRIFT * friction[:, 4] + MIN_DRIFT
     return spread
 
 
@@ -130,8 +130,8 @@ def _payload(
     mass = float(pi[0])
     center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
     J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
-    told = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
-    return Payload(frame, mass, center, float(np.sqrt(C[0, 0])), told, swapped)
+    deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
+    return Payload(frame, mass, center, float(np.sqrt(C[0, 0])), deviation, swapped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class _Runs:
 def _thinned(chunks: list[Chunk]) -> list[Chunk]:
     """Every second chunk, or third and so on, of a run that has more rows than are needed."""
     rows = sum(len(chunk.time) for chunk in chunks)
-    return chunks[:: 1 + rows // MOST_ROWS]
+    return chunks[:: 1 + rows // MAX_ROWS]
 
 
 def _equations(identified: Identified, runs: _Runs, frame: str) -> MixedEquations:

@@ -56,10 +56,10 @@ def reweighted(
             [np.bincount(equations.block, one**2, minlength=counts.shape[1]) for one in left]
         )
         spent = systems.freedom(base_prior, weight) / layout.joints
-        told = weights * ~standing
-        kept = (told * counts).sum(axis=1)
+        in_motion = weights * ~standing
+        kept = (in_motion * counts).sum(axis=1)
         freedom = np.maximum(kept - spent, 0.1 * kept)
-        sigma = np.sqrt((told * squares).sum(axis=1) / freedom)
+        sigma = np.sqrt((in_motion * squares).sum(axis=1) / freedom)
         # Limit the weight of a joint without residual.
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
         holds = _dry_friction(unknowns[:, b:-1], shape)[:, np.newaxis] * standing

@@ -16,7 +16,7 @@ from .speed import Speed
 
 AXES = {(1.0, 0.0, 0.0): 'x', (0.0, 1.0, 0.0): 'y', (0.0, 0.0, 1.0): 'z'}
 
-MOST_LINES = 60
+MAX_LINES = 60
 """Largest number of links shown."""
 
 HEAD = ('', 'joint', 'axis', 'range', 'velocity', 'effort', 'mass')
@@ -27,14 +27,14 @@ def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[str
     masses = {link.name: link.inertial.mass for link in description.links}
     rows: list[tuple[str, ...]] = [HEAD]
     outline = robot.model.outline()
-    for frame, depth in outline[:MOST_LINES]:
+    for frame, depth in outline[:MAX_LINES]:
         joint = robot.model.joint_of(frame)
         name = f'{"  " * depth}{printable(frame.name)}{" *" if frame.name == tool else ""}'
         mass = f'{masses[frame.name]:.4g} kg' if masses[frame.name] else '-'
         rows.append((name, *(_joint(joint) if joint else _fixed(frame)), mass))
     yield from columns(rows)
-    if len(outline) > MOST_LINES:
-        yield f'... and {len(outline) - MOST_LINES} links more'
+    if len(outline) > MAX_LINES:
+        yield f'... and {len(outline) - MAX_LINES} links more'
 
 
 def _fixed(frame: Frame) -> tuple[str, ...]:

@@ -78,8 +78,8 @@ def speeds(robot: Robot, frame: str) -> Iterator[Speed]:
         except DynamicsRosError as error:
             yield Speed(name, problem=str(error))
         else:
-            told = kernel.backend, kernel.operation_count, kernel.compile_seconds
-            yield Speed(name, *told, seconds)
+            facts = kernel.backend, kernel.operation_count, kernel.compile_seconds
+            yield Speed(name, *facts, seconds)
 
 
 def _fastest(call: Callable[[], object]) -> float:

@@ -282,26 +282,26 @@ class Explorer:
                 timeout=SEARCH_TIME,
                 max_solutions=MAX_SOLUTIONS,
             )
-            told = f'**{len(self._solutions)} solutions** for `{self.frame}`'
+            text = f'**{len(self._solutions)} solutions** for `{self.frame}`'
             if not self._solutions:
                 best = solve(
                     posed.robot, _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
                 )
-                told = (
+                text = (
                     f'**no solution** for `{self.frame}`: {best.reason}, '
                     f'{best.position_error:.3f} m away'
                 )
         except DynamicsRosError as error:
-            self._solutions, told = (), f'**no solution**: {error}'
-        self._reach_text.content = told
+            self._solutions, text = (), f'**no solution**: {error}'
+        self._reach_text.content = text
         self._choice.options = tuple(
             map(_solution_text, range(len(self._solutions)), self._solutions)
         ) or (NO_SOLUTION,)
         self._scene.show_ghosts([posed.poses_at(one.q) for one in self._solutions])
 
-    def _apply_solution(self, told: str) -> None:
+    def _apply_solution(self, label: str) -> None:
         """Pose the robot as in the selected solution, if no joint states arrive."""
-        number = told.partition(':')[0]
+        number = label.partition(':')[0]
         if not number.isdecimal() or self.posed is None or self._live:
             return
         q = self._solutions[int(number) - 1].q

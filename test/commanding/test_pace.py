@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from dynamics_ros.commanding import pace
-from dynamics_ros.commanding.pace import LONGEST_CYCLE, LOST, NOMINAL_CYCLE, Pace
+from dynamics_ros.commanding.pace import LOST, MAX_CYCLE, NOMINAL_CYCLE, Pace
 
 MILLISECOND = 1_000_000
 
@@ -47,7 +47,7 @@ def test_stamps_that_jump_are_no_interval(clock, gap):
     clock.now += 0.004
     assert answer(one, clock, MILLISECOND + gap) == pytest.approx(0.004)
     clock.now += 1.0
-    assert answer(one, clock, MILLISECOND + gap) == LONGEST_CYCLE
+    assert answer(one, clock, MILLISECOND + gap) == MAX_CYCLE
 
 
 def test_states_are_late_once_more_are_missing_than_may_be(clock):

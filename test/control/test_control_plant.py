@@ -17,7 +17,7 @@ from benchmarks.control_plant import (
     stiffness_measures,
 )
 from benchmarks.robots import SUBJECTS
-from dynamics_ros.algorithms.control.torque_limits import LEAST_PART, share_beside
+from dynamics_ros.algorithms.control.torque_limits import MIN_PART, share_beside
 
 
 def plant_of(name):
@@ -54,7 +54,7 @@ def test_a_posture_that_jumps_does_not_move_the_tool(name):
         ([0.0, 0.0], [0.5, -0.5], 1.0),
         ([0.0, 0.0], [4.0, -0.5], 0.25),
         ([-0.5, 0.0], [0.5, 2.0], 0.5),
-        ([9.0, 0.0], [1.0, 1.0], LEAST_PART),
+        ([9.0, 0.0], [1.0, 1.0], MIN_PART),
         ([9.0, 0.0], [0.0, 1.0], 1.0),
         ([-9.0, 0.0], [8.5, 0.5], 1.0),
         ([-9.0, 0.0], [8.5, 2.0], 0.5),

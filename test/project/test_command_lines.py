@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-rclpy = pytest.importorskip('rclpy')
+pytest.importorskip('rclpy')
 
+import rclpy
 from ros_harness import NodeProcess, client, executable
 
 from dynamics_ros.errors import InvalidArgumentError

@@ -49,7 +49,7 @@ BRAKING = 10.0
 NOMINAL_INTERVAL, MAX_INTERVAL = 1e-3, 0.1
 """Replacement for an invalid interval, and the longest valid interval [s]."""
 
-LEAST_VELOCITY = 1e-6
+MIN_VELOCITY = 1e-6
 """Lower bound of the velocity scales of friction [rad/s or m/s]."""
 
 
@@ -230,7 +230,7 @@ def commanded_torques(
 def _friction(joints: Mapping[str, Values], v: Values, carried: Values) -> list[Scalar]:
     """Friction torques (nv) that compensate friction at the given transmitted torques."""
     scales = [
-        [at_least(x, LEAST_VELOCITY) for x in joints[name]]
+        [at_least(x, MIN_VELOCITY) for x in joints[name]]
         for name in ('friction_velocity', 'stribeck_velocity')
     ]
     rows = [joints[name] for name in ('viscous', 'coulomb', 'stribeck')]

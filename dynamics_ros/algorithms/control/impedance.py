@@ -66,7 +66,7 @@ task inertia is damped. joint_limit: a joint is in the margin of its range. guar
 torque_rate: the guard, the energy tank or a limit changes the torque. force_integral: the integral
 of the force error is at its limit."""
 
-LEAST_LENGTH, LEAST_INERTIA = 1e-3, 1e-3
+MIN_LENGTH, MIN_INERTIA = 1e-3, 1e-3
 """Lower bounds of the length scale [m] and of the largest inertia [kg]."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -160,8 +160,8 @@ def impedance_step(
     inertia = BoundedInertia.of(
         J,
         M_inverse_Jt,
-        at_least(values['length'], LEAST_LENGTH),
-        at_least(values['largest_inertia'], LEAST_INERTIA),
+        at_least(values['length'], MIN_LENGTH),
+        at_least(values['largest_inertia'], MIN_INERTIA),
         directions(model, frame),
     )
     a_0 = [dot(column, tau_0) for column in M_inverse_Jt]

@@ -37,7 +37,7 @@ The first is absolute [rad or m], the second a share of the distance moved. Filt
 it; velocities in wrong units exceed it.
 """
 
-LONGEST_STEP = 0.05
+MAX_STEP = 0.05
 """Longest sample interval over which velocities are integrated [s]."""
 
 CHECKS = ('jump', 'contradiction')
@@ -66,7 +66,7 @@ def motion_check(
 
     Returns:
         (2, nv) excess over each bound, rows as in ``CHECKS``, positive where a sample is
-        impossible; (2, nv) memory, zero after an interval longer than ``LONGEST_STEP``.
+        impossible; (2, nv) memory, zero after an interval longer than ``MAX_STEP``.
     """
     kept = exp(-interval / MEMORY)
     jumps, contradictions = [], []
@@ -88,4 +88,4 @@ def motion_check(
 
 def _integrable(interval: Scalar, x: Scalar) -> Scalar:
     """x after an interval over which velocities can be integrated, else 0."""
-    return where_less(0.0, interval, where_less(interval, LONGEST_STEP, x, 0.0), 0.0)
+    return where_less(0.0, interval, where_less(interval, MAX_STEP, x, 0.0), 0.0)

@@ -18,7 +18,7 @@ Values = Sequence[Scalar]
 NOMINAL_RATE = 1000.0
 """Torque rate that replaces an invalid one [Nm/s or N/s]."""
 
-LEAST_PART = 0.1
+MIN_PART = 0.1
 """Fraction of a torque step that is reserved for torques that do not move the tool. The damping of
 the posture must not vanish while torques of the tool change at their limit for a long time."""
 
@@ -84,7 +84,7 @@ def share_beside(first: Values, second: Values, steps: Values) -> Scalar:
     share: Scalar = 1.0
     for used, wanted, step in zip(first, second, steps, strict=True):
         used_along = where_less(wanted, 0.0, -used, used)
-        remaining = at_least(step - used_along, LEAST_PART * step)
+        remaining = at_least(step - used_along, MIN_PART * step)
         share = at_most(remaining / at_least(abs(wanted), NO_CHANGE), share)
     return share
 

@@ -209,11 +209,11 @@ def _called(kernel: Kernel, arrays: tuple[Any, ...]) -> ImpedanceStep:
     try:
         return ImpedanceStep(*kernel.call(*arrays))
     except InvalidArgumentError:
-        told = [np.asarray(x, dtype=np.float64) for x in arrays]
-        if all(np.isfinite(x).all() for x in told):
+        inputs = [np.asarray(x, dtype=np.float64) for x in arrays]
+        if all(np.isfinite(x).all() for x in inputs):
             raise
-        told = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in told]
-        return ImpedanceStep(*kernel.call(*told))
+        inputs = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in inputs]
+        return ImpedanceStep(*kernel.call(*inputs))
 
 
 def bounded_task_inertia(

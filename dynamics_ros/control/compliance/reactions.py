@@ -31,7 +31,7 @@ Admittance reflex: velocities along the external torques. Retract: move back alo
 SPACING = 0.005
 """Smallest distance between poses of a trail, in m and in entries of the rotation matrix."""
 
-MOST_POSES = 400
+MAX_POSES = 400
 """Number of poses that a trail stores, which cover at least 2 m."""
 
 LOOK_AHEAD = 0.03
@@ -90,8 +90,8 @@ class Trail:
         if self._poses and np.abs(pose - self._poses[-1]).max() < SPACING:
             return
         self._poses.append(pose)
-        if len(self._poses) > 2 * MOST_POSES:
-            del self._poses[:-MOST_POSES]
+        if len(self._poses) > 2 * MAX_POSES:
+            del self._poses[:-MAX_POSES]
 
     def forget(self) -> None:
         """Delete all poses."""

@@ -272,14 +272,14 @@ def _gravity_readings(judge: Misfit, states: States) -> Iterator[Reading]:
         cosine = float(found @ described) / size**2
         if cosine > np.cos(np.radians(MIN_TILT)):
             continue
-        told, usual = (' '.join(f'{one:.3g}' for one in g) for g in (found, described))
+        axis, usual = (' '.join(f'{one:.3g}' for one in g) for g in (found, described))
         angle = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
         away = f', {angle:.0f} degrees away' if described.any() else ''
         yield Reading(
             explained,
-            f'the recorded efforts are those of a robot on which gravity acts along about ({told}) '
+            f'the recorded efforts are those of a robot on which gravity acts along about ({axis}) '
             f'm/s^2 in the root frame, not ({usual}){away}: it is mounted '
-            f'otherwise (--gravity {told}), or it is another robot',
+            f'otherwise (--gravity {axis}), or it is another robot',
         )
 
 

@@ -274,7 +274,7 @@ class Misfit:
         G[..., 1:, 1:] = sums.own
         G[..., 0, 1:] = G[..., 1:, 0] = np.einsum('kjcf,c->kjf', sums.cross, bodies)
         G[..., 0, 0] = sums.described[..., 0, 0]
-        x, told = regressions_of_sums(G, sums.count)
+        x, significance = regressions_of_sums(G, sums.count)
         rotors = np.abs(x[..., 1 + ROTOR])
         # A rotor inertia is not negative; about a vertical axis bodies and rotor are
         # indistinguishable.
@@ -282,7 +282,7 @@ class Misfit:
         if opposite.any():
             kept = np.array([0, 1 + VISCOUS, 1 + OFFSET, 1 + COULOMB, 1 + EFFORT])
             without = regressions_of_sums(G[opposite][:, kept[:, np.newaxis], kept], sums.count)
-            x[opposite, 0], told[opposite, 0] = (one[:, 0] for one in without)
+            x[opposite, 0], significance[opposite, 0] = (one[:, 0] for one in without)
         constant = G[..., 1 + OFFSET, 1 + OFFSET]
 
         def spread(column: int) -> Array:
@@ -290,7 +290,7 @@ class Misfit:
             return np.sqrt(np.maximum(G[..., column, column] / constant - mean**2, 0.0))
 
         # A constant torque may be an offset.
-        known = (np.abs(told[..., 0]) > SIGNIFICANT) & (
+        known = (np.abs(significance[..., 0]) > SIGNIFICANT) & (
             np.abs(x[..., 0]) * spread(0) > MIN_CARRIED_SHARE * spread(1 + EFFORT)
         )
         return np.where(known, np.abs(x[..., 0]), np.nan), rotors
@@ -316,9 +316,9 @@ def usual_gain(gains: Array, sizes: Array) -> float:
         gains: (nv) reported effort over torque; NaN if not determined.
         sizes: (nv) sizes of the reported efforts.
     """
-    told = np.isfinite(gains)
-    if not told.any():
+    known = np.isfinite(gains)
+    if not known.any():
         return 1.0
-    order = np.argsort(gains[told])
-    share = np.cumsum(sizes[told][order])
-    return float(gains[told][order][np.searchsorted(share, 0.5 * share[-1])])
+    order = np.argsort(gains[known])
+    share = np.cumsum(sizes[known][order])
+    return float(gains[known][order][np.searchsorted(share, 0.5 * share[-1])])

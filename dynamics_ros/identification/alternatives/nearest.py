@@ -140,8 +140,8 @@ def _descend(costs: Callable[[Array], Array], signs: Array) -> Array:
 
 def regression(A: Array, y: Array, count: int) -> tuple[Array, Array]:
     """The same as ``regressions`` for one regression, columns (n, c) and values (n)."""
-    x, told = regressions(A[np.newaxis], y[np.newaxis], count)
-    return x[0], told[0]
+    x, significance = regressions(A[np.newaxis], y[np.newaxis], count)
+    return x[0], significance[0]
 
 
 def regressions(A: Array, y: Array, count: int) -> tuple[Array, Array]:
@@ -166,8 +166,8 @@ def regressions(A: Array, y: Array, count: int) -> tuple[Array, Array]:
     freedom = np.maximum(min(y.shape[1], count) - known.sum(axis=1), 1)
     spread = np.sqrt(np.einsum('kn,kn->k', left, left) / freedom) + 1e-300
     deviation = spread[:, np.newaxis] * np.linalg.norm(inverse[..., np.newaxis] * Vt, axis=1)
-    told = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
-    return x * scale, told
+    significance = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
+    return x * scale, significance
 
 
 def regressions_of_sums(G: Array, count: int) -> tuple[Array, Array]:
@@ -192,5 +192,5 @@ def regressions_of_sums(G: Array, count: int) -> tuple[Array, Array]:
     freedom = np.maximum(count - known.sum(axis=-1), 1)
     spread = np.sqrt(left / freedom) + 1e-300
     deviation = spread[..., np.newaxis] * np.sqrt(np.einsum('...dc,...c->...d', V**2, inverse))
-    told = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
-    return x * scale, told
+    significance = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
+    return x * scale, significance

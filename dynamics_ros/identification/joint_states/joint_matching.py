@@ -74,8 +74,8 @@ def standing_still(robot: Robot, absent: Sequence[str]) -> tuple[dict[str, float
     for name in absent:
         index = robot.joint_q_indices[name]
         places[name] = float(np.clip(0.0, low[index], robot.upper_limits[index]))
-    told = ', '.join(f'{name} at {place:g}' for name, place in places.items())
-    return places, f'joints that were not recorded are taken to stand still: {told}'
+    texts = ', '.join(f'{name} at {place:g}' for name, place in places.items())
+    return places, f'joints that were not recorded are taken to stand still: {texts}'
 
 
 def _plain(names: Sequence[str]) -> list[str]:
@@ -126,18 +126,18 @@ def for_robot(
             f'{samples.source}: positions of {names} reach {farthest.max():.4g}, far beyond the '
             'limits of the robot: they seem to be in degrees (--units degrees), or of another robot'
         )
-    told = [assumed] if assumed else []
+    texts = [assumed] if assumed else []
     angles = np.array([joint.kind.units == ('rad',) for joint in robot.model.actuated])
     position, turned = without_turns(chosen.position, angles)
     if turned.any():
         names = ', '.join(n for n, t in zip(robot.joint_names, turned, strict=True) if t)
         chosen = replace(chosen, position=position)
-        told.append(f'positions of {names} jump by whole turns, which are left out')
+        texts.append(f'positions of {names} jump by whole turns, which are left out')
     odd = odd_velocities(chosen)
     if odd:
         chosen = replace(chosen, velocity=None)
-        told.append(
+        texts.append(
             f'velocities are not the change of positions; they are so many times it: {odd}. They '
             'are left out here, but contact_node uses them: mend the driver first'
         )
-    return chosen, '; '.join(told)
+    return chosen, '; '.join(texts)

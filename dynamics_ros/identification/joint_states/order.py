@@ -50,13 +50,13 @@ def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]
     if len(time) < 2 or (np.diff(time) > 0.0).all():
         return np.arange(len(time)), time, ''
     pieces = _pieces(time)
-    told = []
+    texts = []
     if len(pieces) > 1:
         time, pieces, repeated = _one_after_another(time, values, pieces)
         read = [f'{len(pieces)} pieces are read one after the other'] if len(pieces) > 1 else []
         if repeated:
             read.append(f'{repeated} samples that repeat earlier ones are left out')
-        told.append(
+        texts.append(
             'stamps go back in the middle, as those of a bag that was looped or merged, or of a '
             f'clock that was set: {", and ".join(read)}'
         )
@@ -64,11 +64,11 @@ def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]
     order = order[np.argsort(time[order], kind='stable')]
     order, time, shared = _spread_shared_stamps(order, time[order], values)
     if shared:
-        told.append(
+        texts.append(
             f'{100.0 * shared:.0f} % of the samples have the stamp of the one before: stamps are '
             'coarse, and samples are taken to be evenly apart'
         )
-    return order, time, '; '.join(told)
+    return order, time, '; '.join(texts)
 
 
 def mixed(values: Array) -> bool:

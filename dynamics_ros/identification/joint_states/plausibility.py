@@ -87,9 +87,9 @@ def odd_velocities(samples: JointSamples) -> str:
         return ''
     change = (samples.position[last] - samples.position[first]) / spans
     sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(samples.velocity, axis=0)])
-    told = (sums[last + 1] - sums[first]) / (last + 1 - first)[:, np.newaxis]
+    reported = (sums[last + 1] - sums[first]) / (last + 1 - first)[:, np.newaxis]
     odd, slopes = [], []
-    for name, true, given in zip(samples.joint_names, change.T, told.T, strict=True):
+    for name, true, given in zip(samples.joint_names, change.T, reported.T, strict=True):
         power = float(true @ true)
         if power < len(true) * SLOW**2:
             continue

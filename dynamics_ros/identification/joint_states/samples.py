@@ -117,11 +117,11 @@ class JointSamples:
         finite &= _is_plausible(self.effort).all(axis=1)
         velocity = self.velocity
         if velocity is not None:
-            told = _is_plausible(velocity).all(axis=1)
-            if (finite & ~told).sum() > MAX_INVALID_SHARE * finite.sum():
+            plausible = _is_plausible(velocity).all(axis=1)
+            if (finite & ~plausible).sum() > MAX_INVALID_SHARE * finite.sum():
                 velocity = None
             else:
-                finite &= told
+                finite &= plausible
         whole = replace(self, velocity=velocity).rows(finite)
         order, time, note = in_order(whole.time, np.column_stack([whole.position, whole.effort]))
         notes = (*self.notes, f'{self.source}: {note}') if note else self.notes

@@ -61,9 +61,9 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
     whole = slice(size // 2, size // 2 + (len(q) - size) // size * size)
     rate = np.gradient(slow(q), period, axis=0)
     parts = rate, np.gradient(rate, period, axis=0), slow(v)
-    rate, change, told = (x[whole].reshape(-1, size, x.shape[1]) for x in parts)
+    rate, change, reported = (x[whole].reshape(-1, size, x.shape[1]) for x in parts)
     power, cross, own = (rate**2).sum(axis=1), (rate * change).sum(axis=1), (change**2).sum(axis=1)
-    with_rate, with_change = (rate * told).sum(axis=1), (change * told).sum(axis=1)
+    with_rate, with_change = (rate * reported).sum(axis=1), (change * reported).sum(axis=1)
     determinant = power * own - cross**2
     tell = (power > MIN_SPEED_SHARE**2 * power.mean(axis=0)) & (determinant > 0.0)
     moved = tell.any(axis=0)
@@ -76,7 +76,7 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
     late = float(np.median(np.nanmedian(lates[:, moved], axis=0)))
     if abs(late) > MAX_DELAY:
         return q
-    left = np.sqrt(((told - rate + late * change) ** 2).sum(axis=(0, 1)))
+    left = np.sqrt(((reported - rate + late * change) ** 2).sum(axis=(0, 1)))
     slope = np.where(moved, np.nanmedian(np.where(moved, slopes, 1.0), axis=0), np.inf)
     near = (left < MAX_RMS_DIFFERENCE * np.sqrt(power.sum(axis=0))) & (
         np.abs(slope - 1.0) < MAX_GAIN_ERROR

@@ -154,12 +154,12 @@ def rows_of(contacts: Sequence[Contact], found: Residuals) -> NDArray[np.bool_]:
 
 def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
     """Start times and joints of contacts, as text."""
-    told = []
+    texts = []
     for one in contacts[:MAX_NAMED]:
         joints = ', '.join(n for n, feels in zip(joint_names, one.joints, strict=True) if feels)
-        told.append(f'{one.begin:.1f} s ({joints})')
+        texts.append(f'{one.begin:.1f} s ({joints})')
     more = f' and {len(contacts) - MAX_NAMED} more' if len(contacts) > MAX_NAMED else ''
-    return ', '.join(told) + more
+    return ', '.join(texts) + more
 
 
 def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:

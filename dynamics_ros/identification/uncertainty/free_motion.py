@@ -54,9 +54,9 @@ class Drives:
 
     def deviations(self, name: str) -> Array:
         """(nv) standard deviations of 'offset', 'viscous' or 'coulomb'."""
-        told = {one.name: one.deviation for one in self.identified.parameters}
+        by_name = {one.name: one.deviation for one in self.identified.parameters}
         joints = self.identified.robot.joint_names
-        return np.array([told[f'{name} {joint}'] for joint in joints])
+        return np.array([by_name[f'{name} {joint}'] for joint in joints])
 
 
 def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> Drives:

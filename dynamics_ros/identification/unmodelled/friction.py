@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 HARMONICS = 20
 """Waves over the range of a joint, the shortest one."""
 
-WIDER, LEAST_RANGE = 1.25, 0.2
+WIDER, MIN_RANGE = 1.25, 0.2
 """Longest wave over the range of the positions, so that both ends may differ; rad or m."""
 
 SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
@@ -56,7 +56,7 @@ class UnmodelledFriction:
 
     def __call__(self, q: Array, v: Array) -> Array:
         """(..., m + 1) the functions at positions and velocities (..., nv); tanh(v/v_f) is last."""
-        longest = WIDER * np.maximum(self.highest - self.lowest, LEAST_RANGE)
+        longest = WIDER * np.maximum(self.highest - self.lowest, MIN_RANGE)
         x = (q - 0.5 * (self.lowest + self.highest)) / longest
         angle = 2.0 * np.pi * x[..., np.newaxis] * np.arange(1, HARMONICS + 1)
         waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)

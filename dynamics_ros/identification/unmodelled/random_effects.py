@@ -37,7 +37,7 @@ FIRST_GUESS = 0.05
 USUAL_ROWS = 30.0
 """Rows of usual noise that the logarithm of a level's is averaged with: few rows tell little."""
 
-LEAST_FREEDOM = 0.1
+MIN_FREEDOM = 0.1
 """Of the rows, which are counted at least when noise is computed from residuals."""
 
 NONE_LEFT = 1e-3
@@ -87,7 +87,7 @@ def estimated(
         (N), (N, N).
     """
     X, Z, y = equations.fixed, equations.random, equations.right
-    N, told = X.shape[-1], equations.level >= 0
+    N, with_level = X.shape[-1], equations.level >= 0
     levels = int(equations.level.max(initial=0)) + 1
     one_hot = equations.level[..., np.newaxis] == np.arange(-1, levels)
     counts, groups = one_hot[..., 1:].sum(axis=1), np.eye(equations.groups.max() + 1)
@@ -126,9 +126,9 @@ def estimated(
         )
         smallest = 1e-14 * len(y[0]) * size[:, np.newaxis] ** 2
         precision = known / np.maximum(z**2 @ member, smallest * known)
-        residual = told * (y - X @ x - (Z @ z[..., np.newaxis])[..., 0])
+        residual = with_level * (y - X @ x - (Z @ z[..., np.newaxis])[..., 0])
         rows = np.maximum(counts.sum(axis=1), 1)
-        freedom = np.clip(1.0 - spent / rows, LEAST_FREEDOM, 1.0)
+        freedom = np.clip(1.0 - spent / rows, MIN_FREEDOM, 1.0)
         squares = np.einsum('jnl,jn->jl', one_hot[..., 1:], residual**2)
         if number >= SETTLED // 2:
             usual = (squares.sum(axis=1) / rows)[:, np.newaxis]

@@ -295,7 +295,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._brake(RUNNING)
         self._pace.answered = self._pace.sent = time.monotonic()
         self.status.record(() if action.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
-        self._publish_status(self._collisions.told(action, watching is not None))
+        self._publish_status(self._collisions.describe(action, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
@@ -361,7 +361,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 prepared.arm.forget()
                 return
         self._send_predicted(prepared, commands)
-        self._publish_status(self._collisions.told(f'{BRAKING}: {reason}', False))
+        self._publish_status(self._collisions.describe(f'{BRAKING}: {reason}', False))
 
     def _send_predicted(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques for the predicted motion of the arm."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -24,7 +25,7 @@ def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterato
         arguments: arguments of the command line, which ROS has accepted.
         nodes: fully qualified names of the nodes.
     """
-    for option, file in zip(arguments, arguments[1:]):
+    for option, file in pairwise(arguments):
         if option != FILE_OPTION:
             continue
         try:

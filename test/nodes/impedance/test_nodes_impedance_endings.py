@@ -29,7 +29,7 @@ DOMAIN = 113
 RATE = 400.0
 """Nm/s of the torques."""
 
-LONGEST_STEP = 0.05
+MAX_STEP = 0.05
 """Seconds that a step counts at most."""
 
 TIMEOUT = 60.0
@@ -50,7 +50,7 @@ def assert_bounded(moved):
     assert len(efforts) > 3
     assert np.isfinite(efforts).all()
     assert (np.abs(efforts) <= ROBOT.effort_limits + 1e-9).all()
-    assert np.abs(np.diff(efforts, axis=0)).max() <= RATE * LONGEST_STEP + 1e-6
+    assert np.abs(np.diff(efforts, axis=0)).max() <= RATE * MAX_STEP + 1e-6
 
 
 def is_at_rest(moved):
