@@ -86,7 +86,7 @@ ELSEWHERE = {
 """Commands whose programs other tests run, often by their functions and not by a shell."""
 
 NOT_RUN = {
-    r'ros2 (action send_goal|service call|lifecycle)':
+    r'ros2 (action send_goal|service call|lifecycle|control)':
         'needs the ros2 command; test_documentation_commands.py compares the fields of requests',
     r'scripts/demo --viewer$': 'runs until Ctrl-C; test_viewer.py runs the viewer beside the nodes',
     r'ros2 launch (?!dynamics_ros)': 'needs the driver of a robot, or ros2_control',
