@@ -210,7 +210,7 @@ def decompressed(data: bytes, compression: str, size: int, place: int) -> bytes:
         except (OSError, ValueError, EOFError, RuntimeError, MemoryError) as error:
             raise Ros1BagError(f'{at_byte(place)} cannot be decompressed: {error}') from error
     if not whole or sum(map(len, parts)) != size:
-        raise Ros1BagError(f'{at_byte(place)} does not have the size that its record states')
+        raise Ros1BagError(f'{at_byte(place)} has not the size that is told of it')
     return b''.join(parts)
 
 

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.robots import robots_folder, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
-from dynamics_ros.estimation.contact.hypotheses import PosedSurfaces
+from dynamics_ros.estimation.contact.occlusion import PosedSurfaces
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
@@ -55,7 +55,7 @@ def places(name, coulomb):
         tangent = np.cross(normal, rng.normal(size=3))
         force = 0.3 * rng.uniform() * tangent / np.linalg.norm(tangent) - normal
         force *= np.exp(rng.uniform(*np.log([5.0, 60.0])))
-        posed = PosedSurfaces(robot, locator._links, q)
+        posed = PosedSurfaces(robot, {x.name: x.surface.fine for x in locator._links}, q)
         if posed.hide(link, point[np.newaxis], force[np.newaxis])[0]:
             continue
         wrench = np.concatenate([force, np.cross(point, force)])

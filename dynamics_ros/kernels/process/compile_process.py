@@ -139,12 +139,11 @@ def serve(descriptor: int, idle: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all its processes
     os.nice(NICE)
     with Connection(descriptor) as connection:
-        while connection.poll(idle):
-            try:
-                request = connection.recv_bytes()
-            except EOFError:
-                return
-            connection.send_bytes(_result_of(request))
+        try:
+            while connection.poll(idle):
+                connection.send_bytes(_result_of(connection.recv_bytes()))
+        except (EOFError, OSError):
+            return  # the other process has ended, maybe while it waited for a result
 
 
 def _result_of(request: bytes) -> bytes:
