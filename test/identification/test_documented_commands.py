@@ -228,7 +228,7 @@ def test_a_node_starts_and_ends_with_ctrl_c(
     before = len(terminals.logs())  # of the nodes that ran in this terminal before
     terminals.start('1', prepared(command))
     deadline = time.monotonic() + 100.0
-    while '[INFO]' not in (log := terminals.logs()[before:]):
+    while not re.search(r'\[(INFO|WARN)\]', log := terminals.logs()[before:]):
         assert time.monotonic() < deadline, log
         time.sleep(0.1)
     terminals.end('1')

@@ -259,7 +259,6 @@ def test_a_managed_node_that_ends_leaves_no_participant(name, parameters, autost
     given = {'robot_description': pendulum('swing'), 'autostart': autostart, **parameters}
     with running(name, DOMAIN, given) as process, client(DOMAIN) as one:
         one.wait_for(lambda: one.node.count_publishers(f'/{name}/transition_event'))
-        used = segments(process.pid)
-        assert used
+        used = one.wait_for(lambda: segments(process.pid))
         assert process.end()[0] == 0
     assert left_behind(used) == []
