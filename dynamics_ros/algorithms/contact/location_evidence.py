@@ -35,7 +35,7 @@ UNKNOWNS = 5
 within the piece along two tangents."""
 
 TINY = 1e-300
-"""Added to a probability, so that its logarithm is finite."""
+"""Lower bound of a probability, so that its logarithm is finite."""
 
 
 def location_evidence(

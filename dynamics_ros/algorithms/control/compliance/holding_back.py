@@ -48,7 +48,7 @@ def holding_back(
     largest_inertia: Scalar,
     interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Wrench that the environment is yielded to beyond the speed limits of a tool.
+    """Wrench that yields on a tool beyond its speed limits.
 
     Args:
         model, frame: an arm on a fixed base, and its tool frame.
