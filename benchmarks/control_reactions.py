@@ -52,6 +52,9 @@ SPEED, WAY = 0.5, 0.2
 WALL, WALL_DAMPING = 2e4, 20.0
 """Stiffness [N/m] and damping [Ns/m] of the wall."""
 
+BODIES = {'abdomen': 1e4, 'chest': 2.5e4, 'hand': 7.5e4}
+"""Stiffness [N/m] of regions of the human body (ISO/TS 15066:2016, annex A)."""
+
 STIFFNESS, LEAD, RATE, THRESHOLD = 1000.0, 0.1, 2000.0, 5.0
 """Stiffness [N/m] and largest lead [m] of the springs that push on, largest torque rate [Nm/s],
 collision threshold [Nm]."""
@@ -136,6 +139,15 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             yield record(f'{strategy}: lower by, observer.gain {FAST:g}', lower, '%')
         words = f'collision: detected after, observer.gain {FAST:g}'
         yield record(words, _milliseconds(found), 'ms')
+        for body, wall in BODIES.items():
+            without = _collide(plant, '', unbound=True, wall=wall)
+            yield record(f'{body}: peak force without reaction', without.peak, 'N')
+            yield record(f'{body}: detected after', _milliseconds(without), 'ms')
+            for strategy in STRATEGIES:
+                for gain in (GAIN, FAST):
+                    peak = _collide(plant, strategy, gain=gain, wall=wall).peak
+                    words = f'{body}, {strategy}: lower by, observer.gain {gain:g}'
+                    yield record(words, 100.0 * (1.0 - peak / without.peak), '%')
 
 
 def _collide(
@@ -144,6 +156,7 @@ def _collide(
     unloads: float = math.inf,
     unbound: bool = False,
     gain: float = GAIN,
+    wall: float = WALL,
 ) -> Collision:
     """Simulate a collision with the wall.
 
@@ -154,6 +167,7 @@ def _collide(
             the tool leaves the wall, which ends the run.
         unbound: whether the speed of the arm is not limited.
         gain: of the observer [1/s].
+        wall: stiffness of the wall [N/m].
     """
     robot, frame, home = plant.robot, plant.frame, plant.home
     plant.place(home)
@@ -170,8 +184,8 @@ def _collide(
     pipeline = ContactPipeline(robot, contact, frame)
     pipeline.compile(wait=True)
     start = plant.pose
-    goal, wall = start.copy(), start[2, 3] - WAY
-    goal[2, 3] = wall - 2.0 * LEAD
+    goal, surface = start.copy(), start[2, 3] - WAY
+    goal[2, 3] = surface - 2.0 * LEAD
     trail, reaction, rests = Trail(), None, False
     forces = np.zeros(round(SECONDS / PERIOD))
     torques = np.empty((len(forces), robot.nv))
@@ -198,9 +212,9 @@ def _collide(
                 arm.stay()
         if k - touched >= unloads:
             tau = _unloading(plant)
-        depth, speed = wall - arm.pose[2, 3], plant.twist[2]
+        depth, speed = surface - arm.pose[2, 3], plant.twist[2]
         if depth > 0.0:
-            forces[k] = max(0.0, WALL * depth - WALL_DAMPING * speed)
+            forces[k] = max(0.0, wall * depth - WALL_DAMPING * speed)
             touched = k if math.isnan(touched) else touched
         elif k - touched >= unloads:
             break
