@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
+from patience import PATIENCE
 
 # Tests talk to nobody but themselves. Set before the middleware reads it.
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -34,9 +35,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-PATIENCE = 100.0
-"""Seconds until a wait is given up: far more than anything here takes, on a busy machine too."""
 
 
 COMMANDING = ('cartesian_servo_node', 'impedance_controller_node')

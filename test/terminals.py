@@ -10,10 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import PATIENCE
 from ros_harness import executable
-
-PATIENCE = 100.0
-"""Seconds in which commands have to end, on a busy machine."""
 
 ROS2 = """\
 #!/bin/sh

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from laws import assert_close
+from patience import PATIENCE
 from random_robots import SEEDS, random_robot
 from tolerances import LAW
 
@@ -59,7 +60,7 @@ def library(arm, tmp_path_factory):
     code, _ = export_kernels(arm, LAWS, tmp_path_factory.mktemp('laws'), 'arm')
     made = code.with_suffix('.so')
     flags = ['-std=c99', '-O1', '-Wall', '-Wextra', '-pedantic', '-Werror', '-shared', '-fPIC']
-    subprocess.run([C, *flags, '-o', made, code, '-lm'], check=True, timeout=100)
+    subprocess.run([C, *flags, '-o', made, code, '-lm'], check=True, timeout=PATIENCE)
     return ctypes.CDLL(str(made))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from ros_harness import occupy
 
 from dynamics_ros.demo.display import listed
@@ -25,8 +26,6 @@ DOMAIN = 63
 MODULE = 'dynamics_ros.demo'
 UNUSED_DOMAIN = 231
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
-PATIENCE = 60.0
-"""s until a wait is given up: far more than it takes, on a busy machine too."""
 
 TRIES = 3
 """Demonstrations, one of which a busy machine has to keep up with."""

@@ -11,6 +11,7 @@ import sys
 
 import mujoco  # noqa: F401 (without it there is nothing to test)
 import pytest
+from patience import PATIENCE
 from ros_harness import occupy
 
 import benchmarks.robots  # noqa: F401 (its packages are needed)
@@ -40,7 +41,7 @@ def test_a_quadruped_stands_is_pushed_and_its_feet_are_felt():
         env={**os.environ, DOMAIN_VARIABLE: str(DOMAIN)},
         capture_output=True,
         text=True,
-        timeout=300.0,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

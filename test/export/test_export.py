@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from random_robots import random_urdf
 from tolerances import EXACT, LAW
 
@@ -37,7 +38,7 @@ def arm():
 
 
 def made(*command):
-    subprocess.run([str(x) for x in command], check=True, timeout=100)
+    subprocess.run([str(x) for x in command], check=True, timeout=PATIENCE)
 
 
 def every_kernel(robot):
@@ -132,7 +133,7 @@ def test_the_controller_of_the_document_computes_what_the_robot_computes(arm, tm
     files = [tmp_path / 'main.cpp', tmp_path / 'kernels.o']
     made(CPP, '-std=c++14', *STRICT, '-O2', *files, '-o', tmp_path / 'controller', '-lm')
     ran = subprocess.run(
-        [tmp_path / 'controller'], check=True, timeout=20, stdout=subprocess.PIPE, text=True
+        [tmp_path / 'controller'], check=True, timeout=PATIENCE, stdout=subprocess.PIPE, text=True
     )
     if shutil.which('cmake'):
         assert built_with_cmake(tmp_path) == ran.stdout
@@ -157,9 +158,9 @@ def built_with_cmake(folder):
     (folder / 'CMakeLists.txt').write_text(f'cmake_minimum_required(VERSION 3.16)\n{lines}')
     build = folder / 'build'
     for command in (['-S', folder, '-B', build], ['--build', build]):
-        subprocess.run(['cmake', *command], check=True, timeout=200, stdout=subprocess.DEVNULL)
+        subprocess.run(['cmake', *command], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
     return subprocess.run(
-        [build / 'arm_controller'], check=True, timeout=20, stdout=subprocess.PIPE, text=True
+        [build / 'arm_controller'], check=True, timeout=PATIENCE, stdout=subprocess.PIPE, text=True
     ).stdout
 
 

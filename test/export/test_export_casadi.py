@@ -10,6 +10,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from random_robots import random_urdf
 from tolerances import EXACT, LAW
 
@@ -35,7 +36,7 @@ def library(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp('casadi')
     code, _ = export_kernels(robot, KERNELS, folder, 'my', casadi=True)
     made = folder / 'my.so'
-    subprocess.run([C, *STRICT, '-o', made, code, '-lm'], check=True, timeout=100)
+    subprocess.run([C, *STRICT, '-o', made, code, '-lm'], check=True, timeout=PATIENCE)
     return made
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from few_joint_arms import ARMS, few_joint_arm
+from patience import PATIENCE
 from tolerances import LAW
 
 from dynamics_ros import Robot
@@ -104,7 +105,7 @@ def compiled(request, tmp_path_factory):
     # The optimizer warns of more, and takes most of the time: once.
     optimized = ['-O1'] if request.param == 'seven_joint_arm' else ['-O0']
     options = [*STRICT, *optimized, '-shared', '-fPIC', f'-I{made.folder / "include"}']
-    subprocess.run([C, *options, '-o', library, *sources, '-lm'], check=True, timeout=300)
+    subprocess.run([C, *options, '-o', library, *sources, '-lm'], check=True, timeout=PATIENCE)
     made.c = ctypes.CDLL(str(library))
     made.c.my_arm_frame.argtypes = (ctypes.c_char_p,)
     made.rng = np.random.default_rng(4)
@@ -429,6 +430,8 @@ def test_steps_allocate_nothing(package, tmp_path):
     sources = [package.folder / 'src' / name for name in ('control.c', 'my_arm_kernels.c')]
     options = ['-O1', '-fno-builtin-malloc', f'-I{package.folder / "include"}']
     binary = tmp_path / 'main'
-    subprocess.run([C, *options, '-o', binary, program, *sources, '-lm'], check=True, timeout=300)
-    told = subprocess.run([binary], check=True, timeout=60, capture_output=True, text=True)
+    subprocess.run(
+        [C, *options, '-o', binary, program, *sources, '-lm'], check=True, timeout=PATIENCE
+    )
+    told = subprocess.run([binary], check=True, timeout=PATIENCE, capture_output=True, text=True)
     assert told.stdout.split() == ['0', '1']

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.export import export_ros2_control
@@ -71,12 +72,12 @@ def library(tmp_path_factory):
     for name in ('control.c', 'my_arm_kernels.c'):
         objects.append(folder / f'{name}.o')
         options = ['-O0', '-fPIC', '-c', f'-I{package / "include"}', '-o', objects[-1]]
-        subprocess.run([C, *options, package / 'src' / name], check=True, timeout=300)
+        subprocess.run([C, *options, package / 'src' / name], check=True, timeout=PATIENCE)
     shared = folder / 'controller.so'
     folders = [f'-I{path}' for path in (INTERFACES, package / 'src', package / 'include')]
     options = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', *folders]
     source = INTERFACES / 'controller_in_c.cpp'
-    subprocess.run([CPP, *options, '-o', shared, source, *objects], check=True, timeout=300)
+    subprocess.run([CPP, *options, '-o', shared, source, *objects], check=True, timeout=PATIENCE)
     made = ctypes.CDLL(str(shared))
     for name in ('configure', 'activate', 'deactivate', 'update'):
         getattr(made, name).restype = ctypes.c_bool

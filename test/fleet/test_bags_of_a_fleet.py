@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
@@ -192,7 +193,7 @@ def test_an_interrupted_run_says_so_and_the_next_one_is_whole(bag, tmp_path):
             assert process.poll() is None, process.communicate()[1]
         # As a terminal does: all processes of the command.
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=PATIENCE)
     finally:
         os.close(reader)
         process.kill()

@@ -28,7 +28,7 @@ from dynamics_ros.fleet.analysis import Task, analyze
 from dynamics_ros.fleet.bags import find_bags
 from dynamics_ros.fleet.engine import analyze_all, workers
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 @pytest.fixture(scope='module')

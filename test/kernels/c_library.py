@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 VECTOR = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
@@ -26,6 +27,6 @@ def compiled(text: str, folder: Path, level: str = '-O1') -> ctypes.CDLL:
     subprocess.run(
         [COMPILER, *STRICT, level, '-shared', '-fPIC', '-o', library, source, '-lm'],
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return ctypes.CDLL(str(library))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
@@ -24,7 +25,6 @@ from dynamics_ros.kernels.process.compile_process import enable, run
 
 MAIN = os.getpid()
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
-PATIENCE = 30.0
 
 
 @pytest.fixture(autouse=True)

@@ -13,12 +13,11 @@ from types import FunctionType
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from dynamics_ros.kernels import Kernel, compilation, trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import compile_queue as background
-
-PATIENCE = 60.0
 
 
 def polynomial(terms=20):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 PROGRAM = Path(__file__).with_name('builtin_cycles.py')
 
@@ -28,7 +29,7 @@ def test_every_kind_of_builtin_outlives_what_is_collected_around_it(variables, a
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)

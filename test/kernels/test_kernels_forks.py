@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from forking import CASES
+from patience import PATIENCE
 
 PROGRAM = Path(__file__).with_name('forking.py')
 
@@ -23,7 +24,7 @@ def test_a_forked_process_compiles_what_it_needs(case):
         env={**os.environ, 'DYNAMICS_ROS_CACHE': 'off'},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, 'all is well\n'), (done.stdout, done.stderr)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import PATIENCE
+
 PROGRAM = """
 import threading
 from dynamics_ros.kernels import Kernel, trace
@@ -38,7 +40,7 @@ def test_the_first_kernels_of_a_process_may_be_made_at_once():
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str([1.0] * 6)

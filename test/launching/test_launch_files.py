@@ -14,11 +14,12 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
 from launch_steps import ARM, MESSAGES, ROOT, TWO, demo, is_ours
-from ros_harness import LATCHED, PATIENCE, NodeProcess, client, occupy
+from ros_harness import LATCHED, NodeProcess, client, occupy
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('viser')
 
@@ -129,7 +130,7 @@ with robot.show(port={port}) as page:
     print(page.url)
 """
     done = subprocess.run(
-        [sys.executable, '-c', program], capture_output=True, text=True, timeout=200
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     assert f'http://localhost:{port}' in done.stdout.splitlines()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
@@ -47,7 +48,7 @@ def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stdout.strip().splitlines()

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('slipcover')
 
@@ -26,7 +27,7 @@ IMPORTED = 'from dynamics_ros.launching import arguments'
 def run(program: str, folder: Path, **more: str) -> None:
     path = f'{COUNTED}:{ROOT}:{os.environ.get("PYTHONPATH", "")}'
     environment = {**os.environ, 'PYTHONPATH': path, 'DYNAMICS_ROS_COVERAGE': str(folder), **more}
-    subprocess.run([sys.executable, '-c', program], env=environment, check=True, timeout=200)
+    subprocess.run([sys.executable, '-c', program], env=environment, check=True, timeout=PATIENCE)
 
 
 def report(folder: Path) -> dict[str, tuple[int, int]]:

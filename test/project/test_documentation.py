@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from documents import blocks
+from patience import PATIENCE
 
 from dynamics_ros import Robot
 
@@ -30,7 +31,7 @@ def test_the_python_example_runs_and_solves():
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith('True')

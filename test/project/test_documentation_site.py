@@ -101,7 +101,6 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_no_link_of_the_site_leads_nowhere(site):
     pages = {page: Links(page) for page in site.rglob('*.html')}
     assert len(pages) > 30
@@ -121,7 +120,6 @@ def test_no_link_of_the_site_leads_nowhere(site):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_every_page_is_reached_and_every_method_of_a_robot_is_there(site):
     from dynamics_ros import Robot
 
@@ -136,7 +134,6 @@ def test_every_page_is_reached_and_every_method_of_a_robot_is_there(site):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_every_public_name_and_every_name_that_pages_import_is_in_the_api(site):
     pages = [page.read_text() for page in (site / 'api').glob('*.html')]
     there = {name for page in pages for name in re.findall(r'id="(dynamics_ros\.[\w.]+)"', page)}
@@ -187,7 +184,6 @@ def find(name: str) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_the_page_of_the_algorithms_shows_their_code(site):
     text = re.sub(r'<[^>]+>', '', (site / 'algorithms.html').read_text())
     names = re.findall(r':pyobject: (\w+)', (ROOT / 'docs' / 'algorithms.md').read_text())

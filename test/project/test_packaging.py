@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from catkin_pkg.package import parse_package
+from patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = ROOT / 'dynamics_ros_msgs'
@@ -135,7 +136,7 @@ def test_the_viewer_says_what_it_needs_and_ends():
         'from dynamics_ros.viewer.node import main; main([])'
     )
     done = subprocess.run(
-        [sys.executable, '-c', program], capture_output=True, text=True, timeout=200
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 1
     assert 'viser is not installed; expected pip install viser' in done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from patience import PATIENCE
 from test_packaging import EXECUTABLES
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +104,10 @@ IN_THE_REPOSITORY = pytest.mark.skipif(
 def test_setup_has_nothing_to_do_a_second_time():
     for arguments in (['--test', '--ready'], ['--test']):
         answer = subprocess.run(
-            [ROOT / 'scripts' / 'setup', *arguments], capture_output=True, text=True, timeout=200
+            [ROOT / 'scripts' / 'setup', *arguments],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
 
@@ -113,7 +117,7 @@ def test_setup_has_nothing_to_do_a_second_time():
 
 def ros(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [ROOT / 'scripts' / 'ros', *arguments], capture_output=True, text=True, timeout=200
+        [ROOT / 'scripts' / 'ros', *arguments], capture_output=True, text=True, timeout=PATIENCE
     )
 
 
@@ -174,7 +178,7 @@ def test_no_test_makes_an_environment_in_the_workspace_of_a_user(
         env=os.environ | {'ROS_DISTRO': distribution},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
     )
     assert answer.returncode == 1
     assert told in answer.stderr
@@ -183,7 +187,7 @@ def test_no_test_makes_an_environment_in_the_workspace_of_a_user(
 
 def test_setup_refuses_an_unknown_argument():
     answer = subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=200
+        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=PATIENCE
     )
     assert answer.returncode == 1
     assert '--tset' in answer.stderr

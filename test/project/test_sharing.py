@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from sharing import NICENESS
 
 pytest.importorskip('xdist')
@@ -53,12 +54,11 @@ def suite(folder: Path, processes: int) -> subprocess.CompletedProcess[str]:
         env={**os.environ, 'PYTHONPATH': f'{TESTS}:{os.environ.get("PYTHONPATH", "")}'},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
     )
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_third_process_has_what_needs_no_nodes_and_is_in_nobody_s_way(tmp_path):
     kinds = {'moving': '# rclpy robot_simulator', 'nodes': '# rclpy', 'library': ''}
     for kind, words in kinds.items():
@@ -79,7 +79,6 @@ def test_a_third_process_has_what_needs_no_nodes_and_is_in_nobody_s_way(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ('tests', 'crash', 'seconds'),
     [

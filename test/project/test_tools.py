@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from dynamics_ros.command_line import INTERRUPTED, acceleration, command_line, finite
 from dynamics_ros.settings import MAX_GRAVITY
@@ -44,7 +45,7 @@ def called(name: str, *arguments: str, before: str = '') -> subprocess.Completed
         env={**os.environ, **ASCII, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
     )
 
 

@@ -31,7 +31,7 @@ CANNOT_RUN = {'a UR5e', 'launch', 'rclcpp', 'RViz'}
 MODULES = {'fleet': 'rosbags', 'look': 'viser', 'calibrate': 'clarabel'}
 """What a page needs beside ROS."""
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
@@ -76,7 +77,7 @@ def run(keystore: Keystore, *command: str) -> subprocess.CompletedProcess[str]:
     """What comes of a process that needs keys."""
     with keystore.in_force(), pytest.MonkeyPatch.context() as patch:
         patch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def start_node(keystore: Keystore, enclave: str, name: str) -> subprocess.CompletedProcess[str]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('viser')
 
@@ -35,7 +36,6 @@ from dynamics_ros.page.scene import Scene
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(not (BROWSER and DRIVER), reason=LACKS),
 ]
 
@@ -46,8 +46,6 @@ TOOL = 'tool0'
 POSTURE = {'shoulder_pitch': 0.5, 'elbow_pitch': 1.2, 'wrist_pitch': 0.6}
 SIZE = 1100, 450
 """Pixels; the panel covers 400 of them on the right, and not the robot."""
-PATIENCE = 200.0
-"""Seconds; drawing without a graphics card takes some of them on a busy machine."""
 
 
 class Page:

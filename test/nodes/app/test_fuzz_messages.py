@@ -123,7 +123,6 @@ def count_of(pytestconfig: pytest.Config, usual: int, fuzzing: int) -> int:
     return fuzzing if pytestconfig.getoption('--fuzz') else usual
 
 
-@pytest.mark.timeout(900)
 def test_messages_are_refused_or_taken_as_they_are(pytestconfig: pytest.Config) -> None:
     buffer, outcomes = new_buffer(), Counter[bool]()
     for seed in range(count_of(pytestconfig, MESSAGES, FUZZED_MESSAGES)):
@@ -134,7 +133,6 @@ def test_messages_are_refused_or_taken_as_they_are(pytestconfig: pytest.Config) 
     assert min(outcomes[True], outcomes[False]) > 0.05 * outcomes.total()
 
 
-@pytest.mark.timeout(900)
 def test_bytes_are_refused_or_read_as_the_middleware_reads_them(
     pytestconfig: pytest.Config,
 ) -> None:
@@ -161,7 +159,6 @@ def test_bytes_are_refused_or_read_as_the_middleware_reads_them(
 
 
 @pytest.mark.ros
-@pytest.mark.timeout(900)
 def test_nodes_outlive_whatever_is_sent_and_are_right_again(pytestconfig: pytest.Config) -> None:
     with (
         running('dynamics_ros', DOMAIN, {'robot_description': ARM}),

@@ -38,8 +38,6 @@ ARM = truth(1, off=0.0)
 PERIOD = 0.01
 """s between two stamps; the test sends them as fast as it can."""
 
-PATIENCE = 150.0
-"""s for kernels or an identification of some CPU seconds on a machine that does other things."""
 
 NOISE = 0.1
 """Nm."""
@@ -68,7 +66,6 @@ def actions(ros, torques):
     ros.wait_for(
         lambda: found.server_is_ready() and torques,
         meanwhile=lambda: next(states),
-        patience=PATIENCE,
     )
     return found
 
@@ -98,7 +95,7 @@ def accepted(ros, actions, states, feedback=None, **goal):
 
 def result_of(ros, handle, states):
     got = handle.get_result_async()
-    ros.wait_for(got.done, meanwhile=lambda: next(states), period=0.002, patience=PATIENCE)
+    ros.wait_for(got.done, meanwhile=lambda: next(states), period=0.002)
     return got.result()
 
 
@@ -112,7 +109,6 @@ def felt(ros, received, field, seed):
             lambda count=count: len(received) >= count,
             meanwhile=lambda: next(states),
             period=0.002,
-            patience=PATIENCE,
         )
     return float(np.sqrt(np.mean(np.square([field(message) for message in received]))))
 
@@ -235,7 +231,6 @@ def test_calibrations_are_undone_one_by_one_with_another_robot_in_between(ros, a
         ros.wait_for(
             lambda: ros.call(Trigger, f'/{NODE}/undo_calibration').success,
             meanwhile=lambda: next(states),
-            patience=PATIENCE,
         )
         assert list(ros.get_parameter(NODE, 'friction.coulomb') or ()) == before
 
@@ -270,7 +265,6 @@ def test_a_node_that_ends_in_the_middle_ends_cleanly():
         one.wait_for(
             lambda: found.server_is_ready() and received,
             meanwhile=lambda: next(states),
-            patience=PATIENCE,
         )
         accepted(one, found, states, feedback, duration=500.0)
         one.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)

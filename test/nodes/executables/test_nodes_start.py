@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
-from ros_harness import PATIENCE, NodeProcess
+from ros_harness import NodeProcess
 
 pytestmark = [
     pytest.mark.ros,

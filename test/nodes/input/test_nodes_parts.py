@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
@@ -14,7 +15,7 @@ import rclpy
 from numpy.testing import assert_allclose
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_harness import PATIENCE, client, occupy, running
+from ros_harness import client, occupy, running
 from sensor_msgs.msg import JointState
 from test_nodes_state import GRIPPER_ARM
 

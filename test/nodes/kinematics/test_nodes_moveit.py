@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
@@ -37,7 +38,6 @@ from dynamics_ros.wire.conversions import pose_matrix, pose_message
 pytestmark = pytest.mark.ros
 
 DOMAIN = 84
-PATIENCE = 20.0
 ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)
 Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])

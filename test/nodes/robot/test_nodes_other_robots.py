@@ -25,7 +25,7 @@ from dynamics_ros.wire.conversions import pose_matrix, transform_matrix, twist_a
 from dynamics_ros.wire.topic_names import topic_names
 
 # On a busy machine the kernels of a new robot take a minute of each process.
-pytestmark = [pytest.mark.ros, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ros]
 
 DOMAIN = 85
 

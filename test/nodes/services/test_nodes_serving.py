@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 
@@ -34,7 +35,6 @@ DOMAIN, INSIDE = 39, 40
 ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)
 RNG = np.random.default_rng(7)
-PATIENCE = 40.0
 
 
 def request_of(names=NAMES, frames=(), **fields: Any) -> Any:

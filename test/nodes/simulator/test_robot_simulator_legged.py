@@ -66,10 +66,10 @@ def standing():
                 ('pose', PoseStamped, f'{SIMULATOR}/ground_truth/pose'),
             )
         }
-        ros.wait_for(lambda: all(heard.values()), patience=150.0)
+        ros.wait_for(lambda: all(heard.values()))
         began = nanoseconds(heard['truth'][0].header.stamp)
         settled = began + 2 * 10**9
-        ros.wait_for(lambda: len(common(heard, 'felt', 'truth', settled)) >= 50, patience=60.0)
+        ros.wait_for(lambda: len(common(heard, 'felt', 'truth', settled)) >= 50)
         yield process, ros, heard
 
 
@@ -129,7 +129,7 @@ def test_a_push_at_the_base_is_told_by_the_feet(standing):
     def carried():
         return vertical(heard['truth'][-1]).sum()
 
-    ros.wait_for(lambda: carried() == pytest.approx(WEIGHT + 100.0, rel=0.03), patience=30.0)
+    ros.wait_for(lambda: carried() == pytest.approx(WEIGHT + 100.0, rel=0.03))
 
 
 @pytest.mark.parametrize(
