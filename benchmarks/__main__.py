@@ -66,6 +66,7 @@ PARTS = (
         'estimates',
         'links',
         'planned',
+        'factor',
         'drift',
     ),
 )

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks import (
     identification_drift,
     identification_estimates,
+    identification_factor,
     identification_planned,
     identification_recordings,
 )
@@ -63,6 +64,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'stops': stops,
     'payload': payload,
     'excitation': excitation,
+    'factor': identification_factor.factor,
     'coverage': coverage,
     'estimates': identification_estimates.run,
     'links': identification_estimates.stands,

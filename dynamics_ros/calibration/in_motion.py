@@ -7,12 +7,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline, EffortModel
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
-from dynamics_ros.estimation.contact_settings import ContactSettings
+from dynamics_ros.estimation.contact_settings import (
+    ContactSettings,
+    EffortSettings,
+    FrictionSettings,
+)
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
 from dynamics_ros.multibody.large_robots import check_size
@@ -45,14 +49,26 @@ Value = Callable[[str], Any]
 """Returns the value of a node parameter by its name."""
 
 
-class MotionWatch:
+class EffortParameters(Protocol):
+    """Parameters that define the meaning of efforts."""
+
+    @property
+    def effort(self) -> EffortSettings:
+        """Scale, offset and noise of efforts."""
+
+    @property
+    def friction(self) -> FrictionSettings:
+        """Friction of the joints."""
+
+
+class MotionRecording:
     """Collects samples until their stamps span the requested duration.
 
     Attributes:
         recorder: recorder of the samples.
     """
 
-    def __init__(self, robot: Robot, values: ContactSettings, duration: float) -> None:
+    def __init__(self, robot: Robot, values: EffortParameters, duration: float) -> None:
         """Creates it without samples.
 
         Args:
@@ -91,6 +107,10 @@ class MotionWatch:
             raise DynamicsRosError(f'{problem}, {self.recorder.duration:.1f} s into the motion')
         return False
 
+
+class MotionWatch(MotionRecording):
+    """Collects samples of free motion and identifies the drives from them."""
+
     def estimate(self) -> Drives:
         """Identifies friction, offsets and noise of the drives.
 
@@ -100,7 +120,7 @@ class MotionWatch:
         return identify_drives(self._robot, self.recorder.samples, self._model)
 
 
-def model_of(robot: Robot, values: ContactSettings) -> EffortModel:
+def model_of(robot: Robot, values: EffortParameters) -> EffortModel:
     """Returns the effort model that the parameters define."""
     return effort_model(robot, values.effort, values.friction)
 

@@ -227,8 +227,7 @@ class PayloadIdentifier:
             # A single posture does not tell offsets from a weight.
             pi, coloring, scatter = self._fitted(Y, torques, 0.0 * self._offset)
         residual = float(np.sqrt(np.mean(scatter**2)))
-        whitening: Array = np.linalg.inv(coloring).astype(np.float64)
-        return self._result(pi, coloring, whitening, residual, samples, len(Y))
+        return _estimate(self.frame, pi, coloring, residual, samples, len(Y))
 
     def _fitted(self, Y: Array, torques: Array, offset: Array) -> tuple[Array, Array, Array]:
         """Returns parameters (10), C (10, 10) with their covariance C C^T, residuals of the rows.
@@ -290,52 +289,58 @@ class PayloadIdentifier:
                 first = i
         return found
 
-    def _result(
-        self,
-        pi: Array,
-        coloring: Array,
-        whitening: Array,
-        residual: float,
-        samples: int,
-        windows: int,
-    ) -> PayloadEstimate:
-        """Returns the estimate for parameters with covariance ``coloring @ coloring.T``.
 
-        Args:
-            pi: (10) parameters.
-            coloring: (10, 10).
-            whitening: (10, 10) inverse of ``coloring``.
-            residual, samples, windows: see ``PayloadEstimate``.
-        """
-        deviation = float(np.linalg.norm(coloring[0]))
-        is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
-        if not is_observable and deviation > max(pi[0], MIN_MASS):
-            raise NotIdentifiableError(
-                f'the samples do not determine the mass: {pi[0]:.2f} kg with a deviation of '
-                f'{deviation:.2f} kg; move the joints that carry the payload'
-            )
-        possible = _possible(pi, whitening)
-        mass, center, inertia = _split(possible)
-        jacobian = _split_derivative(possible)
-        spread = np.linalg.norm(jacobian @ coloring, axis=1)
-        center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
-        observable = inertia_deviation < mass * OBSERVABLE_LENGTH**2
-        return PayloadEstimate(
-            frame=self.frame,
-            mass=mass,
-            center_of_mass=center,
-            inertia=inertia if observable.any() else np.zeros((3, 3)),
-            mass_deviation=deviation,
-            center_of_mass_deviation=center_deviation,
-            inertia_deviation=inertia_deviation,
-            mass_observable=bool(is_observable),
-            # A massless payload has no centre of mass.
-            center_of_mass_observable=(center_deviation < OBSERVABLE_LENGTH) & (mass > deviation),
-            inertia_observable=observable,
-            residual=residual,
-            samples=samples,
-            windows=windows,
+def estimate_of(
+    frame: str, pi: Array, covariance: Array, residual: float, samples: int, windows: int
+) -> PayloadEstimate:
+    """Returns the estimate for parameters (10) with a covariance (10, 10).
+
+    Args:
+        frame, residual, samples, windows: see ``PayloadEstimate``.
+        pi, covariance: parameters in the frame, about its origin, and their covariance.
+
+    Raises:
+        NotIdentifiableError: the mass is not determined.
+    """
+    units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
+    values, vectors = np.linalg.eigh(covariance / np.outer(units, units))
+    coloring = units[:, np.newaxis] * vectors * np.sqrt(np.maximum(values, 1e-16 * values[-1]))
+    return _estimate(frame, pi, coloring, residual, samples, windows)
+
+
+def _estimate(
+    frame: str, pi: Array, coloring: Array, residual: float, samples: int, windows: int
+) -> PayloadEstimate:
+    """Returns the estimate for parameters (10) with the covariance ``coloring @ coloring.T``."""
+    deviation = float(np.linalg.norm(coloring[0]))
+    is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
+    if not is_observable and deviation > max(pi[0], MIN_MASS):
+        raise NotIdentifiableError(
+            f'the samples do not determine the mass: {pi[0]:.2f} kg with a deviation of '
+            f'{deviation:.2f} kg; move the joints that carry the payload'
         )
+    possible = _possible(pi, np.linalg.inv(coloring).astype(np.float64))
+    mass, center, inertia = _split(possible)
+    jacobian = _split_derivative(possible)
+    spread = np.linalg.norm(jacobian @ coloring, axis=1)
+    center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
+    observable = inertia_deviation < mass * OBSERVABLE_LENGTH**2
+    return PayloadEstimate(
+        frame=frame,
+        mass=mass,
+        center_of_mass=center,
+        inertia=inertia if observable.any() else np.zeros((3, 3)),
+        mass_deviation=deviation,
+        center_of_mass_deviation=center_deviation,
+        inertia_deviation=inertia_deviation,
+        mass_observable=bool(is_observable),
+        # A massless payload has no centre of mass.
+        center_of_mass_observable=(center_deviation < OBSERVABLE_LENGTH) & (mass > deviation),
+        inertia_observable=observable,
+        residual=residual,
+        samples=samples,
+        windows=windows,
+    )
 
 
 def _solved(Y: Array, torques: Array, weights: Array) -> tuple[Array, Array]:

@@ -47,7 +47,7 @@ def key_of(text: str, model: Model) -> Key:
     if count not in (None, len(options)):
         raise InvalidArgumentError('kernels', repr(text), name + kind.value)
     if kind is Options.PRESCRIBED:
-        checked_indices(options, model, 'kernels', repr(text))
+        checked_indices(options, model.nv, 'kernels', repr(text))
     elif kind is Options.FRAME_AND_ROWS:
         rows = options[1:] or ['0']
         checked_rows(rows[0] if len(rows) == 1 else '', 'kernels', repr(text))

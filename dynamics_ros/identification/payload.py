@@ -54,6 +54,8 @@ class Payload:
         center_of_mass: (3) in the frame [m].
         mass_deviation, center_of_mass_deviation: standard deviations.
         swapped: whether the first recordings were those with it.
+        parameters: (10) inertial parameters in the frame, about its origin.
+        covariance: (10, 10) their covariance.
     """
 
     frame: str
@@ -62,10 +64,16 @@ class Payload:
     mass_deviation: float
     center_of_mass_deviation: Array
     swapped: bool
+    parameters: Array
+    covariance: Array
 
 
 def identify_with_payload(
-    robot: Robot, empty: Sequence[JointSamples], loaded: Sequence[JointSamples], frame: str
+    robot: Robot,
+    empty: Sequence[JointSamples],
+    loaded: Sequence[JointSamples],
+    frame: str,
+    scale: Array | None = None,
 ) -> tuple[Identified, Payload]:
     """The empty robot, and what it holds in some of its recordings.
 
@@ -74,15 +82,16 @@ def identify_with_payload(
         empty, loaded: recordings of it without and with the payload; the other way round is seen by
             a negative mass, and told.
         frame: what the payload is fixed to.
+        scale: (nv) torque per unit of reported effort; None: it is estimated.
 
     Raises:
         UnknownFrameError: no such frame.
         UnusableRecordingError: no joint moves the frame, or nothing is told of the mass.
     """
-    first = identify(robot, empty)
+    first = identify(robot, empty, scale=scale)
     payload = _payload(first, empty, loaded, frame, False)
     if payload.mass < 0.0:
-        first = identify(robot, loaded)
+        first = identify(robot, loaded, scale=scale)
         payload = _payload(first, loaded, empty, frame, True)
     if payload.mass < LIGHT * payload.mass_deviation:
         raise UnusableRecordingError(
@@ -131,7 +140,7 @@ def _payload(
     center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
     J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
     deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
-    return Payload(frame, mass, center, float(np.sqrt(C[0, 0])), deviation, swapped)
+    return Payload(frame, mass, center, float(np.sqrt(C[0, 0])), deviation, swapped, pi, C)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,9 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic
 from .arguments import boolean_mask, finite_together, real_vectors, refuse_overflow
 from .definitions import Key
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
-from .kernel_methods import Array, Arrays, KernelMethods, kernel_method
+from .kernel_methods import Array, Arrays, kernel_method
 from .linear_systems import apply, inverse_of_positive
+from .regressor import Regressors
 
 FACTORIZED_IN_KERNELS = 10_000
 """Largest sum of squared depths of joints, that of a chain of 30, for which a kernel factorizes the
@@ -44,7 +45,7 @@ class HybridDerivatives(NamedTuple):
     tau_dtau: Array
 
 
-class Dynamics(KernelMethods):
+class Dynamics(Regressors):
     """Equations of motion of a robot, and quantities derived from them."""
 
     @kernel_method
@@ -281,21 +282,6 @@ class Dynamics(KernelMethods):
         found.tau_dq[...] += found.tau_dtau @ turned
         found.tau_dq[...] -= turned
         return found
-
-    @kernel_method
-    def regressor(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None
-    ) -> Array:
-        """Y (..., nv, 10 bodies) with tau = Y pi ([Atkeson1986]).
-
-        pi stacks, per body of body_names: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin
-        of the body frame; ``inertial_parameters`` gives it.
-        """
-        return self._run(('regressor',), q, v, a, out=out)
-
-    def inertial_parameters(self) -> Array:
-        """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""
-        return np.array([inertia.parameters() for inertia in self.model.inertias]).ravel()
 
     @kernel_method
     def momentum_observer_terms(

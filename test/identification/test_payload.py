@@ -122,7 +122,8 @@ def messy(arm, seed, share=0.12):
 
 @pytest.mark.parametrize(('deviation', 'advised'), [(0.005, False), (0.05, True)])
 def test_runs_of_the_same_motion_are_advised_where_a_mass_is_not_accurate(deviation, advised):
-    payload = Payload('tool0', 1.5, CENTER, deviation, np.full(3, 1e-3), False)
+    known = CENTER, deviation, np.full(3, 1e-3), False, np.zeros(10), np.eye(10)
+    payload = Payload('tool0', 1.5, *known)
     assert ('same motion' in PayloadResult(payload).as_text()) == advised
 
 

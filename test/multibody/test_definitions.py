@@ -52,6 +52,7 @@ INTERNAL = {
     'resting_feet': ('tool0',),
     'damped_inverse': (),
     'joint_friction': (),
+    'regressor_factor_step': ('0', '12', '76'),
     'setpoint_step': (),
     'joint_impedance': (),
     'inverse_dynamics_control': (),

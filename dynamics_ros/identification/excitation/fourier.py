@@ -176,9 +176,8 @@ def plan_excitation(
         )
     time = np.arange(round(duration * rate) + 1) / rate
     q, v, a = search.motion(best, Series(duration, time))
-    weighted = _information(robot, base, q[::5], v[::5], a[::5], noise, np.ones(len(base)))
-    # The robot reports five times as many points as ``weighted`` contains.
-    spread = np.sqrt(np.diag(np.linalg.pinv(weighted, hermitian=True)) / 5.0)
+    # The covariance of least squares is R^-1 R^-T.
+    spread = np.linalg.norm(np.linalg.pinv(_factor(robot, base, q, v, a, 1.0 / noise)), axis=1)
     described = np.array(
         [float(x) for body in robot.model.inertias for x in body.parameters()] + [0.0] * robot.nv
     )
@@ -187,7 +186,7 @@ def plan_excitation(
         q,
         v,
         a,
-        condition_number(robot, base, q[::5], v[::5], a[::5]),
+        condition_number(robot, base, q, v, a),
         base.expressions,
         base.combination @ described,
         spread,
@@ -298,8 +297,7 @@ def random_motion(
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
-    Y = base.columns(robot.regressor(q, v, a), a)
-    return float(np.linalg.cond(Y.reshape(-1, len(base))))
+    return float(np.linalg.cond(_factor(robot, base, q, v, a, np.ones(robot.nv))))
 
 
 def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:
@@ -339,13 +337,11 @@ def _random_coefficients(
     return c, limits.middle - 0.5 * (low + high) + place * np.maximum(room, 0.0)
 
 
-def _information(
-    robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array, noise: Array, sizes: Array
+def _factor(
+    robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array, weights: Array
 ) -> Array:
-    Y = base.columns(robot.regressor(q, v, a), a)
-    rows = (Y / noise[:, np.newaxis] / sizes).reshape(-1, len(base))
-    found: Array = rows.T @ rows
-    return found
+    """R factor (b, b) of the weighted regressor of base parameters."""
+    return robot.regressor_r_factor(q, v, a, weights=weights, columns=base.chosen)
 
 
 def _column_scales(
@@ -356,6 +352,4 @@ def _column_scales(
     q = limits.middle + limits.half * rng.uniform(-1.0, 1.0, shape)
     v = limits.velocity * rng.uniform(-1.0, 1.0, shape)
     a = limits.acceleration * rng.uniform(-1.0, 1.0, shape)
-    information = _information(robot, base, q, v, a, noise, np.ones(len(base)))
-    sizes: Array = np.sqrt(np.diag(information))
-    return sizes
+    return np.asarray(np.linalg.norm(_factor(robot, base, q, v, a, 1.0 / noise), axis=0))

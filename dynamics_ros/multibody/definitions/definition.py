@@ -173,20 +173,23 @@ def checked_reference(reference: str) -> str:
     return reference
 
 
-def checked_indices(options: Iterable[str], model: Model, argument: str, given: str) -> list[int]:
-    """Return indices of velocities from the options of a key.
+def checked_indices(
+    options: Iterable[str], count: int, argument: str, given: str, of: str = 'v'
+) -> list[int]:
+    """Return indices from the options of a key.
 
     Args:
         options: their digits.
-        model: the model of the velocities.
+        count: number of indices that exist.
         argument, given: the argument and its value, for errors.
+        of: what the indices count, for errors.
 
     Raises:
         InvalidArgumentError: an option is not such an index.
     """
     options = list(options)
-    if not all(str(x).isdecimal() and int(x) < model.nv for x in options):
-        raise InvalidArgumentError(argument, given, f'indices of v, from 0 to {model.nv - 1}')
+    if not all(str(x).isdecimal() and int(x) < count for x in options):
+        raise InvalidArgumentError(argument, given, f'indices of {of}, from 0 to {count - 1}')
     return [int(x) for x in options]
 
 

@@ -18,7 +18,12 @@ from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.algorithms.linear_algebra.solve import factorize, inverse_of
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
-from dynamics_ros.algorithms.regressor import regressor
+from dynamics_ros.algorithms.regressor import (
+    PARAMETERS,
+    factor_size,
+    regressor,
+    regressor_factor_step,
+)
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
@@ -47,7 +52,7 @@ def _joint_wrenches(model: Model, *arguments: Any) -> Elements:
 
 def _hybrid_dynamics(model: Model, *prescribed: str) -> Formula:
     given = ':'.join(map(str, prescribed))
-    indices = frozenset(checked_indices(prescribed, model, 'prescribed', given))
+    indices = frozenset(checked_indices(prescribed, model.nv, 'prescribed', given))
 
     def function(q: Values, v: Values, a: Values, tau: Values) -> dict[str, list[Scalar]]:
         all_a, all_tau = hybrid_dynamics(model, q, v, a, tau, indices)
@@ -100,6 +105,17 @@ def _mass_matrix_inverse(model: Model, q: Values) -> Elements:
 
 def _regressor(model: Model, q: Values, v: Values, a: Values) -> Elements:
     return shaped(regressor(model, q, v, a), model.nv, 10 * len(model.joints))
+
+
+def _regressor_factor(model: Model, *columns: str) -> Formula:
+    count = len(PARAMETERS) * len(model.joints) + model.nv
+    chosen = checked_indices(columns, count, 'columns', ':'.join(columns), 'parameters')
+
+    def function(*arguments: Values) -> list[Scalar]:
+        return regressor_factor_step(model, chosen, *arguments)
+
+    inputs = {'q': model.nq} | dict.fromkeys(('v', 'a', 'tau', 'weights'), model.nv)
+    return Formula(inputs | {'factor': factor_size(len(chosen) + 1)}, function)
 
 
 DYNAMICS = {
@@ -176,6 +192,14 @@ DYNAMICS = {
             'Ixx Ixy Iyy Ixz Iyz Izz [kg m^2] about the origin of its frame'
         ),
         may_overflow=True,
+    ),
+    'regressor_factor_step': Definition(
+        _regressor_factor,
+        'R factor of columns of Y, rotors and tau, with the rows of one more state',
+        result('entries of the upper triangle, row by row, for the next state'),
+        Options.OTHER,
+        may_overflow=True,
+        internal=True,
     ),
     'momentum_observer_terms': Definition(
         _momentum_observer_terms,

@@ -90,8 +90,9 @@ class Dynamics(RobotComponent[DynamicsParameters]):
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Return functions that compile the kernels of the services."""
-        return self._prepared.warm_up() if self._prepared else ()
+        """Return functions that compile the kernels of the services, and load what goals need."""
+        kernels = self._prepared.warm_up() if self._prepared else ()
+        return [*kernels, PayloadAction.load]
 
     def outputs(self) -> list[Output]:
         """Return the publishers of gravity torques, commands, trajectories, payload, gravity."""
