@@ -65,6 +65,8 @@ class Scene:
             '/ground', width=4.0, height=4.0, cell_size=0.25, section_size=1.0
         )
         self.set_dark(False)
+        if hasattr(self.gui, 'main_panel'):  # viser 1.1; a floating panel hides part of the robot
+            self.gui.main_panel.dock_right()
         self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
