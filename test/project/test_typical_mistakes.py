@@ -166,6 +166,14 @@ def test_a_mesh_of_a_package_that_is_not_sourced():
     assert "source the workspace that has the package 'arm_description'" in line
 
 
+def test_a_misspelt_robot_of_the_demonstration():
+    pytest.importorskip('rclpy')
+    from dynamics_ros.demo.description import read_description
+
+    line = line_of(lambda: read_description('anymall'))
+    assert "robot 'anymall'" in line and "was 'anymal' meant?" in line
+
+
 def test_a_misspelt_argument_of_a_xacro_file(tmp_path, capsys, caplog):
     pytest.importorskip('xacro')
     file = tmp_path / 'arm.xacro'
