@@ -31,6 +31,24 @@ def printable(text: str, longest: int = MAX_CHARACTERS) -> str:
     )
 
 
+def closest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Returns the known names that resemble a name, the most similar first.
+
+    Upper and lower case count as equal, and names that contain the whole name resemble it.
+    """
+    names = list(known)
+    asked, folded = name[:MAX_CHARACTERS].casefold(), [other.casefold() for other in names]
+    close = difflib.get_close_matches(asked, folded, n=most)
+    close += [other for other in folded if asked and asked in other]
+    return list(dict.fromkeys(names[folded.index(other)] for other in close))[:most]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Returns the closest known name as the end of a sentence, for a suggestion."""
+    close = closest(name, known, most=1)
+    return f'; was {close[0]!r} meant?' if close else ''
+
+
 class DynamicsRosError(Exception):
     """Base class of every error that this package raises on purpose."""
 
@@ -68,8 +86,7 @@ class UnknownNameError(InvalidArgumentError):
     def __init__(self, argument: str, name: str, known: Iterable[str]) -> None:
         self.name = name
         self.known = tuple(known)
-        asked = str(name)[:MAX_CHARACTERS]
-        close = difflib.get_close_matches(asked, self.known, n=3) or list(self.known[:8])
+        close = closest(str(name), self.known) or list(self.known[:8])
         more = '' if len(close) == len(self.known) else ', ...'
         super().__init__(
             argument,
@@ -101,9 +118,9 @@ class UnknownOptionError(InvalidArgumentError, TypeError):
     def __init__(self, option: str, known: Iterable[str]) -> None:
         self.option = option
         self.known = tuple(known)
-        close = difflib.get_close_matches(option[:MAX_CHARACTERS], self.known, n=1)
-        meant = f'{close[0]}, or ' if close else ''
-        super().__init__(option, 'no such option', f'{meant}one of {", ".join(self.known)}')
+        close = closest(option, self.known, most=1)
+        first = f'{close[0]}, or ' if close else ''
+        super().__init__(option, 'no such option', f'{first}one of {", ".join(self.known)}')
 
 
 class FixedAttributeError(DynamicsRosError, AttributeError):

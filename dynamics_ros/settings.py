@@ -8,7 +8,6 @@ The nodes declare these fields as ROS parameters.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import sys
 import typing
@@ -17,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError, meant
 
 Settings = TypeVar('Settings')
 Names = tuple[str, ...]
@@ -180,7 +179,10 @@ def undeclared(name: str, known: Iterable[str]) -> str:
     return f'there is no parameter {name!r}: its value is not used{meant(name, known)}'
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """Returns the closest known name as the end of a sentence, for a suggestion."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f'; was {close[0]!r} meant?' if close else ''
+def yaml_problem(error: Exception) -> str:
+    """Returns the line and the reason of an error of PyYAML, or of the file, in one line."""
+    mark, problem = getattr(error, 'problem_mark', None), getattr(error, 'problem', None)
+    if mark is None or problem is None:
+        return ' '.join(str(error).split())
+    cure = '; indent with spaces, YAML allows no tabs' if "'\\t'" in problem else ''
+    return f'line {mark.line + 1}: {problem}{cure}'

@@ -11,8 +11,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+
+try:
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+except ImportError as error:
+    raise SystemExit(f'{error}: python3 -m pip install rosbags') from None
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
@@ -79,4 +83,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == '__main__':
+    if len(sys.argv) != 2:
+        raise SystemExit('usage: make_fleet.py FOLDER')
     main(Path(sys.argv[1]))

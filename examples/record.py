@@ -44,4 +44,6 @@ def main(path: str, seconds: float) -> None:
 
 
 if __name__ == '__main__':
+    if len(sys.argv) != 3:
+        raise SystemExit('usage: record.py FILE.csv SECONDS')
     main(sys.argv[1], float(sys.argv[2]))

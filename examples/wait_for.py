@@ -39,4 +39,6 @@ def main(topic: str) -> None:
 
 
 if __name__ == '__main__':
+    if len(sys.argv) != 2:
+        raise SystemExit('usage: wait_for.py TOPIC')
     main(sys.argv[1])

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 
+from dynamics_ros.errors import ModelError, meant
 from dynamics_ros.model.description_file import read_description_file
+
+from .known_robots import LEGGED
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
@@ -20,4 +23,7 @@ def read_description(path: str | None) -> str:
         ModelError: the file cannot be read or expanded.
     """
     own = Path(get_package_share_directory('dynamics_ros'), 'urdf', DEFAULT_ROBOT)
+    if path and path.isidentifier() and not Path(path).exists():
+        reason = f'neither a file nor a known robot ({", ".join(LEGGED)}){meant(path, LEGGED)}'
+        raise ModelError(f'robot {path!r}', reason)
     return read_description_file(path or own)

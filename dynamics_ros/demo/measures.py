@@ -92,28 +92,36 @@ class Measures:
     def push(self, quiet: int, duration: float) -> None:
         """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
         report, client = self._report, self._client
-        pushes = self._with_ticks(client.true_wrench.items(quiet))
-        began = next((t for t, wrench in pushes if np.any(wrench.values)), None)
-        if began is None:
+        pushed, calm = [], quiet
+        for t, wrench in self._with_ticks(client.true_wrench.items(quiet)):
+            if np.any(wrench.values):
+                pushed.append(t)
+            elif not pushed:
+                calm = t
+        if not pushed:
             seen = client.true_wrench.newest - quiet >= duration * 1e9
             if seen and self._has_full_rate(client.true_wrench, quiet):
                 report.require(False, 'the simulator did not push')
             else:
                 report.came_late('push', 'the simulator is behind')
             return
-        end = began + round(duration * 1e9)
+        # The push began after ``calm``: its first messages may have been missed.
+        began = pushed[0]
+        end = min(began + round(duration * 1e9), pushed[-1])
         steady = began + round(_SETTLED * duration * 1e9)
         # All outputs of one state are published together: one topic represents them.
         continuity = Continuity(client.wrench.stamps(quiet - 2 * _BEFORE, end))
         self._force(continuity, steady, end - _EDGE)
-        self._detection(continuity, quiet, began, end)
+        self._detection(continuity, quiet, calm, began, end)
         links = [
             contact.link
             for _, contact in self._with_ticks(client.contact.items(steady, end - _EDGE))
         ]
         report.contact_link = links[-1] if links else ''
 
-    def _detection(self, continuity: Continuity, quiet: int, began: int, end: int) -> None:
+    def _detection(
+        self, continuity: Continuity, quiet: int, calm: int, began: int, end: int
+    ) -> None:
         report, reported, missed = self._report, None, False
         early = 0
         latest = began + round(MAX_DETECTION_TIME * 1e6)
@@ -122,7 +130,7 @@ class Measures:
                 reported = t
                 break
             if continuity.settled(t):
-                early += t < began and contact.touched
+                early += t <= calm and contact.touched
                 missed |= t > latest
         report.require(not early, f'{early} messages tell of a contact before the push')
         if reported is not None:

@@ -13,6 +13,7 @@ from .graph import Graph, Topic
 
 MAX_TOPICS = 14
 MAX_FINDINGS = 10
+MAX_IDLE = 6
 NARROWEST = 100
 """Smallest line width [characters], also for narrower terminals."""
 
@@ -41,11 +42,15 @@ def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> It
         yield _cut(f'  others: {", ".join(others)}', width)
     if graph.nodes:
         yield ''
-    shown = [topic for topic in _by_interest(graph) if topic.publishers]
+    published = [topic for topic in _by_interest(graph) if topic.publishers]
+    idle = [topic for topic in published if _is_idle(topic)]
+    shown = [topic for topic in published if not _is_idle(topic)]
     if shown:
         yield from _table(shown[:MAX_TOPICS], width)
         if len(shown) > MAX_TOPICS:
             yield f'  ... and {len(shown) - MAX_TOPICS} topics more'
+    yield from (_cut(line, width) for line in _unheard(idle))
+    if published:
         yield ''
     if not found:
         yield 'nothing is wrong'
@@ -62,6 +67,24 @@ def _by_interest(graph: Graph) -> list[Topic]:
     usual = ('/rosout', '/parameter_events')
     topics = [topic for topic in graph.topics.values() if topic.name not in usual]
     return sorted(topics, key=lambda topic: (not topic.listened, topic.name))
+
+
+def _is_idle(topic: Topic) -> bool:
+    return topic.is_private and not topic.listened and not topic.subscriptions
+
+
+def _unheard(topics: Sequence[Topic]) -> Iterator[str]:
+    """Yield one line per node with its outputs that have no subscription."""
+    names_of: dict[str, list[str]] = {}
+    for topic in topics:
+        node = next(one.node for one in topic.publishers if topic.name.startswith(f'{one.node}/'))
+        names_of.setdefault(node, []).append(topic.name.removeprefix(f'{node}/'))
+    for node, names in list(names_of.items())[:MAX_IDLE]:
+        # Those of actions and of lifecycles come last: a line may be cut.
+        names.sort(key=lambda name: '/_action/' in name or name == 'transition_event')
+        yield f'  nobody listens to {node}/: {", ".join(names)}'
+    if len(names_of) > MAX_IDLE:
+        yield f'  ... nor to outputs of {len(names_of) - MAX_IDLE} nodes more'
 
 
 def _table(topics: Sequence[Topic], width: int) -> Iterator[str]:

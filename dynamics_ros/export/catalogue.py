@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dynamics_ros.algorithms.jacobian import REFERENCES
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError, closest
 from dynamics_ros.model import Model
 from dynamics_ros.multibody.definitions import DEFINITIONS, Key
 from dynamics_ros.multibody.definitions.definition import (
@@ -35,8 +35,12 @@ def key_of(text: str, model: Model) -> Key:
     name, *options = text.split(':')
     definition = CATALOGUE.get(name)
     if definition is None:
+        close = [other + CATALOGUE[other].options.value for other in closest(name, CATALOGUE)]
+        first = f'{", ".join(close)}, or another ' if close else ''
         raise InvalidArgumentError(
-            'kernels', f'no kernel {name!r}', f'one of {", ".join(usages())}'
+            'kernels',
+            f'no kernel {name!r}',
+            f'{first}one of {len(CATALOGUE)}, which `export_kernels --list` prints',
         )
     kind = definition.options
     if kind is Options.FRAME_AND_REFERENCE and len(options) == 1:

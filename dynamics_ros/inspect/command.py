@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dynamics_ros.errors import DynamicsRosError, printable
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.model import build_model
 from dynamics_ros.model.build import ROOT_JOINTS
 from dynamics_ros.model.collision_geometry import read_collision_geometry
@@ -32,8 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return 1 if it has findings, 2 with the reason if there is no robot."""
     options = _parser().parse_args(arguments)
     level = LOG.level
-    # The page includes the reader's warnings.
-    LOG.setLevel(logging.ERROR)
     try:
         with suppress(BrokenPipeError):
             return _inspect(options)
@@ -77,8 +75,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _inspect(options: argparse.Namespace) -> int:
     check_port(options.port)
-    arguments = dict(text.partition(':=')[::2] for text in options.xacro)
-    text = read_description_file(options.robot, arguments)
+    text = read_description_file(options.robot, _xacro_arguments(options.xacro))
+    # The report includes the warnings of the parser.
+    LOG.setLevel(logging.ERROR)
     description = parse_urdf(text)
     robot = Robot(build_model(description, options.root_joint))
     folder = Path(options.robot).expanduser().parent
@@ -98,6 +97,14 @@ def _inspect(options: argparse.Namespace) -> int:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
+
+
+def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition(':=') for text in texts]
+    for text, (name, sign, _) in zip(texts, pairs, strict=True):
+        if not (name and sign):
+            raise InvalidArgumentError('--xacro', repr(text), 'NAME:=VALUE')
+    return {name: value for name, _, value in pairs}
 
 
 def _page(robot: Robot, tool: str, odd: Sequence[str], tree: Iterator[str]) -> Iterator[str]:

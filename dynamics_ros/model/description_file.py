@@ -8,8 +8,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dynamics_ros.errors import ModelError
+from dynamics_ros.errors import ModelError, meant
 
+from .doubts import LOG
 from .hardened_xml import quoted
 
 
@@ -62,10 +63,38 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
         raise ModelError(f'file {os.fspath(path)!r}', reason) from None
     if not Path(path).is_file():
         raise ModelError(f'file {os.fspath(path)!r}', 'cannot be read: No such file or directory')
-    mappings = {name: str(value) for name, value in arguments.items()}
+    mappings = _Arguments({name: str(value) for name, value in arguments.items()})
     try:
-        return str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
+        text = str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
     except Exception as error:
         # Expressions in the file may raise any exception.
         problem = f'xacro cannot expand it: {type(error).__name__}: {error}'
         raise ModelError(f'file {os.fspath(path)!r}', problem) from error
+    for name in arguments.keys() - mappings.asked if mappings.asked else ():
+        LOG.warning(
+            'file %r: no xacro:arg %r is evaluated; its value is not used%s',
+            os.fspath(path),
+            name,
+            meant(name, mappings.asked),
+        )
+    return text
+
+
+class _Arguments(dict[str, str]):
+    """Arguments for xacro, which ignores those that its file does not declare.
+
+    Attributes:
+        asked: the names that xacro has looked up; empty if it works on a copy.
+    """
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)

@@ -25,15 +25,17 @@ def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[st
     Args:
         joints: joint names, in the order of the rows.
         gravity: gravity torque of each joint, with its effort limit.
-        external: external torque of each joint, with its contact threshold.
+        external: external torque of each joint, with its contact threshold; without any, the
+            column is left out.
     """
     lines = [
         f'<tr><td style="padding-right:6px;overflow:hidden;text-overflow:ellipsis;max-width:7.5em">'
         f'{escape(joint)}</td>{_cell(gravity.get(joint), GRAVITY_COLOR)}'
-        f'{_cell(external.get(joint), EXTERNAL_COLOR)}</tr>'
+        f'{_cell(external.get(joint), EXTERNAL_COLOR) if external else ""}</tr>'
         for joint in joints
     ]
-    head = '<tr><td></td><td>gravity / effort limit</td><td>external / contact threshold</td></tr>'
+    second = '<td>external / contact threshold</td>' if external else ''
+    head = f'<tr><td>Nm, N</td><td>gravity / effort limit</td>{second}</tr>'
     return (
         '<div style="padding:0 0.9em"><table style="width:100%;font-size:0.72em;'
         f'border-collapse:collapse;white-space:nowrap">{head}{"".join(lines)}</table></div>'
@@ -47,7 +49,7 @@ def _cell(bar: Bar | None, color: str) -> str:
     share = min(abs(bar.value) / bar.limit, 1.0) if limited else 0.0
     color = EXCEEDED_COLOR if limited and abs(bar.value) > bar.limit else color
     side = 'left' if bar.value >= 0.0 else 'right'
-    text = f'{round(bar.value, 3) + 0.0:.3g}' + (f' / {bar.limit:.3g}' if limited else '')
+    text = f'{round(bar.value, 3) + 0.0:.3g}' + (f' / {bar.limit:.4g}' if limited else '')
     return (
         '<td style="width:37%;padding:1px 4px"><div style="position:relative;height:1.35em;'
         'background:rgba(128,128,128,0.22)"><div style="position:absolute;top:0;bottom:0;left:50%;'

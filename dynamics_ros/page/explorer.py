@@ -218,8 +218,11 @@ class Explorer:
         X = posed.frame_pose(self.frame)
         if X is None:
             return ''
-        place = ', '.join(f'{value:.4f}' for value in X[:3, 3])
-        turned = ', '.join(f'{value:.4f}' for value in pose_numbers(X)[3:])
+        # Adding zero makes a negative zero positive.
+        place, turned = (
+            ', '.join(f'{value + 0.0:.4f}' for value in np.round(values, 4))
+            for values in (X[:3, 3], pose_numbers(X)[3:])
+        )
         return f'in `{posed.robot.root_frame}`: x y z **{place}** m\n\nquaternion x y z w {turned}'
 
     def _described_gravity(self, posed: PosedRobot) -> dict[str, Bar]:

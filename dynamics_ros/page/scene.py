@@ -65,6 +65,8 @@ class Scene:
             '/ground', width=4.0, height=4.0, cell_size=0.25, section_size=1.0
         )
         self.set_dark(False)
+        if hasattr(self.gui, 'main_panel'):  # viser 1.1; a floating panel hides part of the robot
+            self.gui.main_panel.dock_right()
         self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
@@ -134,10 +136,12 @@ class Scene:
         center = 0.5 * (lowest + highest)
         radius = max(0.5 * float(np.linalg.norm(highest - lowest)), 0.05)
         camera = self._server.initial_camera
-        # Leave room for the panel, which covers part of the page.
-        position = center + CAMERA_DIRECTION * 1.15 * radius / math.sin(0.5 * float(camera.fov))
         for one in (camera, *(client.camera for client in self._server.get_clients().values())):
-            one.position, one.look_at = position, center
+            # The angle is that of the height; the initial camera knows no width.
+            narrow = min(1.0, float(getattr(one, 'aspect', 1.0)))
+            angle = math.atan(narrow * math.tan(0.5 * float(one.fov)))
+            one.position = center + CAMERA_DIRECTION * 1.15 * radius / math.sin(angle)
+            one.look_at = center
 
     def move_frame(self, frame: str, pose: Pose) -> None:
         """Set the pose of a frame of the robot, with all objects in it."""

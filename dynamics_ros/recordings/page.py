@@ -72,7 +72,7 @@ def figure(width: float, height: float) -> Any:
 @cache
 def _warn() -> None:
     """Warns once per run."""
-    LOG.warning('no pictures: matplotlib is not installed')
+    LOG.warning('no pictures: matplotlib is not installed (pip install matplotlib)')
 
 
 def as_svg(made: Any, what: str) -> str:

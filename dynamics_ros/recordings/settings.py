@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import yaml
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters, PayloadParameters
 from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.settings import declared, meant, replaced, undeclared
+from dynamics_ros.settings import declared, replaced, undeclared, yaml_problem
 
 Settings = TypeVar('Settings')
 
@@ -71,7 +71,7 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text('utf-8'))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidArgumentError(
-            'parameters', f'{path}: {" ".join(str(error).split())}', 'a YAML file in UTF-8'
+            'parameters', f'{path}: {yaml_problem(error)}', 'a YAML file in UTF-8'
         ) from error
     if not isinstance(content, Mapping):
         raise InvalidArgumentError('parameters', f'{path} is no mapping', 'node: ros__parameters:')

@@ -154,6 +154,19 @@ class TestTheChecks:
         assert report.failures == []
         assert 'not detected' in report.late['contact']
 
+    def test_a_push_whose_first_messages_were_missed_is_no_failure(self, report, client, subject):
+        truth, client.true_wrench = client.true_wrench, Track()
+        still = Wrench(subject.tool, np.zeros(6))
+        for stamp, wrench in truth.items():
+            # Nothing for the first 0.2 s of the push; it ends before the messages do.
+            since = stamp - 2 * 10**9
+            if not 0 <= since < 2 * 10**8:
+                client.true_wrench.add(stamp, wrench if since < 8 * 10**8 else still)
+        Measures(report, client, subject).push(quiet=10**9, duration=0.8)
+        assert report.failures == []
+        assert report.push_true_n == pytest.approx(np.linalg.norm(subject.force))
+        assert report.push_error_percent == pytest.approx(0.0, abs=1e-9)
+
     def test_few_messages_are_late_and_not_wrong(self, report, client, subject):
         client.pose, poses = Track(), client.pose
         for stamp, pose in list(poses.items())[::25]:

@@ -245,6 +245,13 @@ def test_one_screen_however_much_there_is():
     assert any('topics more' in line for line in lines)
 
 
+def test_outputs_that_nobody_wants_take_one_line_of_each_node():
+    names = ('b/_action/status', 'wrench', 'markers')
+    one = graph(*(topic(f'{NODE}/{name}', senders=(NODE,), listeners=()) for name in names))
+    idle = [line for line in screen(one, []) if 'nobody listens' in line]
+    assert idle == [f'  nobody listens to {NODE}/: markers, wrench, b/_action/status']
+
+
 def test_names_from_outside_are_printable():
     one = graph(topic('/joint_states\x1b[2J', age=9.0, listened=True))
     assert not any('\x1b' in line for line in screen(one, findings(one)))

@@ -223,7 +223,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ('kernels', 'message'),
         [
-            (['mass'], r"no kernel 'mass'; expected one of .*jacobian:FRAME.*, mass_matrix,"),
+            (['mass'], r"no kernel 'mass'; expected mass_matrix, .* --list"),
+            (['jacobain:tool0'], r"no kernel 'jacobain'; expected jacobian:FRAME\[:REFERENCE], "),
             (['observer_step'], r"no kernel 'observer_step'"),
             ([], 'none; expected at least one'),
             (['jacobian'], r"'jacobian'; expected jacobian:FRAME\[:REFERENCE]"),

@@ -35,6 +35,12 @@ TOOLS = {
         'folder',
         'it has no metadata.yaml',
     ),
+    'a tab in a file of parameters': (
+        'estimate_bag',
+        'folder --output out --parameters tabs.yaml',
+        'tabs.yaml: line 2',
+        'indent with spaces',
+    ),
     'a folder without bags': (
         'analyze_recordings',
         'folder --output out',
@@ -45,7 +51,7 @@ TOOLS = {
         'export_kernels',
         '--robot arm.urdf --output out --kernels gravityy',
         "'gravityy'",
-        'expected one of',
+        'expected gravity, ',
     ),
 }
 
@@ -61,6 +67,7 @@ def test_what_a_tool_is_given(mistake, tmp_path, monkeypatch, capsys):
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'arm.urdf').write_text(ARM.read_text())
     (tmp_path / 'arm.yaml').write_text('/**/contact_node: {ros__parameters: {frames: [tool0]}}\n')
+    (tmp_path / 'tabs.yaml').write_text('/**/contact_node:\n\tros__parameters:\n')
     (tmp_path / 'table.csv').write_text('a,b\n1,2\n')
     monkeypatch.setattr(sys, 'argv', [tool, *arguments.split()])
     with pytest.raises(SystemExit) as ended:

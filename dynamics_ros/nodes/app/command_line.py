@@ -9,11 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
 from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.utilities import remove_ros_args
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.reporting.middleware_errors import describe_error
+from dynamics_ros.settings import yaml_problem
 
 USAGE = """\
 usage: ros2 run dynamics_ros {name} [--ros-args ARGUMENTS]
@@ -72,14 +74,26 @@ def check(arguments: Sequence[str]) -> None:
         )
 
 
+def _fault_of_file(file: Path) -> str:
+    """Return why a parameter file is not YAML, with the line; '' if it is, or cannot be opened."""
+    if not file.is_file():
+        return 'no such file'
+    try:
+        yaml.safe_load(file.read_text('utf-8'))
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        return yaml_problem(error)
+    except OSError as error:
+        return f'cannot be read: {error.strerror}'
+    return ''
+
+
 def _explain(text: str) -> InvalidArgumentError:
     """Return an error that explains the error text of the ROS argument parser."""
     match, trailing = _UNREADABLE.search(text), _TRAILING.search(text)
     if match is not None:
         argument, reason = match['given'], 'ROS cannot read it'
         if argument.startswith('--params-file'):
-            missing = not Path(argument.partition(' ')[2]).is_file()
-            reason = 'no such file' if missing else match['why']
+            reason = _fault_of_file(Path(argument.partition(' ')[2])) or match['why']
         elif 'same type' in match['why']:
             expected = 'values of one type in a list: numbers all with a point, or all without'
             return InvalidArgumentError(argument, reason, expected)

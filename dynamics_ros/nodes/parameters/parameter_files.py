@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from dynamics_ros.settings import meant
+from dynamics_ros.errors import meant
 
 FILE_OPTION = '--params-file'
 

@@ -13,9 +13,9 @@ from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, meant
 from dynamics_ros.nodes.rclpy_private import given_parameters
-from dynamics_ros.settings import meant, undeclared
+from dynamics_ros.settings import undeclared
 
 from .declaration import converted
 from .parameter_files import ineffective_files
