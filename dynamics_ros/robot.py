@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from . import constraints
 from .constraints import Constraints
-from .inverse_kinematics import Solutions, solve_all, solve_each
+from .inverse_kinematics import EitherResult, Solutions, solve_all, solve_each
 from .multibody.arguments import check_options
 from .multibody.external_wrenches import Wrenches
 from .multibody.kernel_methods import Array
@@ -132,7 +132,7 @@ class Robot(RigidBodySystem):
         frame: str | Sequence[str],
         seed: ArrayLike | None = None,
         **options: Unpack[SolveOptions],
-    ) -> Any:
+    ) -> EitherResult:
         """Finds a configuration within the joint limits that brings a frame to a target pose.
 
         Args:

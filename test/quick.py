@@ -3,8 +3,9 @@
 """`scripts/test --quick`: an answer within two minutes, from every room that needs no ROS.
 
 Of each file the first tests, of each test the first set of parameters, without those that are slow
-or start nodes, one room after the other in turn. What has not begun after two minutes is skipped,
-and the summary says how much.
+or costly or start nodes; rooms take turns, file by file. Two processors with nothing else to do run
+all of them. On a busy machine, what has not begun after two minutes is skipped; the summary says
+how much.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import re
 import time
 from collections import Counter, defaultdict
 from functools import cache
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+
+HERE = Path(__file__).parent
 
 SECONDS = 110.0
 """After which no test begins, counted from here: with the end of the last one it is two minutes."""
@@ -28,6 +31,105 @@ NODES = re.compile(r'\b(ros_harness|rclpy|importorskip\(.rclpy)\b')
 
 PER_FILE = 2
 """Tests of a file: all that are not slow need several minutes of processor time."""
+
+COSTLY = {
+    'algorithms/test_derivatives_of_algorithms.py': ('test_forward_dynamics_derivatives',),
+    'algorithms/test_derivatives_of_motion.py': (
+        'test_dynamics_in_contact',
+        'test_forward_dynamics_under_wrenches',
+        'test_hybrid_dynamics',
+    ),
+    'commanding/test_arm_settings.py': (
+        'test_a_joint_beyond_the_share_of_its_speed_ends_what_the_arm_does',
+    ),
+    'control/test_control_guiding.py': (
+        'test_a_direction_that_is_locked_later_is_held_where_it_is_then',
+        'test_a_lock_begins_where_the_tool_is_however_far_its_target_was',
+        'test_an_arm_that_no_hand_leads_any_longer_stays_where_it_was_left',
+    ),
+    'control/test_control_impedance.py': ('test_a_tool_yields_as_its_stiffness_says_in_any_axes',),
+    'control/test_control_kernels.py': (
+        'test_exported_c_answers_numbers_that_are_none_with_bounded_torques',
+        'test_exported_c_computes_what_the_kernel_computes',
+        'test_the_exported_step_computes_what_the_kernel_computes',
+    ),
+    'control/test_control_plant.py': (
+        'test_a_posture_that_jumps_does_not_move_the_tool',
+        'test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds',
+        'test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly',
+    ),
+    'control/test_control_pushes.py': ('test_a_motion_does_not_grow_when_the_push_has_ended',),
+    'estimation/test_estimation_location.py': (
+        'test_behind_six_joints_the_point_is_found_where_the_line_of_action_enters',
+        'test_most_pushes_on_links_behind_three_joints_or_more_are_put_on_the_right_link',
+    ),
+    'estimation/test_estimation_payload.py': (
+        'test_with_noise_the_errors_are_those_that_are_stated',
+    ),
+    'estimation/test_estimation_pipeline.py': ('test_motion_and_friction_alone_are_no_contact',),
+    'estimation/test_friction_adaptation.py': (
+        'test_friction_that_is_less_than_told_is_learned_and_no_longer_felt',
+    ),
+    'export/test_export.py': (
+        'test_it_computes_what_the_robot_computes',
+        'test_it_is_cpp_too',
+    ),
+    'export/test_export_ros2_control.py': ('test_the_defaults_are_gains_of_the_library',),
+    'export/test_export_ros2_control_controller.py': (
+        'test_a_state_that_is_none_is_answered_by_the_torques_that_carry_it',
+        'test_it_carries_the_arm_at_activation',
+    ),
+    'export/test_export_ros2_control_modes.py': (),
+    'export/test_export_ros2_control_stops.py': (),
+    'identification/test_drive_gains.py': (
+        'test_gains_are_found_although_masses_are_not_as_described',
+        'test_runs_in_the_other_order_or_without_a_load_are_told',
+        'test_the_command_tells_gains_and_uses_them',
+    ),
+    'identification/test_free_motion.py': (
+        'test_a_payload_and_gravity_that_efforts_leave_out_count',
+    ),
+    'identification/test_payload.py': ('test_the_command_adds_the_payload',),
+    'identification/test_plan.py': ('test_a_page_of_a_plan_is_written_where_it_is_asked_for',),
+    'identification/test_unseen_joints.py': ('test_a_person_is_told_in_every_output',),
+    'inspect/test_inspect.py': ('test_the_documentation_shows_what_is_printed',),
+    'inverse_kinematics/test_inverse_kinematics_analytic.py': (
+        'test_a_random_arm_is_recognized_and_the_positions_of_a_pose_are_found_again',
+    ),
+    'inverse_kinematics/test_inverse_kinematics_step.py': ('test_a_step_is_damped_least_squares',),
+    'kernels/test_kernels.py': ('test_neutral_elements_vanish',),
+    'kernels/test_kernels_cycles.py': (
+        'test_every_kind_of_builtin_outlives_what_is_collected_around_it',
+    ),
+    'kernels/test_kernels_forks.py': ('test_a_forked_process_compiles_what_it_needs',),
+    'kernels/test_trace_cache.py': ('test_a_second_process_neither_traces_nor_prints',),
+    'model/test_composition.py': (
+        'test_a_branch_that_is_taken_away_was_never_described',
+        'test_a_robot_with_a_tool_is_the_description_of_both',
+        'test_locked_joints_are_constants',
+        'test_pinocchio_appends_a_model_likewise',
+    ),
+    'multibody/test_adjustable.py': (
+        'test_a_change_compiles_nothing_and_leaves_the_robot_before_alone',
+    ),
+    'multibody/test_derivatives_of_long_chains.py': (
+        'test_are_those_of_the_kernel',
+        'test_batches_lists_and_given_arrays',
+        'test_the_kernel_is_not_compiled_for_a_long_chain',
+        'test_wrong_arguments_are_named',
+    ),
+    'multibody/test_equations_of_motion.py': ('test_the_same_motion_takes_the_same_torques',),
+    'multibody/test_function_joints.py': (
+        'test_a_cardan_joint_is_two_joints_and_a_cross_without_mass',
+    ),
+    'project/test_documentation_python.py': ('test_the_python_of_a_document_runs',),
+    'project/test_notebooks.py': ('test_a_notebook_runs_and_shows_what_is_kept_in_it',),
+    'simulation/test_grounded_robot.py': ('test_it_stands_and_its_feet_carry_its_weight',),
+}
+"""Tests of more than a second of processor time, by file below test/, which the next ones replace.
+
+A file without names has none that are not costly.
+"""
 
 SLOW_ROOMS = ('benchmarks', 'demo', 'launching', 'security')
 
@@ -54,18 +156,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep what is quick, and have the rooms take turns."""
     if not config.getoption('--quick'):
         return
-    rooms: dict[str, list[pytest.Item]] = defaultdict(list)
+    rooms: dict[str, dict[Path, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     seen: set[str] = set()
     of_file: Counter[Path] = Counter()
     for item in items:
         test = item.nodeid.partition('[')[0]
         full = of_file[item.path] >= PER_FILE
-        if test not in seen and not full and not item.get_closest_marker('slow'):
+        if test not in seen and not full and not _is_costly(item):
             seen.add(test)
             of_file[item.path] += 1
-            rooms[_room(item.path)].append(item)
-    in_turn = zip_longest(*rooms.values())
-    kept = [item for item in chain.from_iterable(in_turn) if item is not None]
+            rooms[_room(item.path)][item.path].append(item)
+    # A file at once: its fixtures are made once.
+    in_turn = zip_longest(*(files.values() for files in rooms.values()), fillvalue=())
+    kept = [item for turn in in_turn for file in turn for item in file]
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
@@ -87,8 +190,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+def _is_costly(item: pytest.Item) -> bool:
+    names = COSTLY.get(str(item.path.relative_to(HERE)))
+    own = names is not None and (not names or item.name.partition('[')[0] in names)
+    return own or item.get_closest_marker('slow') is not None
+
+
 def _room(file: Path) -> str:
-    return file.relative_to(Path(__file__).parent).parts[0]
+    return file.relative_to(HERE).parts[0]
 
 
 @cache

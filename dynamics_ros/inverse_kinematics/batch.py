@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_options, real_array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .result import InverseKinematicsResult
 from .solve import SolveOptions, solve
 
 
@@ -44,6 +43,51 @@ class InverseKinematicsResults:
     elapsed: float
 
 
+class EitherResult(Protocol):
+    """Type of an `InverseKinematicsResult` or `InverseKinematicsResults`.
+
+    The shape of the target decides which one ``Robot.inverse_kinematics`` returns. What is a number
+    in the first one is an array in the second one; ``limit_margin`` and ``manipulability`` are
+    attributes of the first one only.
+    """
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """(..., nq) solutions."""
+
+    @property
+    def success(self) -> Any:
+        """Whether forward kinematics and limits confirmed q."""
+
+    @property
+    def position_error(self) -> Any:
+        """[m]."""
+
+    @property
+    def rotation_error(self) -> Any:
+        """[rad]."""
+
+    @property
+    def iterations(self) -> Any:
+        """Total number of steps of all starts."""
+
+    @property
+    def reason(self) -> Any:
+        """'converged', 'timed_out', 'unreachable' or 'stalled'."""
+
+    @property
+    def elapsed(self) -> float:
+        """[s]."""
+
+    @property
+    def limit_margin(self) -> float:
+        """Distance to the nearest joint limit."""
+
+    @property
+    def manipulability(self) -> float:
+        """Manipulability [Yoshikawa]."""
+
+
 def _axes(argument: str, value: ArrayLike, expected: str) -> int:
     """Number of axes of an argument, with a fast path for arrays."""
     if isinstance(value, np.ndarray):
@@ -57,7 +101,7 @@ def solve_each(
     frame: str | Sequence[str],
     seed: ArrayLike | None,
     options: SolveOptions,
-) -> InverseKinematicsResult | InverseKinematicsResults:
+) -> EitherResult:
     """Result of `solve`, or results for all leading axes of the target and the seed.
 
     Args:
@@ -94,7 +138,7 @@ def solve_each(
     def stacked(values: list[Any], kind: type, *shape: int) -> Any:
         return np.array(values, dtype=kind).reshape(leading + shape)
 
-    return InverseKinematicsResults(
+    results_of_all = InverseKinematicsResults(
         stacked([x.q for x in results], float, robot.nq),
         stacked([x.success for x in results], bool),
         stacked([x.position_error for x in results], float),
@@ -103,3 +147,4 @@ def solve_each(
         stacked([x.reason for x in results], str),
         sum(x.elapsed for x in results),
     )
+    return cast('EitherResult', results_of_all)

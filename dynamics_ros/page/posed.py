@@ -100,7 +100,11 @@ class PosedRobot:
             X = poses[visual.link]
             corners.append(visual.triangles.reshape(-1, 3) @ X[:3, :3].T + X[:3, 3])
         cloud = np.concatenate(corners)
-        self._scene.look_at(cloud.min(axis=0), cloud.max(axis=0))
+        lowest = cloud.min(axis=0)
+        # Without odometry, a floating base is at the origin, and its legs are below.
+        floating = self.robot.model.root_joint == 'floating'
+        self._scene.set_ground(min(0.0, float(lowest[2])) if floating else 0.0)
+        self._scene.look_at(lowest, cloud.max(axis=0))
 
     def frame_pose(self, frame: str, q: Array | None = None) -> Array | None:
         """Pose (4, 4) of a frame in the root frame; None if the robot has no such frame.

@@ -131,6 +131,10 @@ class Scene:
 
                 shape.on_click(clicked)
 
+    def set_ground(self, height: float) -> None:
+        """Set the height of the grid [m]."""
+        self._grid.position = (0.0, 0.0, height)
+
     def look_at(self, lowest: Array, highest: Array) -> None:
         """Move the camera so that it shows a box with two corners (3) [m], for all visitors."""
         center = 0.5 * (lowest + highest)

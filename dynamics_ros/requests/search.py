@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -200,7 +200,7 @@ class Search:
             **self.options,
         )
         _solved.setdefault(robot, set()).add(self.frames)
-        return _outcome([result], result.elapsed)
+        return _outcome([cast('InverseKinematicsResult', result)], result.elapsed)
 
     def _frames(self) -> Any:
         return self.frames if len(self.frames) > 1 else self.frames[0]

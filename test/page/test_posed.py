@@ -29,6 +29,9 @@ class FakeScene:
     def look_at(self, lowest, highest):
         self.box = lowest, highest
 
+    def set_ground(self, height):
+        self.ground = height
+
     def move_frame(self, frame, pose):
         self.placed[frame] = np.array(pose[0]), np.array(pose[1])
 
@@ -65,6 +68,22 @@ def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(posed):
     assert (lowest <= tool).all() and (tool <= highest).all()
     # The base plate has corners beyond all frames, and stands on the ground.
     assert lowest[0] < -0.05 and lowest[2] == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize(('root_joint', 'ground'), [('floating', -0.5), ('fixed', 0.0)])
+def test_the_ground_is_below_the_legs_of_a_base_that_floats(root_joint, ground):
+    pytest.importorskip('viser')
+    from dynamics_ros.page.posed import PosedRobot
+
+    leg = Robot.from_urdf(
+        '<robot name="one"><link name="base"/><link name="foot"/>'
+        '<joint name="leg" type="prismatic"><parent link="base"/><child link="foot"/>'
+        '<origin xyz="0 0 -0.5"/><axis xyz="1 0 0"/>'
+        '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>',
+        root_joint,
+        backend='python',
+    )
+    assert PosedRobot(FakeScene(), leg, ())._scene.ground == ground
 
 
 def test_frames_of_others_have_no_pose(posed):

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import quick
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,3 +115,9 @@ def test_quick_without_a_test_that_ran_is_no_answer(tmp_path, seconds, code):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert 'test_it.py' not in done.stdout.partition('short test summary')[0]  # dots are enough
+
+
+def test_what_is_too_costly_for_a_quick_answer_is_there():
+    for file, names in quick.COSTLY.items():
+        text = (ROOT / 'test' / file).read_text()
+        assert [name for name in names if f'def {name}(' not in text] == [], file

@@ -33,6 +33,8 @@ arm.jacobian(q, 'tool')
 arm.jacobian(q, ['tool', 'elbow'], 'world')
 arm.frame_velocity(q, v, 'tool', reference='local')
 solve(arm, target, 'tool').limit_margin
+arm.inverse_kinematics(target, 'tool').limit_margin.hex()
+arm.inverse_kinematics([target], 'tool').success.all()
 
 arm.inverse_kinematics(target, 'tool', tolerance=1e-3)  # "tolerance"
 arm.inverse_kinematics(target, 'tool', timeout='0.01')  # "timeout"
@@ -46,6 +48,8 @@ arm.frame_velocity(q, v, 'tool', reference='root')  # Literal['root']
 arm.frame_acceleration(q, v, v, 'tool', 'aligned')  # Literal['aligned']
 TwistTask('tool', reference='spatial')  # Literal['spatial']
 solve(arm, target, 'tool').sucess  # "sucess"
+arm.inverse_kinematics(target, 'tool').sucess  # "sucess"
+arm.inverse_kinematics([target], 'tool').positions  # "positions"
 """
 
 

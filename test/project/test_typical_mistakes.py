@@ -166,31 +166,6 @@ def test_a_mesh_of_a_package_that_is_not_sourced():
     assert "source the workspace that has the package 'arm_description'" in line
 
 
-def test_a_misspelt_robot_of_the_demonstration():
-    pytest.importorskip('rclpy')
-    from dynamics_ros.demo.description import read_description
-
-    line = line_of(lambda: read_description('anymall'))
-    assert "robot 'anymall'" in line and "was 'anymal' meant?" in line
-
-
-def test_a_misspelt_argument_of_a_xacro_file(tmp_path, capsys, caplog):
-    pytest.importorskip('xacro')
-    file = tmp_path / 'arm.xacro'
-    text = urdf().replace('<robot', '<robot xmlns:xacro="http://ros.org/wiki/xacro"', 1)
-    argument = '<xacro:arg name="length" default="1"/>'
-    file.write_text(
-        text.replace('<link', f'{argument}<link', 1).replace('"-1"', '"-$(arg length)"')
-    )
-    assert inspect([str(file), '--no-speed', '--xacro', 'length:=2']) == 0
-    assert '-2 to 1' in capsys.readouterr().out and not caplog.messages
-    assert inspect([str(file), '--no-speed', '--xacro', 'lenght:=2']) == 0
-    (line,) = caplog.messages
-    assert "'lenght'" in line and "was 'length' meant?" in line
-    assert inspect([str(file), '--no-speed', '--xacro', 'length=2']) == 2
-    assert "--xacro: 'length=2'; expected NAME:=VALUE" in capsys.readouterr().err
-
-
 # --- the library --------------------------------------------------------------------------------
 
 CALLS = {

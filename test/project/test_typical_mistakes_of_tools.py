@@ -10,8 +10,26 @@ from pathlib import Path
 import pytest
 
 from dynamics_ros import tools
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.inspect.command import main as inspect
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+XACRO = """
+<robot name="one" xmlns:xacro="http://ros.org/wiki/xacro">
+  <xacro:arg name="length" default="1"/>
+  <link name="base"/>
+  <link name="rod">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <joint name="swing" type="revolute">
+    <parent link="base"/>
+    <child link="rod"/>
+    <axis xyz="0 1 0"/>
+    <limit lower="-$(arg length)" upper="1" velocity="1" effort="1"/>
+  </joint>
+</robot>
+"""
 
 TOOLS = {
     'a folder as a description': ('inspect', 'folder', "'folder'", 'Is a directory'),
@@ -76,3 +94,24 @@ def test_what_a_tool_is_given(mistake, tmp_path, monkeypatch, capsys):
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert thing in line
     assert cure in line
+
+
+def test_a_misspelt_robot_of_the_demonstration():
+    pytest.importorskip('rclpy')
+    from dynamics_ros.demo.description import read_description
+
+    with pytest.raises(DynamicsRosError, match=r"robot 'anymall'.* was 'anymal' meant"):
+        read_description('anymall')
+
+
+def test_a_misspelt_argument_of_a_xacro_file(tmp_path, capsys, caplog):
+    pytest.importorskip('xacro')
+    file = tmp_path / 'arm.xacro'
+    file.write_text(XACRO)
+    assert inspect([str(file), '--no-speed', '--xacro', 'length:=2']) == 0
+    assert '-2 to 1' in capsys.readouterr().out and not caplog.messages
+    assert inspect([str(file), '--no-speed', '--xacro', 'lenght:=2']) == 0
+    (line,) = caplog.messages
+    assert "'lenght'" in line and "was 'length' meant?" in line
+    assert inspect([str(file), '--no-speed', '--xacro', 'length=2']) == 2
+    assert "--xacro: 'length=2'; expected NAME:=VALUE" in capsys.readouterr().err

@@ -111,7 +111,7 @@ def test_a_damaged_payload_is_refused_and_ends_nothing(record, tmp_path, capsys,
         (b'# f\xfcr den Arm\n/**: {ros__parameters: {}}\n', 'UTF-8'),
         (b'1: {ros__parameters: {}}\n', '1 is no name'),
         (b'/**: {ros__parameters: [1, 2]}\n', 'ros__parameters of /** is list'),
-        (b'/**: {ros__parameters: [\n', 'parsing'),
+        (b'/**: {ros__parameters: [\n', 'line 2: expected the node content'),
     ],
 )
 def test_a_file_that_holds_no_parameters_is_refused_in_one_line(tmp_path, content, problem):
