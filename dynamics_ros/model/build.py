@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal, get_args
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
 from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
@@ -20,7 +21,8 @@ from .doubts import LOG
 from .joints import JOINT_KINDS, JointKind
 from .model import NOWHERE_ELSE, ROOT, Frame, Joint, Model, checked_gravity
 
-ROOT_JOINTS = ('fixed', 'floating', 'planar')
+RootJoint = Literal['fixed', 'floating', 'planar']
+ROOT_JOINTS = get_args(RootJoint)
 ROOT_JOINT_NAME = 'root_joint'
 WORLD = 'world'
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from dynamics_ros.model import build_model
+from dynamics_ros.model.build import RootJoint
 from dynamics_ros.model.formats.mjcf import read_mjcf
 from dynamics_ros.model.formats.sdf import read_sdf
 
@@ -55,7 +56,7 @@ class OtherFormats(KernelMethods):
     def from_sdf(
         cls: type[_Kind],
         source: str | os.PathLike[str],
-        root_joint: str | None = None,
+        root_joint: RootJoint | None = None,
         gravity: Sequence[float] = DEFAULT_GRAVITY,
         locked_joints: Mapping[str, float] | None = None,
         backend: str = 'auto',

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
+from dynamics_ros.model.build import RootJoint
 from dynamics_ros.model.description_file import expanded_xacro
 from dynamics_ros.model.joints import JointKind
 from dynamics_ros.model.tool_frame import tool_frame
@@ -94,7 +95,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
     def from_urdf(
         cls: type[_Kind],
         source: str | os.PathLike[str],
-        root_joint: str = 'fixed',
+        root_joint: RootJoint = 'fixed',
         gravity: Sequence[float] = DEFAULT_GRAVITY,
         locked_joints: Mapping[str, float] | None = None,
         backend: str = 'auto',
