@@ -12,7 +12,6 @@ import numpy as np
 from dynamics_ros.algorithms.control.constrained import DIRECTED
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.linear_systems import Array
-
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import ClosedLoop, Constraints, Contact, constraint_list
