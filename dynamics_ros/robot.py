@@ -51,22 +51,8 @@ class Robot(RigidBodySystem):
         """
         return constraints.operational_space(self, q, v, frame, rows)
 
-    def constrained_forward_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        contacts: Constraints,
-        external_wrenches: Wrenches | None = None,
-    ) -> tuple[Array, Array]:
-        """Accelerations (..., nv) and constraint forces (..., rows) ([RD] eq. 3.61, 3.62).
-
-        Arguments and errors are those of
-        ``dynamics_ros.constraints.constrained_forward_dynamics``.
-        """
-        return constraints.constrained_forward_dynamics(
-            self, q, v, tau, contacts, external_wrenches
-        )
+    constrained_forward_dynamics = constraints.constrained_forward_dynamics
+    """The function as a method: control loops call it, so it is not wrapped in another function."""
 
     def constrained_forward_dynamics_derivatives(
         self,

@@ -81,6 +81,7 @@ class Collisions:
             if not braking:
                 self.reflex = Reaction(settings, arm, self.trail)
         elif settings.strategy == 'retract':
+            self.trail.distance = settings.distance
             self.trail.note(arm.pose)
 
     def step(self, reflex: Reaction, q: Array, v: Array, dt: float) -> Array:

@@ -17,7 +17,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
-from .prepared import prepared
+from .prepared import contact_dynamics
 from .solve import solve_constrained
 
 CONTRADICTION = (
@@ -54,14 +54,13 @@ def constrained_forward_dynamics(
         InfeasibleError: the constraints contradict each other.
         SingularError: a joint moves nothing that has mass or inertia.
     """
-    kernel_inputs = prepared(contacts)
     if external_wrenches is not None:
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
-    if kernel_inputs is not None:
+    kernel, places, _ = contact_dynamics(robot, contacts)
+    if kernel is not None:
         # The kernel refuses dependent rows and overflow, which are treated or reported below.
-        kernel = robot.kernel('dynamics_in_contact', *kernel_inputs.names)
-        answer = kernel.attempt(q, v, tau, *kernel_inputs.places)
+        answer = kernel.attempt(q, v, tau, *places)
         if answer is not NotImplemented:
             return answer[0], answer[1]
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_ros.algorithms.control.constrained import DIRECTED
+from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import ClosedLoop, Constraints, Contact, constraint_list
 
@@ -33,6 +35,20 @@ class Prepared(NamedTuple):
     given: tuple[Any, ...]
 
 
+class ContactDynamics(NamedTuple):
+    """Kernel of a robot in contact, and its last inputs.
+
+    Attributes:
+        kernel: forward dynamics; None if a constraint is not a contact or a loop.
+        places: as in ``Prepared``.
+        given: the constraints as passed by the user.
+    """
+
+    kernel: Kernel | None
+    places: tuple[Array, ...]
+    given: tuple[Any, ...]
+
+
 _prepared: dict[tuple[int, ...], Prepared] = {}
 """By identities of the constraints, which are immutable and are kept alive by ``given``."""
 
@@ -51,6 +67,26 @@ def prepared(contacts: Constraints) -> Prepared | None:
         given = tuple(contacts)
     key = tuple(map(id, given))
     return _prepared.get(key) or _prepare(contacts, key, given)
+
+
+def contact_dynamics(robot: RigidBodySystem, contacts: Constraints) -> ContactDynamics:
+    """Kernel of a robot in contact; that of the last contacts is found faster, in control loops.
+
+    Raises:
+        InvalidArgumentError: an entry is not a constraint.
+    """
+    if type(contacts) is list or type(contacts) is tuple:
+        latest = robot.kept.get('contacts')
+        # Identical elements compare without a call of their __eq__.
+        if latest is not None and latest.given == tuple(contacts):
+            return latest
+    inputs = prepared(contacts)
+    if inputs is None:
+        return ContactDynamics(None, (), ())
+    kernel = robot.kernel('dynamics_in_contact', *inputs.names)
+    latest = ContactDynamics(kernel, inputs.places, inputs.given)
+    robot.kept['contacts'] = latest
+    return latest
 
 
 def _prepare(

@@ -56,6 +56,7 @@ class KernelMethods:
 
     Attributes:
         model: the Model.
+        kept: what other rooms derive from the robot and keep with it, by name.
     """
 
     _FIXED: ClassVar[frozenset[str]] = frozenset({'model', 'nq', 'nv'})
@@ -74,6 +75,7 @@ class KernelMethods:
         self.model = model
         self.nq = model.nq
         self.nv = model.nv
+        self.kept: dict[str, Any] = {}
         self._use(KernelSet(model, backend))
         self._shortcuts: dict[str, Callable[..., Any]] = {}
         self._named: dict[str, NamedCalls] = {}

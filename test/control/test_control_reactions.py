@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ros_harness import description
+from scipy.spatial.transform import Rotation
 
 from dynamics_ros import Robot
 from dynamics_ros.control import (
@@ -24,6 +25,7 @@ from dynamics_ros.control import (
     SetpointLimits,
     Trail,
 )
+from dynamics_ros.control.compliance.setpoint import Setpoint
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdSettings
@@ -253,16 +255,42 @@ def test_bad_settings_are_named(named, settings):
         ReactionSettings(**settings)
 
 
-def test_a_trail_remembers_the_way_as_far_as_is_asked():
-    trail = Trail()
-    assert trail.back(1.0) == []
+def way_back(trail, distance, start):
+    """Goals of a setpoint that reaches each of them, until it has arrived."""
+    way, setpoint, goals = trail.way_back(distance), Setpoint(start), []
+    while not way.arrived:
+        goals.append(way.goal(setpoint))
+        setpoint.place(goals[-1])
+        assert len(goals) < 100
+    return goals
+
+
+@pytest.mark.parametrize('distance', [0.02, 0.1, 1.5])
+def test_a_trail_remembers_the_way_as_far_as_is_asked(distance):
+    trail = Trail(distance)
+    assert len(way_back(trail, 1.0, np.eye(4))) == 1
     for k in range(3000):
         pose = np.eye(4)
         pose[0, 3] = 1e-3 * k
         trail.note(pose)
-    way = trail.back(0.1)
-    assert way[0][0, 3] == pytest.approx(2.999, abs=5e-3)
-    assert way[-1][0, 3] == pytest.approx(2.899, abs=1e-2)
-    assert len(trail.back(100.0)) <= 800
+    spacing = max(0.005, distance / 30)
+    goals = way_back(trail, distance, pose)
+    assert goals[0][0, 3] == pytest.approx(2.999, abs=0.03 + 2.0 * spacing)
+    assert goals[-1][0, 3] == pytest.approx(2.999 - distance, abs=2.0 * spacing)
+    assert (np.diff([goal[0, 3] for goal in goals]) < 1e-12).all()
+    # Part of it, if the trail covers more.
+    end = way_back(trail, 0.5 * distance, pose)[-1]
+    assert end[0, 3] == pytest.approx(2.999 - 0.5 * distance, abs=2.0 * spacing)
     trail.forget()
-    assert trail.back(1.0) == []
+    assert len(way_back(trail, 1.0, pose)) == 1
+
+
+def test_a_tool_that_has_turned_in_place_turns_back():
+    trail = Trail(0.1)
+    for k in range(1000):
+        pose = np.eye(4)
+        pose[:3, :3] = Rotation.from_rotvec([0.0, 0.0, 1e-3 * k]).as_matrix()
+        trail.note(pose)
+    end = way_back(trail, 0.1, pose)[-1]
+    # An arc of 0.1 m with a radius of 0.2 m.
+    assert np.arctan2(end[1, 0], end[0, 0]) == pytest.approx(0.999 - 0.5, abs=0.06)

@@ -135,7 +135,7 @@ def call(function, *arguments):
 def gains_of(n):
     return structure(
         stiffness=36, damping=36, axes=9, force=24, joints=15 * n, settings=5, setpoint_limits=6,
-        velocity_limits=n, speed_share=0,
+        velocity_limits=n, speed_share=0, state_timeout=0,
     )  # fmt: skip
 
 
@@ -145,8 +145,9 @@ def target_of(n):
 
 def memory_of(n):
     return structure(
-        memory=4 * n + 7, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0
-    )
+        memory=4 * n + 7, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0,
+        state=2 * n, sample=2 * n, check=2 * n, missing=0, same=0, lost=None, doubted=None,
+    )  # fmt: skip
 
 
 class TestImpedance:

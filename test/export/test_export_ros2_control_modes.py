@@ -135,6 +135,23 @@ def test_a_reflex_is_that_of_the_library(compiled, strategy):  # noqa: F811
     both.compare(60, lambda q, v, dt: reaction.step(q, v, dt, external), reflex)
 
 
+def test_an_arm_without_states_brakes_as_that_of_the_library(compiled):  # noqa: F811
+    both = Both(compiled)
+    none = np.full(both.robot.nv, np.nan)
+    steps = []
+
+    def by_library(q, v, dt):
+        steps.append(len(steps) % 7 < 4)
+        return both.arm.brake(q, v, dt) if steps[-1] else both.arm.reckon(dt)
+
+    def brake(q, v):
+        q, v = (q, v) if steps[-1] else (none, none)
+        call(both.c.my_arm_brake_step, both.memory, both.gains, *both.results(q, v))
+        assert both.flags[0] == (not steps[-1])
+
+    both.compare(100, by_library, brake)
+
+
 def test_a_motion_that_runs_away_is_told_until_it_is_caught(compiled):  # noqa: F811
     both = Both(compiled)
     limits = velocity_limits(both.robot)

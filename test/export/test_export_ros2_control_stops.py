@@ -8,6 +8,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from test_export_ros2_control_controller import (  # noqa: F401
     DT,
     FORCE_Z,
@@ -18,8 +19,10 @@ from test_export_ros2_control_controller import (  # noqa: F401
     pytestmark,
 )
 
-SPEED, COLLIDED, RESTS = 10, 11, 12
-"""Exported state interfaces after the flags."""
+from dynamics_ros.algorithms.control.impedance import FLAGS
+
+STATE, SPEED, COLLIDED, RESTS = FLAGS.index('state'), 10, 11, 12
+"""Exported state interfaces: one of the flags, and those after them."""
 
 ROTORS = np.diag([0.02, 0.02, 0.02, 0.02, 2e-3, 2e-3, 2e-3])
 
@@ -48,14 +51,16 @@ class Arm(Controller):
         self.configure(self.c, **options)
         assert self.c.activate()
 
-    def live(self, seconds, push=None):
+    def live(self, seconds, push=None, states='measured'):
+        """Move for a time; states: 'measured', 'frozen', or 'nan'."""
         robot = self.robot
         force = np.zeros(6) if push is None else np.append(push, np.zeros(3))
         for _ in range(round(seconds / DT)):
             before = self.efforts
             for i in range(7):
-                self.set_state(i, self.q[i])
-                self.set_state(i + 7, self.v[i])
+                if states != 'frozen':
+                    self.set_state(i, self.q[i] if states == 'measured' else np.nan)
+                    self.set_state(i + 7, self.v[i] if states == 'measured' else np.nan)
                 self.set_state(i + 14, before[i])
             assert self.c.update(ctypes.c_double(DT))
             tau = self.efforts
@@ -148,7 +153,10 @@ def test_a_hand_guides_the_arm_and_leaves_it_where_it_is(left_as_found):
     assert np.linalg.norm(arm.place - there) < 0.3
 
 
-@pytest.mark.parametrize('reaction', ['stop', 'float', 'torque_reflex', 'admittance_reflex'])
+REACTIONS = ('stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
+
+
+@pytest.mark.parametrize('reaction', REACTIONS)
 def test_a_collision_is_reacted_to_and_awaits_acknowledgement(left_as_found, reaction):
     arm = Arm(left_as_found, reaction=reaction)
     assert arm.c.number_of_state_interfaces() == 21
@@ -177,6 +185,83 @@ def test_a_collision_is_reacted_to_and_awaits_acknowledgement(left_as_found, rea
     arm.refer(FORCE_Z, -5.0)
     arm.live(0.5)
     assert np.linalg.norm(arm.place - there) > 5e-3
+
+
+def test_a_retraction_goes_back_along_the_way_that_the_tool_came(left_as_found):
+    arm = Arm(left_as_found, reaction='retract')
+    arm.live(0.1)
+    began, way = arm.place, []
+    goal = began + np.array([0.0, 0.12, 0.12])
+    for i, x in enumerate((*goal, *quaternion(arm))):
+        arm.refer(i, x)
+    while np.linalg.norm(arm.place - began) < 0.14:
+        arm.live(0.02)
+        way.append(arm.place)
+        assert len(way) < 150
+    arm.live(0.04, push=np.array([60.0, 0.0, 0.0]))
+    assert arm.told(COLLIDED) == 1.0
+    struck = arm.place
+    for _ in range(20):
+        arm.live(0.1)
+        assert np.linalg.norm(way - arm.place, axis=1).min() < 0.03
+    assert arm.told(RESTS) == arm.told(COLLIDED) == 1.0
+    assert np.linalg.norm(arm.place - struck) > 0.06
+    assert np.linalg.norm(arm.place - began) < np.linalg.norm(struck - began) - 0.05
+    assert arm.steepest <= RATE * (1.0 + 1e-9)
+
+
+def quaternion(arm):
+    return Rotation.from_matrix(arm.robot.forward_kinematics(arm.q, 'tool0')[:3, :3]).as_quat()
+
+
+@pytest.mark.parametrize('states', ['nan', 'frozen'])
+def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found, states):
+    arm = moving(left_as_found)
+    fastest, arm.steepest = arm.fastest, 0.0
+    arm.live(0.03, states=states)
+    assert arm.told(STATE) == 1.0
+    arm.live(0.3, states=states)
+    assert arm.fastest < 0.6 * fastest
+    assert np.isfinite(arm.efforts).all()
+    # States that come back do not resume the motion, although the force is still wanted.
+    there = arm.place
+    arm.live(0.6)
+    assert arm.told(STATE) == 0.0
+    assert arm.fastest < 0.05
+    assert np.linalg.norm(arm.place - there) < 0.15
+    there = arm.place
+    arm.live(0.3)
+    assert np.linalg.norm(arm.place - there) < 2e-3
+    assert arm.steepest <= RATE * (1.0 + 1e-9)
+
+
+def test_a_single_missing_state_does_not_end_a_motion(left_as_found):
+    arm = moving(left_as_found)
+    arm.live(DT, states='nan')
+    assert arm.told(STATE) == 1.0
+    arm.live(DT)
+    assert arm.told(STATE) == 0.0
+    arm.live(0.1)
+    assert arm.fastest > 0.3
+
+
+def test_a_position_that_jumps_is_no_measurement(left_as_found):
+    arm = moving(left_as_found)
+    arm.q[2] += 0.5
+    arm.steepest = 0.0
+    arm.live(0.01)
+    assert arm.told(STATE) == 1.0
+    arm.live(2.0)
+    assert arm.told(STATE) == 0.0
+    assert arm.told(RESTS) == 1.0
+    assert arm.steepest <= RATE * (1.0 + 1e-9)
+
+
+def test_states_that_stay_the_same_at_rest_are_not_missing(left_as_found):
+    arm = Arm(left_as_found)
+    arm.live(0.1)
+    arm.live(0.2, states='frozen')
+    assert arm.told(STATE) == 0.0
 
 
 def test_a_joint_that_is_too_fast_is_braked_before_targets_are_followed(left_as_found):

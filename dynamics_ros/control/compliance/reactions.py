@@ -11,31 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from dynamics_ros.algorithms.control.compliance.reflex import SETTINGS
+from dynamics_ros.algorithms.control.compliance.trail import (
+    SIZE,
+    TRAIL_SHAPES,
+    WAY_RESULTS,
+    WAY_SHAPES,
+    retract_step,
+    trail_step,
+)
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive
 from dynamics_ros.multibody.linear_systems import Array
 
 from .compliant_arm import CompliantArm
+from .setpoint import Setpoint
 
 STRATEGIES = ('stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
 """Names of the reaction strategies.
 
 Stop: brake. Float: gravity compensation only. Torque reflex: torques along the external torques.
 Admittance reflex: velocities along the external torques. Retract: move back along the tool path.
-"""
-
-SPACING = 0.005
-"""Smallest distance between poses of a trail, in m and in entries of the rotation matrix."""
-
-MAX_POSES = 400
-"""Number of poses that a trail stores, which cover at least 2 m."""
-
-LOOK_AHEAD = 0.03
-"""Distance from the setpoint to its target pose on the trail [m]; smaller ones cause jerky motion.
 """
 
 VELOCITY_RATE = 50.0
@@ -80,34 +82,48 @@ class ReactionSettings:
 
 
 class Trail:
-    """Recent path of a tool, as poses in the root frame."""
+    """Recent path of a tool, as poses in the root frame.
 
-    def __init__(self) -> None:
-        self._poses: list[Array] = []
+    Attributes:
+        distance: path length that the trail covers [m]; may be assigned at any time.
+    """
+
+    def __init__(self, distance: float = 0.1) -> None:
+        self.distance = distance
+        self._values = np.zeros(SIZE)
 
     def note(self, pose: Array) -> None:
         """Store a pose (4, 4) unless it is close to the last one."""
-        if self._poses and np.abs(pose - self._poses[-1]).max() < SPACING:
-            return
-        self._poses.append(pose)
-        if len(self._poses) > 2 * MAX_POSES:
-            del self._poses[:-MAX_POSES]
+        self._values = _trail_kernel().call(self._values, pose, self.distance)
 
     def forget(self) -> None:
         """Delete all poses."""
-        self._poses.clear()
+        self._values = np.zeros(SIZE)
 
-    def back(self, distance: float) -> list[Array]:
-        """Poses (4, 4) of the way back, the latest first, up to a path length [m]."""
-        way: list[Array] = []
-        gone = 0.0
-        for pose in reversed(self._poses):
-            if way:
-                gone += float(np.linalg.norm(pose[:3, 3] - way[-1][:3, 3]))
-            way.append(pose)
-            if gone >= distance:
-                break
-        return way
+    def way_back(self, distance: float) -> WayBack:
+        """The way back from the latest pose, up to a path length [m]."""
+        return WayBack(self._values, distance)
+
+
+class WayBack:
+    """Target poses of a tool that moves back along a trail.
+
+    Attributes:
+        arrived: whether the setpoint of the last step was at rest at the end of the way.
+    """
+
+    def __init__(self, trail: Array, distance: float) -> None:
+        """Start at the latest pose of a trail, as of ``Trail``; distance is a path length [m]."""
+        self._trail, self._distance, self._passed = trail, distance, 0.0
+        self.arrived = False
+
+    def goal(self, setpoint: Setpoint) -> Array:
+        """Pose (4, 4) to which the setpoint has to move now; its own where there is no way."""
+        goal, passed, arrived = _way_kernel().call(
+            self._trail, self._passed, setpoint.pose, setpoint.twist, self._distance
+        )
+        self._passed, self.arrived = float(passed), bool(arrived > 0.5)
+        return np.asarray(goal)
 
 
 class Reaction:
@@ -129,7 +145,7 @@ class Reaction:
         self.over = settings.strategy == 'stop'
         self._arm = arm
         self._elapsed = 0.0
-        self._way = trail.back(settings.distance)
+        self._way = trail.way_back(settings.distance)
         arm.stay()
 
     def step(self, q: Array, v: Array, dt: float, external: Array) -> Array:
@@ -167,12 +183,8 @@ class Reaction:
         return self._arm.flee(q, v, dt, external, values)
 
     def _retract(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        way, setpoint = self._way, self._arm.setpoint
-        while len(way) > 1 and np.linalg.norm(way[0][:3, 3] - setpoint.pose[:3, 3]) < LOOK_AHEAD:
-            way.pop(0)
-        tau = self._arm.approach(q, v, dt, way[0] if way else None)
-        arrived = not way or np.abs(setpoint.pose - way[-1]).max() < SPACING
-        self.over = arrived and not setpoint.twist.any()
+        tau = self._arm.approach(q, v, dt, self._way.goal(self._arm.setpoint))
+        self.over = self._way.arrived
         return tau
 
 
@@ -182,3 +194,21 @@ LAWS: dict[str, Callable[[Reaction, Array, Array, float, Array], Array]] = {
     'admittance_reflex': Reaction._admittance_reflex,
     'retract': Reaction._retract,
 }
+
+
+@cache
+def _trail_kernel() -> Kernel:
+    return _compiled('trail_step', trail_step, TRAIL_SHAPES)
+
+
+@cache
+def _way_kernel() -> Kernel:
+    def step(*arguments: Any) -> dict[str, Any]:
+        return dict(zip(WAY_RESULTS, retract_step(*arguments), strict=True))
+
+    return _compiled('retract_step', step, WAY_SHAPES)
+
+
+def _compiled(name: str, function: Callable[..., Any], shapes: Any) -> Kernel:
+    # Waits for the compilation here, since there is no time for it once the arm moves.
+    return Kernel(trace(function, shapes, name), wait=True)

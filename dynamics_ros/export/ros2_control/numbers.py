@@ -39,6 +39,9 @@ and stiffness in the margin [Nm/rad]."""
 SPEED_SHARE = 1.5
 """Share of its velocity limit beyond which a joint is braked."""
 
+STATE_TIMEOUT = 0.02
+"""Longest time without a new state of a moving arm until it is braked [s]."""
+
 GUIDING_STIFFNESS, GUIDING_DAMPING, GUIDING_SPEEDS = (1000.0, 20.0), (5.0, 0.2), (0.25, 1.0)
 """Of guiding: stiffness of walls [N/m, Nm/rad], damping [Ns/m, Nms/rad], speeds [m/s, rad/s]."""
 
@@ -96,6 +99,7 @@ def gains_text(robot: Robot, tool: str) -> str:
             'setpoint_limits': SetpointLimits().rows,
             'velocity_limits': velocity_limits(robot),
             'speed_share': np.array(SPEED_SHARE),
+            'state_timeout': np.array(STATE_TIMEOUT),
         }
     )
 

@@ -11,9 +11,10 @@ from xml.sax.saxutils import escape
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.algorithms.control import command, impedance
-from dynamics_ros.algorithms.control.compliance import guiding, reflex, stop
+from dynamics_ros.algorithms.control.compliance import guiding, reflex, stop, trail
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
+from dynamics_ros.control.compliance.motion_check import BELIEVABLE
 from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.definitions import Key
@@ -94,6 +95,7 @@ class ControlPackage:
             *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),
             *(('stop_step', tool), ('torque_step',), ('holding_back', tool), ('held_pose_step',)),
             *(('task_damping', tool), ('reflex_torques',), ('runaway_step',)),
+            *(('blind_stop_step',), ('motion_check',), ('trail_step',), ('retract_step',)),
             *(('impedance_step', tool), observer, ('contact_wrenches', '6', tool, tool)),
             *(('forward_kinematics', x) for x in robot.frame_names),
             *(('jacobian', x, 'local_world_aligned') for x in robot.frame_names),
@@ -135,6 +137,7 @@ class ControlPackage:
             'FLAGS': str(len(impedance.FLAGS)),
             'STOP_MEMORY': str(stop.memory_size(robot.model)),
             'REFLEX_COUNT': str(len(reflex.SETTINGS)),
+            'TRAIL_SIZE': str(trail.SIZE),
             'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
             'FRAMES': str(len(robot.frame_names)),
             'FORCE_ROWS': str(len(impedance.FORCE_GAINS)),
@@ -146,6 +149,7 @@ class ControlPackage:
             'NOMINAL_INTERVAL': repr(command.NOMINAL_INTERVAL),
             'GUIDING_RATIO': repr(guiding.RATIO),
             'AT_REST': repr(AT_REST),
+            'BELIEVABLE': repr(BELIEVABLE),
             'VELOCITY_RATE': repr(VELOCITY_RATE),
             'DEFAULT_GAINS': gains_text(robot, tool),
             'DEFAULT_GUIDING': guiding_text(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynamics_ros.algorithms.control import command, impedance
-from dynamics_ros.algorithms.control.compliance import guiding, reflex, runaway, stop
+from dynamics_ros.algorithms.control.compliance import guiding, reflex, runaway, stop, trail
 from dynamics_ros.algorithms.control.compliance.holding_back import holding_back
 from dynamics_ros.model import Model
 
@@ -85,6 +85,17 @@ def _runaway_step(model: Model) -> Formula:
     return Formula(inputs, runaway.runaway_step)
 
 
+def _trail_step(model: Model) -> Formula:
+    return Formula(trail.TRAIL_SHAPES, trail.trail_step)
+
+
+def _retract_step(model: Model) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        return dict(zip(trail.WAY_RESULTS, trail.retract_step(*arguments), strict=True))
+
+    return Formula(trail.WAY_SHAPES, function)
+
+
 COMPLIANCE = {
     'runaway_step': Definition(
         _runaway_step,
@@ -139,6 +150,22 @@ COMPLIANCE = {
         _reflex_torques,
         'torques of a reflex to external torques',
         result(TORQUES),
+        internal=True,
+    ),
+    'trail_step': Definition(
+        _trail_step,
+        'one step of the recent path of a tool',
+        result('the path; zeros are an empty one'),
+        internal=True,
+    ),
+    'retract_step': Definition(
+        _retract_step,
+        'target pose of a tool that moves back along its recent path',
+        {
+            'goal': 'in the root frame',
+            'next_passed': 'number of passed poses, for the next step',
+            'arrived': '1 if the setpoint rests at the end of the way, else 0',
+        },
         internal=True,
     ),
 }
