@@ -204,7 +204,7 @@ class EquationMaker:
         cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
             clipped.
         lag: delay of efforts relative to positions, which is compensated [s].
-        further: function of positions and velocities (n, nv) that returns additional columns
+        further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
         store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
     """
@@ -216,7 +216,7 @@ class EquationMaker:
     load: Load | None = None
     cut_off: Array | None = None
     lag: float = 0.0
-    further: Callable[[Array, Array], Array] | None = None
+    further: Callable[[Array, Array, Array], Array] | None = None
     store: ColumnStore | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
@@ -316,7 +316,7 @@ class EquationMaker:
                 friction = np.concatenate([friction, narrow(carried)[..., np.newaxis]], axis=-1)
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
-                further = narrow(self.further(smooth.q[taken], smooth.v[taken]))
+                further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             time = smooth.time[centers][:: narrow.every] - origin
             v = smooth.v[centers][:: narrow.every]
