@@ -40,8 +40,8 @@ REPORTED_LAG = 5e-3
 MAX_LAG = 0.25
 """Largest plausible lag [s]; larger values have another cause."""
 
-ROUNDS = 4
-"""Largest number of linearizations; a lag of 0.1 s takes two or three."""
+ROUNDS = 10
+"""Largest number of linearizations; a lag of 0.1 s takes two or three, more if friction turns late."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,19 @@ def effort_lag(equations: Equations, fit: Fit) -> EffortLag:
     """Remaining lag of equations, beyond their fit.
 
     The standard deviation is the larger of those between blocks and between joints, because
-    friction at reversals can look like a lag of one joint.
+    friction at reversals can look like a lag of one joint. Gears bend before they slip, so friction
+    turns round late at every joint: a significant lag is therefore estimated again, with a lag
+    of friction alone for each joint as further unknowns.
     """
+    plain = _lag(equations, fit, with_friction=False)
+    return _lag(equations, fit, with_friction=True) if plain.sure else plain
+
+
+def _lag(equations: Equations, fit: Fit, with_friction: bool) -> EffortLag:
+    """Lag of equations, maybe with a further lag of the friction of each joint."""
     layout = fit.layout
     moving = fit.weights * ~equations.standing
     weights = (moving / fit.sigma[:, np.newaxis] ** 2)[:, equations.block]
-    slopes = replace(equations, rows=equations.rows.copy())
-    slopes.rows[..., -1] = equations.slope
     nothing = replace(fit.prior, mean=np.zeros_like(fit.prior.mean))
 
     def left(target: Equations, known: Array) -> Array:
@@ -80,7 +86,22 @@ def effort_lag(equations: Equations, fit: Fit) -> EffortLag:
         x = ridge(H, g, replace(nothing, mean=known), fit.prior_weight)
         return target.rows[..., -1] - predictions(layout, target.rows, x, fit.shape)
 
-    residual, slope = left(equations, fit.prior.mean), left(slopes, nothing.mean)
+    def left_of(column: Array) -> Array:
+        target = replace(equations, rows=equations.rows.copy())
+        target.rows[..., -1] = column
+        return left(target, nothing.mean)
+
+    residual, slope = left(equations, fit.prior.mean), left_of(equations.slope)
+    if with_friction:
+        own = np.eye(layout.joints)[..., np.newaxis] * equations.turning
+        turned = [left_of(one) for one in own if one.any()]
+        root = np.sqrt(weights).ravel()
+        T = np.array([root * one.ravel() for one in turned]).reshape(-1, root.size).T
+        both = np.stack([root * residual.ravel(), root * slope.ravel()], axis=1)
+        shares = np.linalg.lstsq(T, both, rcond=None)[0]
+        columns = np.array([one.ravel() for one in turned]).reshape(-1, root.size).T
+        residual = residual - (columns @ shares[:, 0]).reshape(residual.shape)
+        slope = slope - (columns @ shares[:, 1]).reshape(slope.shape)
     squares = float((weights * slope**2).sum())
     if squares <= 0.0:
         return EffortLag(0.0, np.inf)
@@ -117,7 +138,7 @@ def without_lag(
         aligned = replace(maker, lag=seconds)
         changed = made(aligned)
         other = fitted(aligned, changed)
-        left = effort_lag(changed, other)
+        left = _lag(changed, other, with_friction=True)
         if abs(left.seconds) < max(MIN_LAG, left.deviation):
             # The remainder is too small for another step, and is part of the uncertainty.
             deviation = float(np.hypot(left.seconds, left.deviation))

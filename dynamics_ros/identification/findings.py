@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
+from .equations.lengths import Lengths
 from .fit import Fit
 from .joint_states.clock import Stretch
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -32,6 +33,23 @@ LARGE_RESIDUAL = 0.1
 
 LARGE_STANDING_SHARE = 0.5
 """Share of the time at rest from which it is reported."""
+
+OTHER_LENGTHS, LENGTH_DEVIATIONS = 0.2, 5.0
+"""Difference of a ratio of lengths from 1 that is reported, if it is as many deviations; residuals
+are correlated in time, so the deviations are too small."""
+
+
+def other_lengths(lengths: Lengths) -> list[str]:
+    """A sentence if the recorded robot seems to be of another size than the description."""
+    ratio, deviation = lengths
+    if abs(ratio - 1.0) < max(OTHER_LENGTHS, LENGTH_DEVIATIONS * deviation):
+        return []
+    size = 'smaller' if ratio > 1.0 else 'larger'
+    times = f'about {ratio:.2g} times' if ratio > 0.0 else 'much less than'
+    return [
+        f'the efforts are those of a robot whose lengths are {times} those of the description: it '
+        f'seems to be of a {size} robot of the same kind; its masses are then doubtful, too'
+    ]
 
 
 def resting(robot: Robot, span: Array) -> list[str]:

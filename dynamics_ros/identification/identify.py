@@ -22,6 +22,7 @@ from .effort_lag import EffortLag, late_efforts, without_lag
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .equations.column_store import ColumnStore
+from .equations.lengths import lengths_of
 from .evaluation import Evaluation, evaluate
 from .findings import (
     STILL,
@@ -29,6 +30,7 @@ from .findings import (
     constant_efforts,
     mostly_standing,
     much_left_over,
+    other_lengths,
     resting,
     single_spikes,
     unexplained_times,
@@ -174,6 +176,10 @@ def identify(
         held,
         equations_by,
     )
+    if not held:
+        doubts += other_lengths(
+            lengths_of(found.maker, recordings, found.bodies, found.fit.shape, found.fit.sigma)
+        )
     doubts += doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
     notes = dict.fromkeys(note for samples in recordings for note in samples.notes)

@@ -178,7 +178,7 @@ class _Runs:
         positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
         extremes = positions.min(axis=0), positions.max(axis=0)
         functions = UnmodelledFriction(*extremes, fit.shape.velocity)
-        maker = replace(identified.maker, further=functions)
+        maker = replace(identified.maker, further=lambda q, v, _: functions(q, v))
         runs = [_thinned([c for s in part for c in maker.chunks(s)]) for part in (empty, loaded)]
         chunks = [chunk for run in runs for chunk in run]
         enough = sum((~chunk.standing).sum(axis=0) for chunk in chunks) >= MIN_MOVING_ROWS

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_arm import ROBOT, recording, truth
+from simulated_arm import COULOMB, ROBOT, VISCOUS, motion, recording, truth
 
-from dynamics_ros.identification import identify
+from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.joint_states.clock import Stretch
 from dynamics_ros.identification.uncertainty.learn import calibrated_robot
 
@@ -107,3 +107,31 @@ def test_efforts_of_a_stretch_are_moved(lag):
 
 def test_nothing_is_left_of_a_stretch_that_is_shorter_than_the_lag():
     assert len(stretch(10).with_efforts_later(0.5)) == 0
+
+
+def turning_late(arm, distance=5e-4, seed=0):
+    """A recording of an arm whose friction turns round within a distance after a reversal [rad]."""
+    t = np.arange(0.0, 30.0, 0.005)
+    q, v, a = motion(t, seed)
+    bent = np.zeros_like(q)
+    for k in range(1, len(q)):
+        moved = q[k] - q[k - 1]
+        bent[k] = np.sign(moved) + (bent[k - 1] - np.sign(moved)) * np.exp(-abs(moved) / distance)
+    tau = arm.robot.inverse_dynamics(q, v, a) + VISCOUS * v + 2.0 * COULOMB * bent
+    rng = np.random.default_rng(seed)
+    tau += 0.05 * rng.normal(size=q.shape)
+    return JointSamples('recording', ROBOT.joint_names, t, q, v, tau)
+
+
+def test_friction_that_turns_late_at_all_joints_is_no_lag(arm):
+    """Without the lag of friction as an unknown of its own, efforts would seem 23 ms late."""
+    found = identify(ROBOT, [turning_late(arm)])
+    assert found.lag.seconds == 0.0
+    assert told(found) == []
+
+
+@pytest.mark.parametrize('seconds', [0.03, -0.04])
+def test_a_lag_is_found_beside_friction_that_turns_late(arm, seconds):
+    found = identify(ROBOT, [late(turning_late(arm), seconds)])
+    assert found.lag.seconds == pytest.approx(seconds, abs=max(1e-3, 3.0 * found.lag.deviation))
+    assert found.lag.deviation < 3e-3

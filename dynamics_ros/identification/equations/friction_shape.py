@@ -17,6 +17,9 @@ FRICTION_VELOCITIES = (0.02, 0.005, 0.0063, 0.008, 0.01, 0.0125, 0.016, 0.025, 0
 STRIBECK_VELOCITIES = (0.1, 0.2, 0.4, 1.0)
 """Candidates of v_s [rad/s or m/s]."""
 
+TURNING_DISTANCE = 1e-3
+"""Usual distance in which friction turns round after a reversal [rad or m]."""
+
 
 @dataclass(frozen=True)
 class FrictionShape:
@@ -93,3 +96,22 @@ class Load:
         """(n, nv) column |load| tanh(v / v_f) of regressors (n, nv, b) and velocities (n, nv)."""
         found: Array = np.abs(Y @ self.base) * np.tanh(v / self.velocity) * self.joints
         return found
+
+
+def late_friction(q: Array, v: Array) -> Array:
+    """(n, nv) what unit dry friction lacks after a reversal, because gears bend before they slip.
+
+    Friction turns round within a distance d of motion, dz/dq = (sign v - z) / d (Dahl's model): it
+    lacks 2 exp(-distance / d) of its new sign.
+
+    Args:
+        q, v: consecutive positions and velocities (n, nv).
+    """
+    sign = np.sign(v)
+    index = np.zeros(q.shape, dtype=np.int64)
+    index[1:] = np.where(sign[1:] != sign[:-1], np.arange(1, len(q))[:, np.newaxis], 0)
+    last = np.maximum.accumulate(index, axis=0)
+    way = np.zeros_like(q)
+    way[1:] = np.cumsum(np.abs(np.diff(q, axis=0)), axis=0)
+    distance = way - np.take_along_axis(way, last, axis=0)
+    return np.where(last > 0, -2.0 * sign * np.exp(-distance / TURNING_DISTANCE), 0.0)

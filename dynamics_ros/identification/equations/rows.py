@@ -38,7 +38,7 @@ from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
 from .column_store import ColumnStore, Kept
-from .friction_shape import Load, friction_columns
+from .friction_shape import Load, friction_columns, late_friction
 
 Array = NDArray[np.float64]
 
@@ -114,6 +114,7 @@ class Chunk:
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
         further: (n, nv, m) additional columns, made by ``EquationMaker.further``.
+        turning: (n, nv) what unit friction lacks after reversals (``late_friction``).
     """
 
     time: Array
@@ -125,6 +126,7 @@ class Chunk:
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
     further: Array
+    turning: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +141,7 @@ class Equations:
         counts: (nv, blocks) number of rows of each joint before compression.
         standing: (blocks) whether the rows of a block are those of joints at rest, or in motion.
             Rows of a joint are zero in blocks of the other kind.
+        turning: (nv, r) what unit friction lacks after reversals; 0 if unknown.
     """
 
     rows: Array
@@ -147,6 +150,7 @@ class Equations:
     begins: Array
     counts: NDArray[np.int64]
     standing: NDArray[np.bool_]
+    turning: Array
 
     def scaled(self, scale: Array) -> Equations:
         """Equations with efforts multiplied by a scale (nv)."""
@@ -165,6 +169,7 @@ class Equations:
             np.concatenate([part.begins for part in parts]),
             np.concatenate([part.counts for part in parts], axis=1),
             np.concatenate([part.standing for part in parts]),
+            np.concatenate([part.turning for part in parts], axis=1),
         )
 
 
@@ -204,7 +209,7 @@ class EquationMaker:
         cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
             clipped.
         lag: delay of efforts relative to positions, which is compensated [s].
-        further: function of positions and velocities (n, nv) that returns additional columns
+        further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
         store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
     """
@@ -216,7 +221,7 @@ class EquationMaker:
     load: Load | None = None
     cut_off: Array | None = None
     lag: float = 0.0
-    further: Callable[[Array, Array], Array] | None = None
+    further: Callable[[Array, Array, Array], Array] | None = None
     store: ColumnStore | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
@@ -245,7 +250,7 @@ class EquationMaker:
         begins: list[float] = []
         blocks, numbers, counts, still = [], [], [], []
         for chunk in self.chunks(samples):
-            efforts = np.stack([chunk.slope, chunk.effort], axis=-1)
+            efforts = np.stack([chunk.turning, chunk.slope, chunk.effort], axis=-1)
             whole = np.concatenate([chunk.inertial, chunk.friction, efforts], axis=-1)
             for standing in (False, True):
                 own = (chunk.standing == standing) & ~chunk.cut_off
@@ -262,12 +267,13 @@ class EquationMaker:
                 still.append(standing)
         rows = np.concatenate(blocks, axis=1)
         return Equations(
-            np.delete(rows, -2, axis=-1),
+            np.delete(rows, (-3, -2), axis=-1),
             rows[..., -2],
             np.array(numbers, dtype=np.int64),
             np.array(begins),
             np.array(counts, dtype=np.int64).T,
             np.array(still),
+            rows[..., -3],
         )
 
     def smoothed(self, stretch: Stretch, scaled: bool = True) -> Smoothed:
@@ -316,7 +322,7 @@ class EquationMaker:
                 friction = np.concatenate([friction, narrow(carried)[..., np.newaxis]], axis=-1)
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
-                further = narrow(self.further(smooth.q[taken], smooth.v[taken]))
+                further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             time = smooth.time[centers][:: narrow.every] - origin
             v = smooth.v[centers][:: narrow.every]
@@ -333,6 +339,7 @@ class EquationMaker:
                     columns.standing[own],
                     columns.cut_off[own],
                     further[own],
+                    columns.turning[own],
                 )
 
     def _columns(self, smooth: Smoothed, narrow: LowPass, taken: slice) -> _Columns:
@@ -347,6 +354,7 @@ class EquationMaker:
             narrow(friction_columns(v)),
             narrow(effort),
             narrow(effort, 1),
+            narrow(late_friction(q, v)),
             still,
             _within_window(smooth.cut_off, narrow)[centers]
             if smooth.cut_off.any()
@@ -366,8 +374,8 @@ class _Columns:
 
     Attributes:
         Y: (samples, nv, b) regressor before the narrow filter.
-        inertial, friction, effort, slope, standing, cut_off: as in ``Chunk``, with efforts as
-            reported.
+        inertial, friction, effort, slope, turning, standing, cut_off: as in ``Chunk``, with efforts
+            as reported.
     """
 
     Y: Array
@@ -375,6 +383,7 @@ class _Columns:
     friction: Array
     effort: Array
     slope: Array
+    turning: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
 

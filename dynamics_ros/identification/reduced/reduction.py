@@ -246,4 +246,5 @@ def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equat
         np.zeros(blocks),
         np.concatenate([part.counts for part in parts], axis=1),
         np.arange(blocks) % 2 == 1,
+        np.zeros((nv, blocks * c)),
     )
