@@ -93,7 +93,7 @@ def _arm(name: str, quick: bool) -> Iterator[Record]:
         effort_noise=identified.effort_noise,
         velocity_noise=identified.velocity_noise,
         velocity_differenced=identified.velocity_differenced,
-        driver_filter=identified.driver_filter,
+        velocity_cutoff=identified.velocity_cutoff,
     )
     pipelines = (
         _pipeline(calibrated_robot(identified), frame, identified, learned),
