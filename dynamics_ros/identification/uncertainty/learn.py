@@ -21,7 +21,7 @@ from dynamics_ros.identification.prior import unmeasured_friction
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .contacts import Contact, contacts_in, lasting_force, named, rows_of
+from .contacts import MAX_REVERSAL, Contact, contacts_in, lasting_force, named, rows_of
 from .observer_choice import ObserverChoice, SampleNoise, chosen_observer
 from .residuals import Residuals, residuals_of
 
@@ -234,11 +234,13 @@ def _parameters_in_motion(
             found.reversal[moving, j] ** 2,
         ]
     )
+    # Friction at a reversal may be as large as a push, and is part of what is learned.
+    friction = (found.reversal[moving, j] > MAX_REVERSAL) & (np.abs(r) <= dry)
     free = np.ones(len(r), dtype=bool)
     for _ in range(2):
         squares = _variances(features[free], r[free], noise[free])
         z = r / np.sqrt(features @ squares + noise)
-        free = _is_free_motion(z, second)
+        free = _is_free_motion(np.where(friction, 0.0, z), second)
     tail = _tail_ratio(z[free])
     always = squares[0] + float(noise.mean())
     far = np.sqrt((tail**2 * always + of_fit[1]) / (always + of_fit[0]))
