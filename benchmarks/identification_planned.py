@@ -80,8 +80,8 @@ def _arm(name: str, quick: bool) -> Iterator[Record]:
     arm, rng, frame = simulated(name, 3, noise=NOISE), np.random.default_rng(21), FRAMES[name]
     plan = plan_excitation(arm.described, duration=PERIOD, rate=RATE)
     whole = np.stack([plan.q, plan.v, plan.a])
-    motion = np.concatenate([whole[:, :-1]] * PERIODS, axis=1)
-    recording = _samples(arm, motion, rng)
+    excitation = np.concatenate([whole[:, :-1]] * PERIODS, axis=1)
+    recording = _samples(arm, excitation, rng)
     identified = identify(arm.described, [recording])
     learned = learn(identified, [recording])
     exact = _true_model(arm)
@@ -93,7 +93,7 @@ def _arm(name: str, quick: bool) -> Iterator[Record]:
         effort_noise=identified.effort_noise,
         velocity_noise=identified.velocity_noise,
         velocity_differenced=identified.velocity_differenced,
-        driver_filter=identified.driver_filter,
+        velocity_cutoff=identified.velocity_cutoff,
     )
     pipelines = (
         _pipeline(calibrated_robot(identified), frame, identified, learned),
@@ -116,6 +116,13 @@ def _arm(name: str, quick: bool) -> Iterator[Record]:
     contact = felt(pipelines[0], _samples(arm, free, rng)).contact
     alarms = int(np.count_nonzero(np.diff(contact.astype(int)) > 0))
     words = f'planned: false alarms in {duration / 60.0:g} min'
+    yield Record(SUITE, words, name, alarms, '', goal=Goal(0.0, of='value'))
+    noisy = _samples(arm, excitation, rng, white=True)
+    found = identify(arm.described, [noisy])
+    pipeline = _pipeline(calibrated_robot(found), frame, found, learn(found, [noisy]))
+    contact = felt(pipeline, _samples(arm, free, rng, white=True)).contact
+    alarms = int(np.count_nonzero(np.diff(contact.astype(int)) > 0))
+    words = f'planned, white noise of positions: false alarms in {duration / 60.0:g} min'
     yield Record(SUITE, words, name, alarms, '', goal=Goal(0.0, of='value'))
 
 
@@ -183,11 +190,20 @@ def _true_model(arm: Arm) -> EffortModel:
 
 
 def _samples(
-    arm: Arm, motion: Array, rng: np.random.Generator, external: Array | float = 0.0
+    arm: Arm,
+    motion: Array,
+    rng: np.random.Generator,
+    external: Array | float = 0.0,
+    white: bool = False,
 ) -> JointSamples:
-    """Joint states (3, n, nv) with velocities of a driver, while external torques act."""
+    """Joint states (3, n, nv) with velocities of a driver, while external torques act.
+
+    Positions have steps of ``ENCODER``, or white noise with this standard deviation.
+    """
     effort = arm.efforts(*motion) + arm.noise * rng.normal(size=motion[0].shape) - external
     q = ENCODER * np.round(motion[0] / ENCODER)
+    if white:
+        q = motion[0] + ENCODER * rng.normal(size=motion[0].shape)
     v = np.diff(q, axis=0, prepend=q[:1]) * RATE
     share = np.exp(-2.0 * np.pi * CUTOFF / RATE)
     for k in range(1, len(v)):

@@ -110,7 +110,10 @@ def _relative_residual(
 
 def _relative_rms(found: Identified, learned: Learned, samples: JointSamples) -> float:
     """RMS of external torques, which should be zero, over the learned deviations."""
-    noise = SampleNoise(found.effort_noise, found.velocity_noise, found.velocity_differenced)
+    noise = SampleNoise(
+        *(found.effort_noise, found.velocity_noise, found.velocity_differenced),
+        found.velocity_cutoff,
+    )
     robot, model = calibrated_robot(found), found.effort_model
     left = residuals_of(robot, model, [samples], learned.observer, noise)
     own = learned.unexplained

@@ -244,6 +244,7 @@ def as_json(
             'noise': identified.effort_noise.tolist(),
             'velocity_noise': identified.velocity_noise.tolist(),
             'velocity_differenced': identified.velocity_differenced.tolist(),
+            'velocity_cutoff': identified.velocity_cutoff.tolist(),
             'model_error': identified.model_error.tolist(),
         },
         'unexplained': None

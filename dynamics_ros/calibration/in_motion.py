@@ -163,7 +163,7 @@ def write(
         path: path of the file.
         found: identified parameters by name.
         names: all parameters of the node.
-        value: returns the value of each.
+        value: returns the current value of each.
         node: name of the node.
         robot: the robot.
 
@@ -171,14 +171,14 @@ def write(
         DynamicsRosError: the file cannot be written.
     """
     written = sorted(n for n in names if n in found or n.startswith(EFFORT_PARAMETERS))
-    given = {name: value(name) for name in written}
+    given = {name: found.get(name, value(name)) for name in written}
     # ROS rejects empty lists in parameter files because their type is unknown.
     values = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
     try:
         check_path(path)
         write_parameters(path, parameters_text(in_groups(values), robot.joint_names, node))
     except (DynamicsRosError, OSError) as error:
-        raise DynamicsRosError(f'in force, but not written: {error}') from error
+        raise DynamicsRosError(f'nothing is changed, the file is not written: {error}') from error
 
 
 def result_fields(found: Drives, pipeline: ContactPipeline) -> dict[str, Any]:

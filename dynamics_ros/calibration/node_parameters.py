@@ -67,8 +67,9 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict
             'offset': digits(model.offset),
             'rotor_inertia': digits(model.rotor_inertia),
             'noise': digits(identified.effort_noise),
-            'velocity_noise': digits(learned.velocity_noise),
+            'velocity_noise': digits(identified.velocity_noise),
             'velocity_differenced': digits(identified.velocity_differenced),
+            'velocity_cutoff': digits(identified.velocity_cutoff),
             'model_error': digits(np.maximum(unexplained.constant, 1e-4)),
         },
         'friction': {

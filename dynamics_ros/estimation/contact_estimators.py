@@ -202,9 +202,8 @@ def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
     """Creates an observer of the given kind."""
     noise = {
-        'velocity_differenced': per_velocity(
-            robot, values.effort.velocity_differenced, 'effort.velocity_differenced'
-        )
+        name: per_velocity(robot, getattr(values.effort, name), f'effort.{name}')
+        for name in ('velocity_differenced', 'velocity_cutoff')
     }
     if kind == KalmanObserver.kind:
         noise |= {

@@ -68,6 +68,13 @@ class ContactEffortSettings(EffortSettings):
         minimum=0.0,
         maximum=1.0,
     )
+    velocity_cutoff: tuple[float, ...] = parameter(
+        (0.0,),
+        'Cutoff frequency of the low-pass filter that the driver applies to differenced positions, '
+        'whose noise before the filter is velocity_noise; 0: no filter',
+        unit='Hz',
+        minimum=0.0,
+    )
     model_error: tuple[float, ...] = parameter(
         (),
         'Standard deviation of the errors of model, friction and calibration at rest. Empty: 0.1 '

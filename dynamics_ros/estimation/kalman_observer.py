@@ -57,6 +57,7 @@ class ObserverOptions(TypedDict, total=False):
     effort_sampling: str
     transition_time: float
     velocity_differenced: ArrayLike
+    velocity_cutoff: ArrayLike
 
 
 class KalmanObserver(TorqueObserver):
@@ -85,7 +86,8 @@ class KalmanObserver(TorqueObserver):
             effort_noise: standard deviation of a reported effort as a torque, number or (nv); inf
                 excludes a joint [Nm or N].
             velocity_noise: standard deviation of a velocity, number or (nv) [rad/s or m/s]; the
-                option ``velocity_differenced`` gives the share due to differentiated positions.
+                option ``velocity_differenced`` gives the share due to differentiated positions,
+                and this part is the deviation before the driver's filter (``velocity_cutoff``).
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -143,7 +145,7 @@ class KalmanObserver(TorqueObserver):
     def _gains(self, j: int, stated: float, interval: float) -> tuple[float, float]:
         """Computes the noise gains of a joint from the impulse response of the settled filter."""
         share = float(self._differenced[j])
-        given = self.gain[j], self._effort_variance[j], stated, share
+        given = self.gain[j], self._effort_variance[j], stated, share, 0.0
         rows, factor = first_rows(0.0, stated), self._applied_factor[j] ** 2
 
         def stepped(e: float, rows: list[Any]) -> list[Any]:
@@ -159,7 +161,8 @@ class KalmanObserver(TorqueObserver):
         for k in range(count):
             rows = stepped(float(k == 0), rows)
             response.append(rows[0])
-        return gains_of_response(np.array(response), self._sampling, interval, share)
+        bandwidth = float(self._bandwidth[j])
+        return gains_of_response(np.array(response), self._sampling, interval, share, bandwidth)
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         estimates = super()._update_all(stamps, q, v, effort)
@@ -177,6 +180,7 @@ class KalmanObserver(TorqueObserver):
             'effort_variance': self._effort_variance,
             'velocity_variance': self._velocity_variance,
             'velocity_differenced': self._differenced,
+            'velocity_bandwidth': self._bandwidth,
         }
 
     def _beginning(self, memory: Vector, estimate: Vector) -> None:

@@ -1,10 +1,22 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Outcomes of the samples that an observer receives."""
+"""Outcomes of the samples of an observer, and its memory of one robot model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels import Kernel
+    from dynamics_ros.robot import Robot
+
+Vector = NDArray[np.float64]
 
 
 class ObserverEvent(Enum):
@@ -41,3 +53,42 @@ RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
 
 UPDATED = ObserverEvent.UPDATED
 """Cached, since Enum member access costs a call and happens a thousand times a second."""
+
+
+@dataclass
+class ObservedRobot:
+    """A robot model under observation.
+
+    Attributes:
+        robot: robot whose dynamics are subtracted.
+        kernel: one step of its observer.
+        rows: rows of its memory.
+        memory: state carried from one step to the next.
+        beginning: initial estimate, until its first sample.
+        since: stamp from which on it is active [ns].
+    """
+
+    robot: Robot
+    kernel: Kernel
+    rows: int
+    memory: Vector | None = None
+    beginning: Vector | None = None
+    since: int = 0
+
+    def begin(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        effort: ArrayLike,
+        settings: Vector,
+        estimate: Vector,
+        write: Callable[[Vector, Vector], None],
+    ) -> None:
+        """Processes the first sample with a given initial estimate.
+
+        ``write`` stores the estimate in the memory.
+        """
+        memory = np.zeros((self.rows, len(estimate)))
+        _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
+        write(memory, estimate)
+        self.memory, self.beginning = memory, None

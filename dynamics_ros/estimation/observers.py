@@ -9,8 +9,7 @@ already noise in dp/dt.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.torque_observer import (
     EFFORT_SAMPLINGS,
+    NOISE_SETTINGS,
     SAMPLED,
     SETTINGS,
     memory_rows,
@@ -29,11 +29,10 @@ from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 
 from .effort_model import EffortModel
-from .observer_events import UPDATED, ObserverEvent
-from .uncertainty.noise import NoiseGains, noise_gains, share_of_differences
+from .observer_events import UPDATED, ObservedRobot, ObserverEvent
+from .uncertainty.noise import NoiseGains, bandwidth_of, noise_gains, share_of_differences
 
 if TYPE_CHECKING:
-    from dynamics_ros.kernels import Kernel
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
@@ -74,6 +73,7 @@ class TorqueObserver:
         effort_sampling: str = 'instant',
         transition_time: float = 0.5,
         velocity_differenced: ArrayLike = 0.0,
+        velocity_cutoff: ArrayLike = 0.0,
     ) -> None:
         """Creates an observer in its initial state.
 
@@ -88,6 +88,7 @@ class TorqueObserver:
             transition_time: duration of the transition to another payload or gravity [s].
             velocity_differenced: number or (nv), share of the velocity noise variance that is due
                 to differentiated positions; the stated noise depends on it.
+            velocity_cutoff: number or (nv), cutoff of the driver's filter of them; 0: none [Hz].
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -102,20 +103,20 @@ class TorqueObserver:
         if not np.all(self.gain > 0.0):
             raise InvalidArgumentError('gain', f'{self.gain.tolist()}', 'positive numbers')
         self.effort_model = EffortModel.ideal(robot) if effort_model is None else effort_model
-        if len(self.effort_model.scale) != robot.nv:
-            size = len(self.effort_model.scale)
+        if (size := len(self.effort_model.scale)) != robot.nv:
             raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
-        self.max_gap = float(max_gap)
-        self.transition_time = float(transition_time)
+        self.max_gap, self.transition_time = float(max_gap), float(transition_time)
         self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
         self._differenced = share_of_differences(velocity_differenced, robot.nv)
+        self._bandwidth = bandwidth_of(velocity_cutoff, robot.nv)
         self._settings = self._rows_of_settings(robot.model.root_joint_nv)
-        self._zero = np.zeros(robot.nv)
-        self._counts = dict.fromkeys(ObserverEvent, 0)
-        self._updated = 0
-        self._models = [self._model(robot)]
-        self._cadence = Cadence()
+        self._counts, self._updated = dict.fromkeys(ObserverEvent, 0), 0
+        self._zero, self._models, self._cadence = (
+            np.zeros(robot.nv),
+            [self._model(robot)],
+            Cadence(),
+        )
         self.reset()
 
     @property
@@ -125,7 +126,7 @@ class TorqueObserver:
 
     @property
     def settings(self) -> Vector:
-        """(14, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm."""
+        """(15, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm."""
         return self._settings.copy()
 
     @property
@@ -200,7 +201,8 @@ class TorqueObserver:
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the gains from sample noise to the estimate for a sample interval [s]."""
-        return noise_gains(self.kind, self._sampling, self.gain, interval, self._differenced)
+        noise = self._differenced, self._bandwidth
+        return noise_gains(self.kind, self._sampling, self.gain, interval, *noise)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Processes a sample, or with a leading axis at most as many as ``batch_size`` returns.
@@ -367,9 +369,9 @@ class TorqueObserver:
         self._estimate = blended
         return blended.copy()
 
-    def _model(self, robot: Robot) -> _Model:
+    def _model(self, robot: Robot) -> ObservedRobot:
         kernel = robot.kernel('observer_step', self.kind, self._sampling)
-        return _Model(robot, kernel, memory_rows(self.kind))
+        return ObservedRobot(robot, kernel, memory_rows(self.kind))
 
     def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
@@ -382,7 +384,7 @@ class TorqueObserver:
 
     def _variances(self) -> dict[str, ArrayLike]:
         """Returns torque and velocity variances, for the kinds that use them."""
-        return {'effort_variance': 0.0, 'velocity_variance': 0.0, 'velocity_differenced': 0.0}
+        return dict.fromkeys(NOISE_SETTINGS, 0.0)
 
     def _beginning(self, memory: Vector, estimate: Vector) -> None:
         """Writes the initial estimate to the memory of a first sample."""
@@ -391,45 +393,6 @@ class TorqueObserver:
     def _note(self, event: ObserverEvent) -> None:
         self._event = event
         self._counts[event] += 1
-
-
-@dataclass
-class _Model:
-    """A robot model under observation.
-
-    Attributes:
-        robot: robot whose dynamics are subtracted.
-        kernel: one step of its observer.
-        rows: rows of its memory.
-        memory: state carried from one step to the next.
-        beginning: initial estimate, until its first sample.
-        since: stamp from which on it is active [ns].
-    """
-
-    robot: Robot
-    kernel: Kernel
-    rows: int
-    memory: Vector | None = None
-    beginning: Vector | None = None
-    since: int = 0
-
-    def begin(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        effort: ArrayLike,
-        settings: Vector,
-        estimate: Vector,
-        write: Callable[[Vector, Vector], None],
-    ) -> None:
-        """Processes the first sample with a given initial estimate.
-
-        ``write`` stores the estimate in the memory.
-        """
-        memory = np.zeros((self.rows, len(estimate)))
-        _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
-        write(memory, estimate)
-        self.memory, self.beginning = memory, None
 
 
 class MomentumObserver(TorqueObserver):

@@ -80,7 +80,7 @@ class Identified:
         velocity_noise: (nv) standard deviation of one reported velocity in motion, as it acts at
             low frequency [rad/s or m/s].
         velocity_differenced: (nv) share of its variance that comes from position differences.
-        driver_filter: (nv, lags) weights of consecutive position differences in a velocity.
+        velocity_cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
         model_error: (nv) RMS residual of the model [Nm or N].
         torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
             torques, from the uncertainty of the parameters [Nm or N].
@@ -101,7 +101,7 @@ class Identified:
     effort_noise: Array
     velocity_noise: Array
     velocity_differenced: Array
-    driver_filter: Array
+    velocity_cutoff: Array
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array

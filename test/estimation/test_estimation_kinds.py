@@ -152,29 +152,37 @@ def test_a_kalman_filter_is_as_late_as_its_gain_says(robot):
     assert np.median(missing) == pytest.approx(1.0 / 50.0, rel=0.25)
 
 
-def estimates_from_differences(robot, observer, sigma, steps=8000, push=lambda step: 0.0):
-    """At rest, velocities as differences of positions with white noise of deviation ``sigma``."""
+def estimates_from_differences(
+    robot, observer, sigma, steps=8000, push=lambda step: 0.0, cutoff=None
+):
+    """At rest, velocities as differences of positions with white noise of deviation ``sigma``.
+
+    A driver filters them with a low-pass filter of a cutoff [Hz].
+    """
+    decay = 0.0 if cutoff is None else np.exp(-2.0 * np.pi * cutoff * 1e-3)
+    v = 0.0
     rng = np.random.default_rng(1)
     q, nv = robot.random_configuration(2), robot.nv
     gravity, before, estimates = robot.gravity(q), sigma * rng.normal(size=nv), []
     for step in range(steps):
         now = sigma * rng.normal(size=nv)
         effort = gravity + 0.02 * rng.normal(size=nv) - push(step)
-        v = (now - before) / 1e-3
+        v = decay * v + (1.0 - decay) * (now - before) / 1e-3
         estimates.append(observer.update(step * MILLISECOND, q, v, effort))
         before = now
     return np.array(estimates), robot.mass_matrix(q)
 
 
+@pytest.mark.parametrize('cutoff', [None, 100.0, 20.0])
 @pytest.mark.parametrize('kind', [*MOVING, 'kalman'])
-def test_noise_of_differences_is_stated_as_it_is_let_through(robot, kind):
+def test_noise_of_differences_is_stated_as_it_is_let_through(robot, kind, cutoff):
     sigma = 3e-5
     velocity = np.sqrt(2.0) * sigma / 1e-3
-    options = {'velocity_differenced': 1.0}
+    options = {'velocity_differenced': 1.0, 'velocity_cutoff': cutoff or 0.0}
     if kind == 'kalman':
         options |= {'effort_noise': 0.02, 'velocity_noise': velocity}
     observer = OBSERVERS[kind](robot, 50.0, **options)
-    estimates, M = estimates_from_differences(robot, observer, sigma)
+    estimates, M = estimates_from_differences(robot, observer, sigma, cutoff=cutoff)
     gains = observer.noise_gains(1e-3)
     momentum = np.sqrt(np.square(M * velocity).sum(axis=1))
     stated = np.hypot(gains.effort * 0.02, gains.momentum * momentum)
@@ -201,9 +209,33 @@ def test_a_kalman_filter_that_knows_of_differences_lets_a_tenth_through_and_is_a
     assert found[2000:4000, heavy].std() < 0.7 * second[2000:4000, heavy].std()
 
 
+def test_a_filter_of_the_driver_makes_a_kalman_filter_neither_faster_nor_noisier(robot):
+    sigma = 3e-5
+    velocity = np.sqrt(2.0) * sigma / 1e-3
+    options = {'effort_noise': 0.02, 'velocity_noise': velocity, 'velocity_differenced': 1.0}
+    heavy = int(np.argmax(np.diag(robot.mass_matrix(robot.random_configuration(2)))))
+    scatter = []
+    for cutoff in (None, 60.0):
+        observer = KalmanObserver(robot, 50.0, **options, velocity_cutoff=cutoff or 0.0)
+        found, _ = estimates_from_differences(robot, observer, sigma, cutoff=cutoff)
+        assert observer.noise_factor[heavy] == pytest.approx(1.0, rel=0.1)
+        scatter.append(found[2000:, heavy].std())
+    assert scatter[1] < 1.1 * scatter[0]
+
+
+def test_few_steps_of_a_slow_encoder_do_not_make_a_kalman_filter_faster(robot):
+    for share, least in ((1.0, 1.0), (0.0, 0.25)):
+        options = {'velocity_noise': 0.04, 'velocity_differenced': share}
+        observer = KalmanObserver(robot, 50.0, **options)
+        estimates_from_differences(robot, observer, 1e-9)
+        assert observer.noise_factor == pytest.approx(np.full(robot.nv, least))
+
+
 def test_a_share_of_noise_that_cannot_be_is_refused(robot):
     with pytest.raises(InvalidArgumentError, match='velocity_differenced'):
         MomentumObserver(robot, velocity_differenced=1.5)
+    with pytest.raises(InvalidArgumentError, match='velocity_cutoff'):
+        MomentumObserver(robot, velocity_cutoff=-1.0)
 
 
 def test_second_order_lets_less_noise_of_velocities_through(robot):

@@ -8,8 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, recording, truth
+from simulated_arm import (
+    COULOMB,
+    FILE,
+    OFFSET,
+    ROBOT,
+    ROTOR,
+    VISCOUS,
+    efforts,
+    motion,
+    recording,
+    truth,
+)
 
+from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros import Robot
 from dynamics_ros.calibration.node_parameters import (
     by_name,
@@ -94,6 +106,39 @@ def test_noise_of_an_encoder_that_is_still_at_rest_is_learned_in_motion(samples)
     assert (found.velocity_noise > 0.5 * true).all()
     assert (found.velocity_noise < 3.0 * true).all()
     assert (true > 1e-3).all(), 'else there is nothing to learn'
+
+
+def moved_for_a_moment(samples):
+    """A joint moves during less than a second, one way."""
+    t = samples.time
+    q, v, a = motion(t, 3, joints=(0, 1, 2, 4, 5, 6))
+    x = np.clip((t - 10.0) / 0.8, 0.0, 1.0)
+    q[:, 3] += 0.5 * x**3 * (10.0 + x * (6.0 * x - 15.0))
+    v[:, 3] = 0.5 * 30.0 * x**2 * (1.0 - x) ** 2 / 0.8
+    a[:, 3] = 0.5 * 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / 0.8**2
+    effort = efforts(AS_DESCRIBED, q, v, a) + 0.1 * np.random.default_rng(4).normal(size=q.shape)
+    return replace(samples, position=q, velocity=v, effort=effort)
+
+
+def test_a_joint_that_moves_for_a_moment_is_no_obstacle(samples):
+    found = identify_drives(ROBOT, moved_for_a_moment(samples), NOTHING)
+    assert not any('a force of about' in sentence for sentence in found.learned.findings)
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_friction_at_starts_and_stops_is_no_push(seed, monkeypatch):
+    # Joints creep before they slide.
+    monkeypatch.setattr('benchmarks.unmodelled_arms.BRISTLES', 3e-3)
+    arm, rng = UnmodelledArm.made('ur3', STICKING, seed), np.random.default_rng([3, seed])
+    stops = arm.samples(arm.going(30.0, rng), rng)
+    nothing = EffortModel.ideal(arm.described)
+    identify_drives(arm.described, stops, nothing)
+    rows = (stops.time > 12.0) & (stops.time < 13.5)
+    J = arm.described.jacobian(stops.position[rows], arm.frame)[:, :3]
+    effort = stops.effort.copy()
+    effort[rows] -= J.transpose(0, 2, 1) @ np.array([10.0, 25.0, 10.0])
+    with pytest.raises(UnusableRecordingError, match=r'efforts after 1[123].* push'):
+        identify_drives(arm.described, replace(stops, effort=effort), nothing)
 
 
 def pushed(samples):

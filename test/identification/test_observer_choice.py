@@ -104,10 +104,9 @@ def test_noise_behind_a_filter_of_the_driver_is_stated_as_the_observer_passes_it
     samples = JointSamples('filtered', ROBOT.joint_names, t, ticks, velocity, 0.0 * q + 1.0)
     found = SampleNoise(*sample_noises(regular_stretches(samples), np.ones(ROBOT.nv)))
     choice = ObserverChoice()
-    acting = found.acting_on(choice, 1.0 / RATE)
     # A robot at rest, whose reported velocities contain such noise.
     rest = q[:1]
-    observer = choice.made(ROBOT, IDEAL, acting, 1.0)
+    observer = choice.made(ROBOT, IDEAL, found, 1.0)
     gravity = ROBOT.gravity(rest[0])
     torques = np.array(
         [
@@ -116,5 +115,5 @@ def test_noise_behind_a_filter_of_the_driver_is_stated_as_the_observer_passes_it
         ]
     )
     observed = torques[100:].std(axis=0)
-    stated = np.sqrt(acting.of_torques(ROBOT, observer, rest, 1.0 / RATE)[0])
+    stated = np.sqrt(found.of_torques(ROBOT, observer, rest, 1.0 / RATE)[0])
     assert stated == pytest.approx(observed, rel=0.2)

@@ -23,6 +23,14 @@ The values e of two consecutive intervals differ by (n_2 - 2 n_1 + n_0 + m_2 - 3
 this difference, less the part that noise of efforts causes. A squared difference is limited to
 ``MAX_SQUARE_RATIO`` times its expected value, so that a new contact hardly changes the factor.
 
+A low-pass filter of the driver, y_1 = a y_0 + (1 - a) x_1, removes much of m at high frequency,
+where the difference measures it, and little below the bandwidth K of the observer. Third
+differences of its output have the variance c D instead of 20 D, by their autocovariances before:
+
+    c = (1 - a) / (1 + a) (20 - 30 a + 12 a^2 - 2 a^3) = (1 - a)^2 (20 - 10 a + 2 a^2) / (1 + a).
+
+Without this correction the factor would be too small, and the observer too fast and too noisy.
+
 Q is chosen such that, with the stated noise, an external torque is delayed as by a low-pass filter
 of gain K. If noise of efforts dominates, the filter is of first order with Q = K^2 S T^2; if noise
 n of momenta dominates, of second order with Q = 4 K^4 R T^2; if noise m of positions dominates, of
@@ -53,7 +61,9 @@ MAX_SQUARE_RATIO = 16.0
 """Upper limit of a squared difference of e, as a multiple of its expected value."""
 
 MIN_FACTOR = 1.0 / 16.0
-"""Lower limit of the adaptive factor: the filter becomes at most twice as fast."""
+"""Lower limit of the adaptive factor for white noise: the filter becomes at most twice as fast. For
+differences of positions it is 1, because an encoder of a slow joint makes few steps, which are as
+large as those of a fast joint; their mean square does not tell how large the next one is."""
 
 
 def first_rows(torque: Scalar, noise: Scalar) -> list[Scalar]:
@@ -66,6 +76,16 @@ def first_rows(torque: Scalar, noise: Scalar) -> list[Scalar]:
     return [torque, 0.0, 0.0, noise, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, noise, torque]
 
 
+def third_difference_variance(decay: Scalar) -> Scalar:
+    """Variance of third differences of white noise behind a low-pass filter, per its variance.
+
+    Args:
+        decay: a of the filter y_1 = a y_0 + (1 - a) x_1; 0 without one.
+    """
+    kept = 1.0 - decay
+    return kept * kept * (20.0 - 10.0 * decay + 2.0 * decay * decay) / (1.0 + decay)
+
+
 def disturbance_step(
     e: Scalar,
     rows: Values,
@@ -74,6 +94,7 @@ def disturbance_step(
     effort_variance: Scalar,
     noise: Scalar,
     share: Scalar,
+    decay: Scalar,
     differenced: float,
 ) -> list[Scalar]:
     """Update the filter of one joint with the torque of an interval.
@@ -86,6 +107,7 @@ def disturbance_step(
         effort_variance: S, variance of the noise of one torque.
         noise: stated R + 2 D at this posture, variance of the measured momentum.
         share: fraction 2 D / (R + 2 D) of the noise.
+        decay: a, of the driver's low-pass filter of velocities; 0 without one.
         differenced: variance of the difference of two consecutive e by noise of efforts, as a
             multiple of S.
 
@@ -95,13 +117,16 @@ def disturbance_step(
     tau, d, m, p_p, p_tau, tau_tau, m_m, m_p, m_tau, factor, _, previous_e = rows
     T = interval
     squared = (e - previous_e) * (e - previous_e)
-    momentum_part = (6.0 + 4.0 * share) * noise / (T * T)
+    white_part = 6.0 * (1.0 - share)
+    difference_part = 0.5 * share * third_difference_variance(decay)
+    momentum_part = (white_part + difference_part) * noise / (T * T)
     effort_part = differenced * effort_variance
     expected = factor * momentum_part + effort_part
     squared = where_less(MAX_SQUARE_RATIO * expected, squared, MAX_SQUARE_RATIO * expected, squared)
     weight = 1.0 - exp(-(T / ADAPTATION_TIME))
     factor = factor + weight * ((squared - effort_part) / momentum_part - factor)
-    factor = where_less(factor, MIN_FACTOR, MIN_FACTOR, factor)
+    least = MIN_FACTOR + share * (1.0 - MIN_FACTOR)
+    factor = where_less(factor, least, least, factor)
     white_variance, position_variance = (1.0 - share) * noise, 0.5 * share * noise
     R, D = factor * white_variance, factor * position_variance
     K2 = gain * gain

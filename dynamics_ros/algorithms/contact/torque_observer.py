@@ -69,14 +69,23 @@ KALMAN = 'kalman'
 DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
 """Variance of the difference of e of two intervals, per variance of the noise of efforts."""
 
+NOISE_SETTINGS = (
+    'effort_variance',
+    'velocity_variance',
+    'velocity_differenced',
+    'velocity_bandwidth',
+)
+"""Settings that only the Kalman filter reads: the variance of one torque, the variance of one
+velocity, the part of the latter due to differenced positions, and the bandwidth of the driver's
+low-pass filter of velocities [1/s]."""
+
 SETTINGS = (
     *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
     *('friction_velocity', 'stribeck_velocity', 'load_friction', 'rotor_inertia'),
-    *('effort_variance', 'velocity_variance', 'velocity_differenced'),
+    *NOISE_SETTINGS,
 )
 """Rows of the settings, one value per velocity. ``gravity_share`` is 1 where reported efforts
-exclude gravity compensation. Only the Kalman filter reads the last three rows: the variance of one
-torque, the variance of one velocity, and the part of the latter due to differenced positions."""
+exclude gravity compensation."""
 
 
 def memory_rows(kind: str) -> int:
@@ -104,7 +113,7 @@ def observer_step(
         q, v, effort: the sample (nq), (nv), (nv); effort as reported, zero for a moving base.
         memory: (``memory_rows(kind)``, nv) after the previous sample.
         interval: T, time since the previous sample [s].
-        settings: (14, nv), rows as in ``SETTINGS``.
+        settings: (15, nv), rows as in ``SETTINGS``.
 
     Returns:
         The external torques (nv), positive when the environment pushes the robot, and the memory
@@ -171,11 +180,13 @@ def observer_step(
                 mass_matrix(model, q), values['rotor_inertia'], variances, strict=True
             )
         ]
+        decays = [exp(-(bandwidth * interval)) for bandwidth in values['velocity_bandwidth']]
         steps = [
-            disturbance_step(e, rows, interval, gain, efforts, momentum_variance, share, noise_of_e)
-            for e, rows, gain, efforts, momentum_variance, share in zip(
+            disturbance_step(e, rows, interval, gain, efforts, variance, share, decay, noise_of_e)
+            for e, rows, gain, efforts, variance, share, decay in zip(
                 *(external, zip(*filtered, strict=True), values['gain']),
                 *(values['effort_variance'], momentum_variances, values['velocity_differenced']),
+                decays,
                 strict=True,
             )
         ]

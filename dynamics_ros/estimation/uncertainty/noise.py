@@ -7,7 +7,8 @@ differences. White noise with standard deviation 1 at its input gives an output 
 the root of the sum of the squared impulse response [Oppenheim]. Velocity noise is either white, or
 the difference of positions with white noise. The latter is the case for encoder quantization if a
 joint passes several increments per sample: errors of consecutive velocities then cancel partly, and
-the observer transmits less of this noise.
+the observer transmits less of this noise. If the driver filters these velocities, less of their
+noise remains at high frequency; its stated deviation is that before the filter.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ Vector = NDArray[np.float64]
 
 TRUNCATION = 1e-6
 """Ratio to the first value at which an impulse response is truncated."""
+
+UNFILTERED = 1e9
+"""Bandwidth of velocities without a filter of the driver [1/s]."""
 
 MAX_SAMPLES = 100_000
 """Maximum length of an impulse response [samples]."""
@@ -60,8 +64,27 @@ def share_of_differences(given: ArrayLike, nv: int) -> Vector:
     return share
 
 
+def bandwidth_of(cutoff: ArrayLike, nv: int) -> Vector:
+    """Returns the bandwidth (nv) of the driver's low-pass filter of velocities [1/s].
+
+    Args:
+        cutoff: number or (nv), its cutoff frequency; 0 without a filter [Hz].
+        nv: number of velocities.
+
+    Raises:
+        InvalidArgumentError: a wrong shape, or a negative value.
+    """
+    given = per_entry('velocity_cutoff', cutoff, nv, least=0.0)
+    return np.where(given > 0.0, 2.0 * np.pi * given, UNFILTERED)
+
+
 def noise_gains(
-    kind: str, sampling: str, gain: Vector, interval: float, differenced: Vector | float = 0.0
+    kind: str,
+    sampling: str,
+    gain: Vector,
+    interval: float,
+    differenced: Vector | float = 0.0,
+    bandwidth: Vector | float = UNFILTERED,
 ) -> NoiseGains:
     """Returns the noise gains of an observer.
 
@@ -71,13 +94,14 @@ def noise_gains(
         interval: sample interval [s].
         differenced: number or (nv), share of the momentum noise variance due to differenced
             positions.
+        bandwidth: number or (nv), ``bandwidth_of`` the driver's filter [1/s].
     """
-    parameters = np.stack([gain, np.broadcast_to(differenced, gain.shape)])
+    parameters = np.stack([np.broadcast_to(x, gain.shape) for x in (gain, differenced, bandwidth)])
     distinct, where = np.unique(parameters, axis=1, return_inverse=True)
     found = np.array(
         [
-            gains_of_response(_response(kind, float(K) * interval), sampling, interval, float(x))
-            for K, x in distinct.T
+            gains_of_response(_response(kind, K * interval), sampling, interval, share, w)
+            for K, share, w in distinct.T.tolist()
         ]
     )
     effort, momentum = found[where.ravel()].T
@@ -85,44 +109,38 @@ def noise_gains(
 
 
 def gains_of_response(
-    response: Vector, sampling: str, interval: float, differenced: float
+    response: Vector, sampling: str, interval: float, differenced: float, bandwidth: float
 ) -> tuple[float, float]:
     """Returns torque and momentum noise gains of an observer with one joint.
 
     Args:
         response: samples of the response to the mean external torque of one interval.
-        sampling, interval, differenced: see ``noise_gains``.
+        sampling, interval, differenced, bandwidth: see ``noise_gains``.
     """
     before = np.append(0.0, response)
     after = np.append(response, 0.0)
     averaged = 0.5 * (after + before) if sampling == 'instant' else response
     of_white = (after - before) / interval
-    of_positions = np.diff(of_white, prepend=0.0, append=0.0)
+    of_positions = _behind_filter(
+        np.diff(of_white, prepend=0.0, append=0.0), np.exp(-min(bandwidth * interval, 100.0))
+    )
     # The difference of two positions has twice the variance of one.
     squares = of_white @ of_white, 0.5 * (of_positions @ of_positions)
     momentum = (1.0 - differenced) * squares[0] + differenced * squares[1]
     return float(np.sqrt(averaged @ averaged)), float(np.sqrt(momentum))
 
 
-def filtered_gains(
-    kind: str, sampling: str, gain: Vector, interval: float, filters: Vector
-) -> Vector:
-    """Returns the momentum noise gains (nv) of differenced positions behind filters of a driver.
+def _behind_filter(response: Vector, decay: float) -> Vector:
+    """Returns a response to the input of a low-pass filter, for one to its output.
 
     Args:
-        kind, sampling, gain, interval: see ``noise_gains``.
-        filters: (nv, lags) weights of consecutive position differences in a velocity.
-
-    Returns:
-        The gain per standard deviation that the differences have before the filter.
+        response: samples of the response to the output.
+        decay: a of the filter y_1 = a y_0 + (1 - a) x_1.
     """
-    found = np.zeros(len(gain))
-    for j, (K, weights) in enumerate(zip(gain, filters, strict=True)):
-        response = _response(kind, float(K) * interval)
-        of_white = np.diff(response, prepend=0.0, append=0.0) / interval
-        of_positions = np.convolve(np.diff(of_white, prepend=0.0, append=0.0), weights)
-        found[j] = np.sqrt(0.5 * (of_positions @ of_positions))
-    return found if kind != 'static' else 0.0 * found
+    if decay < TRUNCATION:
+        return response
+    count = int(min(MAX_SAMPLES, np.ceil(np.log(TRUNCATION) / np.log(decay)) + 1))
+    return np.convolve(response, (1.0 - decay) * decay ** np.arange(count))
 
 
 def _response(kind: str, step: float) -> Vector:

@@ -7,10 +7,13 @@ differences of positions with white noise, which drivers compute from encoder st
 is the part of the velocities that reported positions explain, in third differences, which contain
 almost no motion:
 
-    v_k = sum of c_j (q_(k-j) - q_(k-j-1)) / T + white noise,
+    v_k = sum of c_j F(q_(k-j) - q_(k-j-1)) / T + white noise,
 
-by least squares, so a filter of the driver is identified too. At low frequency, which matters for
-observers, it has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any filter.
+by least squares, with a low-pass filter F whose pole is found by a search. Together they represent
+moving averages, delays and the usual low-pass filters of drivers. At low frequency, which matters
+for observers, the noise has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any
+filter. ``Noises.velocity_cutoff`` is that of a first-order filter that leaves as much noise in
+third differences of velocities, which is what a Kalman filter compares with its expectation.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
+
+from dynamics_ros.algorithms.contact.disturbance_filter import third_difference_variance
 
 from .clock import Stretch
 
@@ -28,6 +34,24 @@ Array = NDArray[np.float64]
 DIFFERENCES, NOISE_FACTOR, DIFFERENCE_FACTOR = 3, 20.0, 70.0
 """Order of the differences; factors on the variance of white noise, and of differences of white
 noise (sums of squared binomial coefficients)."""
+
+POLES = (0.0, *(1.0 - 0.85**k for k in range(1, 24)))
+"""Poles of the filter F."""
+
+MAX_LEFT = 0.95
+"""Largest part of the unexplained variance without F that is left with it."""
+
+FORGOTTEN = 10.0
+"""Time constants of F after which its start is forgotten."""
+
+MAX_ROWS = 20_000
+"""Number of samples with which the pole is found."""
+
+IMPULSE = 400
+"""Length of an impulse response of a driver's filter [samples]."""
+
+MIN_SHARE = 0.1
+"""Least share of the velocity variance from position differences for which a filter is known."""
 
 FIRST_LAG, LAST_LAG = -1, 4
 """Range of samples by which a position difference may precede a velocity."""
@@ -47,14 +71,14 @@ class Noises(NamedTuple):
         velocity: (nv) standard deviations of velocities as they act at low frequency [rad/s or
             m/s].
         differenced: (nv) share of the velocity variance from position differences.
-        driver_filter: (nv, lags) weights of consecutive position differences in a velocity; their
-            sum is 1, or 0 if velocities do not depend on reported positions.
+        cutoff: (nv) cutoff of the driver's low-pass filter of these differences; 0: no filter, or
+            velocities hardly depend on reported positions [Hz].
     """
 
     effort: Array
     velocity: Array
     differenced: Array
-    driver_filter: Array
+    cutoff: Array
 
 
 def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array, Array]:
@@ -79,14 +103,18 @@ def sample_noises(stretches: Sequence[Stretch], scale: Array) -> Noises:
         _velocity_variances(v, dq)
         for v, dq in zip(_third_differences(velocity).T, _third_differences(steps).T, strict=True)
     ]
-    variances = np.array([fit[:2] for fit in fits])
-    white, differenced = np.maximum(variances, 0.0).T
+    white, differenced, decay = np.array(fits).T
+    white, differenced = np.maximum(white, 0.0), np.maximum(differenced, 0.0)
     total = np.maximum(white + differenced, MIN_VELOCITY_NOISE**2)
     return Noises(
         np.maximum(effort, MIN_EFFORT_NOISE),
         np.sqrt(total),
         differenced / total,
-        np.array([fit[2] for fit in fits]),
+        np.where(
+            (decay > 0.0) & (differenced > MIN_SHARE * total),
+            -np.log(np.where(decay > 0.0, decay, 1.0)) / (2.0 * np.pi * longest.period),
+            0.0,
+        ),
     )
 
 
@@ -96,27 +124,64 @@ def _third_differences(values: Array) -> Array:
     return found
 
 
-def _velocity_variances(v: Array, steps: Array) -> tuple[float, float, Array]:
+def _velocity_variances(v: Array, steps: Array) -> tuple[float, float, float]:
     """Variances of the white and of the differenced part of a velocity, and the driver's filter.
 
     Args:
         v: (n) third differences of velocities.
         steps: (n) third differences of position differences over time.
+
+    Returns:
+        Both variances, and a of the filter y_1 = a y_0 + (1 - a) x_1; 0 without a filter.
     """
     # Skip third differences that contain the unknown position before the first sample.
     first, last = LAST_LAG + 1, len(v) + FIRST_LAG
     if last - first < 2 * (LAST_LAG - FIRST_LAG):
-        return float(np.mean(v**2)) / NOISE_FACTOR, 0.0, np.zeros(LAST_LAG - FIRST_LAG + 1)
-    v = v[first:last]
-    lagged = np.stack(
-        [steps[first - lag : last - lag] for lag in range(FIRST_LAG, LAST_LAG + 1)], axis=1
-    )
-    shares, *_ = np.linalg.lstsq(lagged, v, rcond=None)
-    white = float(np.mean((v - lagged @ shares) ** 2)) / NOISE_FACTOR
-    positions = float(np.mean(lagged[:, -FIRST_LAG] ** 2)) / DIFFERENCE_FACTOR
+        return float(np.mean(v**2)) / NOISE_FACTOR, 0.0, 0.0
+    some = slice(max(0, len(v) - MAX_ROWS), len(v))
+    left = [_fit(v[some], steps[some], pole)[1] for pole in POLES]
+    best, pole = int(np.argmin(left)), 0.0
+    # A filter that explains nothing more is chance.
+    if left[best] < MAX_LEFT * left[0]:
+        between = POLES[max(best - 1, 0)], POLES[min(best + 1, len(POLES) - 1)]
+        pole = scipy.optimize.minimize_scalar(
+            lambda pole: _fit(v[some], steps[some], pole)[1], bounds=between, method='bounded'
+        ).x
+    shares, white = _fit(v, steps, pole)
+    positions = float(np.mean(steps[first:last] ** 2)) / DIFFERENCE_FACTOR
     # A filter of the driver has unit gain at low frequency.
     slow = float(np.clip(shares.sum(), 0.0, 1.0))
-    filtered = np.zeros(len(shares))
+    decay = 0.0
     if shares.sum() > MIN_FILTER_SUM:
-        filtered[:] = shares / shares.sum()
-    return white, 2.0 * slow**2 * positions, filtered
+        decay = _equivalent_decay(shares / shares.sum(), pole)
+    return white, 2.0 * slow**2 * positions, decay
+
+
+def _fit(v: Array, steps: Array, pole: float) -> tuple[Array, float]:
+    """Weights of filtered position differences in a velocity, and the variance of the remainder.
+
+    Args:
+        v, steps: as of ``_velocity_variances``.
+        pole: pole of the filter F.
+    """
+    # The output of F before the first sample is unknown, and forgotten after some time constants.
+    first = LAST_LAG + 1 + min(round(FORGOTTEN / (1.0 - pole)), len(v) // 2)
+    last = len(v) + FIRST_LAG
+    filtered = scipy.signal.lfilter([1.0 - pole], [1.0, -pole], steps)
+    lagged = np.stack(
+        [filtered[first - lag : last - lag] for lag in range(FIRST_LAG, LAST_LAG + 1)], axis=1
+    )
+    shares, *_ = np.linalg.lstsq(lagged, v[first:last], rcond=None)
+    return shares, float(np.mean((v[first:last] - lagged @ shares) ** 2)) / NOISE_FACTOR
+
+
+def _equivalent_decay(shares: Array, pole: float) -> float:
+    """Decay of the first-order filter that leaves as much noise in third differences."""
+    response = np.convolve(shares, (1.0 - pole) * pole ** np.arange(IMPULSE))
+    differences = np.diff(response, DIFFERENCES, prepend=np.zeros(3), append=np.zeros(3))
+    left = float(differences @ differences)
+    return float(
+        scipy.optimize.brentq(
+            lambda a: third_difference_variance(a) - min(left, NOISE_FACTOR), 0.0, 1.0
+        )
+    )

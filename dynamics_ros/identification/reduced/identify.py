@@ -57,6 +57,6 @@ def identify_reduced(
             longest.effort_noise * np.abs(scale),
             longest.velocity_noise,
             longest.velocity_differenced,
-            np.ones((robot.nv, 1)),
+            np.zeros(robot.nv),
         ),
     )

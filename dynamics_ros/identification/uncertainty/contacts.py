@@ -186,19 +186,23 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
     nv, count = robot.nv, int((time[-1] - time[0]) / FORCE_DURATION) + 1
     J = robot.jacobian(q, robot.body_names[-1])[:, :3]
     part = np.minimum(((time - time[0]) / FORCE_DURATION).astype(np.int64), count - 1)
+    # A joint that moves for a moment is fitted exactly, and would outweigh all others.
+    used = (~still).sum(axis=0) >= MIN_WINDOWS
+    if not used.any():
+        return None
     A = np.zeros((nv, len(time), 3 * count + 3 * nv))
     for k in range(3):
         A[:, np.arange(len(time)), 3 * part + k] = J[:, k].T
     for j in range(nv):
         own = slice(3 * (count + j), 3 * (count + j + 1))
         A[j, :, own] = np.column_stack([np.ones(len(v)), v[:, j], np.tanh(v[:, j] / speed)])
-    weights, y = (~still).T.astype(np.float64), torque.T
+    weights, y = (~still & used).T.astype(np.float64), torque.T
     alone, _, _ = _weighted_least_squares(A[..., 3 * count :], y, weights)
     left, x, deviation = _weighted_least_squares(A, y, weights)
     forces, open_ = x[: 3 * count].reshape(-1, 3), deviation[: 3 * count].reshape(-1, 3)
     sizes = np.linalg.norm(forces, axis=1)
     sure = sizes > SIGNIFICANT * np.linalg.norm(open_, axis=1)
-    if np.exp(np.mean(np.log(left / alone))) > MAX_RESIDUAL_RATIO or not sure.any():
+    if np.exp(np.mean(np.log(left[used] / alone[used]))) > MAX_RESIDUAL_RATIO or not sure.any():
         return None
     found_force: Array = forces[sure & (sizes >= np.median(sizes[sure]))].mean(axis=0)
     return found_force

@@ -21,18 +21,27 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
+from dynamics_ros.identification.equations.rows import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
 from dynamics_ros.identification.joint_states.plausibility import odd_velocities
-from dynamics_ros.identification.robust_weights import UNEXPLAINED
+from dynamics_ros.identification.prior import unmeasured_friction
+from dynamics_ros.identification.robust_weights import UNEXPLAINED, dry_friction
 from dynamics_ros.robot import Robot
 
 from .contacts import named
 from .learn import Learned, learn_unexplained
+from .recorder import MIN_SPEED
 
 Array = NDArray[np.float64]
 
 FREE_QUANTILE = 0.75
 """Quantile of the residuals of blocks that is taken for free motion: fewer contain pushes."""
+
+SLOW = 0.1
+"""Speed below which dry friction is not constant; the usual Stribeck velocity [rad/s or m/s]."""
+
+FILTERED = 0.2
+"""Time over which the filters of the equations spread a residual [s]."""
 
 MAX_NAMED = 3
 """Number of times in a message."""
@@ -90,7 +99,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             'efforts are in other units than effort.scale says, or count the other way round; they '
             f'would have to be multiplied by about: {", ".join(odd)}'
         )
-    pushes = _push_times(found)
+    pushes = _push_times(found, own)
     if pushes:
         raise UnusableRecordingError(
             f'efforts after {pushes} are not those of free motion, such as a push or a contact: '
@@ -105,7 +114,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         effort_noise=found.effort_noise,
         velocity_noise=found.velocity_noise,
         velocity_differenced=found.velocity_differenced,
-        driver_filter=found.driver_filter,
+        velocity_cutoff=found.velocity_cutoff,
         left_over=found.model_error,
     )
     if learned.contacts:
@@ -116,15 +125,27 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
     return Drives(found, learned, _rms_residual(found, own, model))
 
 
-def _push_times(found: Identified) -> str:
-    """Start times and joints of blocks with exceptionally large residuals, as text or ''."""
+def _push_times(found: Identified, samples: JointSamples) -> str:
+    """Start times and joints of blocks with exceptionally large residuals, as text or ''.
+
+    Friction near rest and at reversals depends on more than the speed (breakaway, elastic bristles
+    before a joint slides), but does not exceed the dry friction of the joint. In blocks in which a
+    joint is slow, its residual has to exceed that too.
+    """
     fit = found.fit
     # A quantile, because a push of some seconds would change the mean.
     moving = np.where((fit.departures > 0.0) & ~fit.standing, fit.departures, np.nan)
     some = np.isfinite(moving).any(axis=1)
     usual = np.ones((len(moving), 1))
     usual[some, 0] = np.nanquantile(moving[some], FREE_QUANTILE, axis=1)
-    far = fit.departures > UNEXPLAINED * np.where(fit.standing, 1.0, usual)
+    dry, sigma = dry_friction(fit.layout, fit.x, fit.shape), fit.sigma[:, np.newaxis]
+    v = _velocities(samples)
+    one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < MIN_SPEED
+    bound = np.where(one_way, unmeasured_friction(found.robot, dry), dry)[:, np.newaxis]
+    held = np.hypot(sigma, dry[:, np.newaxis] * fit.standing)
+    free = UNEXPLAINED * np.where(fit.standing, held, usual * sigma)
+    free = free + bound * _is_slow(samples.time, v, fit.begins)
+    far = fit.departures * held > free
     times = []
     for block in np.flatnonzero(far.any(axis=0)):
         names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]
@@ -133,15 +154,38 @@ def _push_times(found: Identified) -> str:
     return ', '.join(times[:MAX_NAMED]) + more
 
 
+def _is_slow(time: Array, v: Array, begins: Array) -> NDArray[np.bool_]:
+    """(nv, blocks) whether a joint is slow for a part of a block.
+
+    Args:
+        time: (n) times [s].
+        v: (n, nv) velocities.
+        begins: (blocks) start times of the blocks since the first time [s].
+    """
+    found = np.zeros((v.shape[1], len(begins)), dtype=bool)
+    length = max(MIN_BLOCK_DURATION, float(time[-1] - time[0]) / MAX_BLOCKS)
+    for k, begin in enumerate(begins):
+        ends = begin - FILTERED, begin + length + FILTERED
+        rows = slice(*np.searchsorted(time - time[0], ends))
+        found[:, k] = np.abs(v[rows]).min(axis=0, initial=np.inf) < SLOW
+    return found
+
+
+def _velocities(samples: JointSamples) -> Array:
+    """(n, nv) velocities, differences of positions if none are given."""
+    if samples.velocity is not None:
+        return samples.velocity
+    found: Array = np.gradient(samples.position, samples.time, axis=0)
+    return found
+
+
 def _rms_residual(found: Identified, samples: JointSamples, model: EffortModel) -> Array:
     """(nv) RMS residual of described bodies with an effort model [Nm or N]."""
     fit, layout = found.fit, found.fit.layout
     x = np.zeros(layout.count)
     x[: layout.bodies] = fit.x[: layout.bodies]
     x[layout.bodies : layout.inertial] = model.rotor_inertia
-    v = samples.velocity
-    if v is None:
-        v = np.gradient(samples.position, samples.time, axis=0)
+    v = _velocities(samples)
     # The efforts of the samples are torques already, including gravity.
     behind = model.with_values(scale=1.0, includes_gravity=True).joint_torque
     torques = replace(

@@ -21,7 +21,7 @@ from dynamics_ros.identification.prior import unmeasured_friction
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .contacts import Contact, contacts_in, lasting_force, named, rows_of
+from .contacts import MAX_REVERSAL, Contact, contacts_in, lasting_force, named, rows_of
 from .observer_choice import ObserverChoice, SampleNoise, chosen_observer
 from .residuals import Residuals, residuals_of
 
@@ -59,15 +59,12 @@ class Learned:
         findings: one sentence for each fact that a user should know.
         contacts: detected contacts, which were excluded.
         observer: selected observer, to which the residuals belong.
-        velocity_noise: (nv) standard deviation of a velocity without a driver's filter that has the
-            same effect on this observer [rad/s or m/s].
     """
 
     unexplained: Unexplained
     findings: tuple[str, ...]
     contacts: tuple[Contact, ...]
     observer: ObserverChoice
-    velocity_noise: Array
 
 
 def calibrated_robot(identified: Identified) -> Robot:
@@ -92,7 +89,7 @@ def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned
         effort_noise=identified.effort_noise,
         velocity_noise=identified.velocity_noise,
         velocity_differenced=identified.velocity_differenced,
-        driver_filter=identified.driver_filter,
+        velocity_cutoff=identified.velocity_cutoff,
         left_over=identified.model_error,
     )
 
@@ -107,7 +104,7 @@ def learn_unexplained(
     effort_noise: Array | float = 0.0,
     velocity_noise: Array | float = 0.0,
     velocity_differenced: Array | float = 0.0,
-    driver_filter: Array | None = None,
+    velocity_cutoff: Array | float = 0.0,
     left_over: Array | float = 0.0,
 ) -> Learned:
     """Learn the residuals of a model from free motion.
@@ -125,8 +122,7 @@ def learn_unexplained(
         effort_noise, velocity_noise: (nv) standard deviations of single samples, which estimators
             get separately, so ``constant`` excludes them [Nm or N], [rad/s or m/s].
         velocity_differenced: (nv) share of the velocity variance from position differences.
-        driver_filter: (nv, lags) weights of consecutive position differences in a velocity; None:
-            velocities are not filtered.
+        velocity_cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
         left_over: (nv) RMS residual of the model in slow motion; smaller noise does not require
             another observer [Nm or N].
 
@@ -134,16 +130,14 @@ def learn_unexplained(
         UnusableRecordingError: the recordings are too short for the observer to settle.
     """
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
-    effort, velocity, differenced = (
-        np.broadcast_to(np.asarray(one, dtype=np.float64), robot.nv)
-        for one in (effort_noise, velocity_noise, velocity_differenced)
+    given = effort_noise, velocity_noise, velocity_differenced, velocity_cutoff
+    noise = SampleNoise(
+        *(np.broadcast_to(np.asarray(one, dtype=np.float64), robot.nv) for one in given)
     )
-    noise = SampleNoise(effort, velocity, differenced, driver_filter)
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     longest = max(stretches, key=len)
     observer = chosen_observer(robot, noise, longest.position, longest.period, left_over)
-    noise = noise.acting_on(observer, longest.period)
     joined = residuals_of(robot, effort_model, recordings, observer, noise)
     contacts = contacts_in(joined)
     joined = joined.without(rows_of(contacts, joined))
@@ -193,9 +187,7 @@ def learn_unexplained(
             f'as follows, in Nm or N, which thresholds are raised by ({", ".join(still)}): let '
             'each of them move both ways, slowly and fast'
         )
-    return Learned(
-        Unexplained(*np.array(columns).T), tuple(findings), contacts, observer, noise.velocity
-    )
+    return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
 
 
 def _parameters_at_rest(
@@ -242,11 +234,13 @@ def _parameters_in_motion(
             found.reversal[moving, j] ** 2,
         ]
     )
+    # Friction at a reversal may be as large as a push, and is part of what is learned.
+    friction = (found.reversal[moving, j] > MAX_REVERSAL) & (np.abs(r) <= dry)
     free = np.ones(len(r), dtype=bool)
     for _ in range(2):
         squares = _variances(features[free], r[free], noise[free])
         z = r / np.sqrt(features @ squares + noise)
-        free = _is_free_motion(z, second)
+        free = _is_free_motion(np.where(friction, 0.0, z), second)
     tail = _tail_ratio(z[free])
     always = squares[0] + float(noise.mean())
     far = np.sqrt((tail**2 * always + of_fit[1]) / (always + of_fit[0]))

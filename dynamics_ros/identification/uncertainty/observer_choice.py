@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel, KalmanObserver, MomentumObserver, TorqueObserver
 from dynamics_ros.estimation.observers import GAIN
-from dynamics_ros.estimation.uncertainty.noise import filtered_gains, noise_gains
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.robot import Robot
 
@@ -37,9 +36,6 @@ GAIN_RATIO, MIN_GAIN = 0.8, 10.0
 
 POSTURES = 50
 
-EFFORT_SAMPLING = 'instant'
-"""Sampling of efforts of the observer, as in ``TorqueObserver``."""
-
 
 @dataclass(frozen=True, eq=False)
 class SampleNoise:
@@ -49,37 +45,13 @@ class SampleNoise:
         effort: (nv) standard deviation, as a torque [Nm or N].
         velocity: (nv) standard deviation [rad/s or m/s].
         differenced: (nv) share of the velocity variance from position differences.
-        driver_filter: (nv, lags) weights of consecutive position differences in a velocity; None:
-            velocities are not filtered.
+        cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
     """
 
     effort: Array
     velocity: Array
     differenced: Array
-    driver_filter: Array | None = None
-
-    def acting_on(self, choice: ObserverChoice, period: float) -> SampleNoise:
-        """Noise of velocities without a driver's filter that has the same effect on an observer.
-
-        A momentum observer passes noise of high frequency, which filters of drivers attenuate. A
-        Kalman filter attenuates it itself, and adapts to its size, so its noise stays as it is at
-        low frequency.
-
-        Args:
-            choice: kind and gain of the observer.
-            period: sampling period [s].
-        """
-        if self.driver_filter is None or choice.kind != MomentumObserver.kind:
-            return self
-        gain = np.full(len(self.velocity), choice.gain)
-        of_white = noise_gains(choice.kind, EFFORT_SAMPLING, gain, period, 0.0).momentum
-        unfiltered = noise_gains(choice.kind, EFFORT_SAMPLING, gain, period, 1.0).momentum
-        filtered = filtered_gains(choice.kind, EFFORT_SAMPLING, gain, period, self.driver_filter)
-        known = self.driver_filter.any(axis=1)
-        white, steps = 1.0 - self.differenced, self.differenced
-        before = white * of_white**2 + steps * unfiltered**2
-        after = white * of_white**2 + steps * np.where(known, filtered, unfiltered) ** 2
-        return replace(self, velocity=self.velocity * np.sqrt(after / before), driver_filter=None)
+    cutoff: Array | float = 0.0
 
     def of_torques(self, robot: Robot, observer: TorqueObserver, q: Array, period: float) -> Array:
         """(n, nv) variances of external torques at configurations q (n, nq)."""
@@ -109,6 +81,7 @@ class ObserverChoice:
             'effort_model': model,
             'max_gap': max_gap,
             'velocity_differenced': noise.differenced,
+            'velocity_cutoff': noise.cutoff,
         }
         if self.kind == MomentumObserver.kind:
             return MomentumObserver(robot, self.gain, **options)
@@ -139,8 +112,7 @@ def chosen_observer(
 
     def quiet(choice: ObserverChoice, noise: SampleNoise) -> bool:
         observer = choice.made(robot, EffortModel.ideal(robot), noise, 1.0)
-        acting = of_velocities.acting_on(choice, period)
-        variance = acting.of_torques(robot, observer, q, period).mean(axis=0)
+        variance = of_velocities.of_torques(robot, observer, q, period).mean(axis=0)
         return bool(np.all(variance <= most**2))
 
     if quiet(usual, noise):

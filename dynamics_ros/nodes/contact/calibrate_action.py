@@ -84,7 +84,7 @@ class CalibrateAction(WatchAction['Drives']):
         )
 
     async def finish(self, estimate: Drives, request: Any, result: Any) -> None:
-        """Apply the identified parameters, fill the result, and write the file of the goal."""
+        """Write the file of the goal, apply the identified parameters and fill the result."""
         from dynamics_ros.calibration.in_motion import found_parameters, result_fields, write
 
         parameters, initial = self._parameters, self._initial_values
@@ -93,20 +93,15 @@ class CalibrateAction(WatchAction['Drives']):
             raise DynamicsRosError('effort.* or friction.* were changed during the watch')
         found = found_parameters(estimate, values, parameters.value)
         previous = {name: parameters.value(name) for name in found}
+        if request.path:
+            # First, because a goal whose file cannot be written changes nothing.
+            path, robot = Path(request.path), estimate.identified.robot
+            node_name = self.component.node.get_name()
+            write(path, found, parameters.names, parameters.value, node_name, robot)
         pipeline = await self._apply(found)
         self._undo_stack.append(previous)
         for name, value in result_fields(estimate, pipeline).items():
             setattr(result, name, value)
-        if request.path:
-            path, robot = Path(request.path), estimate.identified.robot
-            write(
-                path,
-                found,
-                parameters.names,
-                parameters.value,
-                self.component.node.get_name(),
-                robot,
-            )
 
     async def _undo(self, _request: Any, response: Any) -> Any:
         if not self._undo_stack:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynamics_ros.algorithms.contact.disturbance_filter import third_difference_variance
 from dynamics_ros.identification.joint_states.clock import Stretch
 from dynamics_ros.identification.joint_states.noise import noises_of, sample_noises
 
@@ -84,15 +85,46 @@ def test_without_velocities_they_are_those_of_positions():
     assert (share > 0.9).all()
 
 
-def test_the_filter_of_the_driver_is_identified():
+def filtered(cutoff):
+    """Positions in steps, and their differences behind a driver's low-pass filter [Hz]."""
     q, _ = swing()
     ticks = STEP * np.round(q / STEP)
     v = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
-    decay = np.exp(-2.0 * np.pi * 60.0 * PERIOD)
+    decay = np.exp(-2.0 * np.pi * cutoff * PERIOD)
     for k in range(1, len(v)):
         v[k] += decay * (v[k - 1] - v[k])
-    found = sample_noises([Stretch(0.0, PERIOD, ticks, v, np.zeros_like(q))], np.ones(2))
-    # One sample ahead, at the same time, then four samples before.
-    expected = np.append(0.0, (1.0 - decay) * decay ** np.arange(5))
-    for weights in found.driver_filter:
-        assert weights == pytest.approx(expected / expected.sum(), abs=0.05)
+    return ticks, v
+
+
+@pytest.mark.parametrize('cutoff', [10.0, 25.0, 60.0])
+def test_the_filter_of_the_driver_is_identified(cutoff):
+    ticks, v = filtered(cutoff)
+    found = sample_noises([Stretch(0.0, PERIOD, ticks, v, np.zeros_like(v))], np.ones(2))
+    assert found.cutoff == pytest.approx(np.full(2, cutoff), rel=0.1)
+    assert found.velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.05)
+    assert (found.differenced > 0.95).all()
+
+
+@pytest.mark.parametrize('kind', ['none', 'white', 'delayed'])
+def test_other_velocities_have_no_filter(kind):
+    q, v = swing()
+    ticks = STEP * np.round(q / STEP)
+    velocity = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
+    if kind == 'white':
+        velocity = v + 0.01 * np.random.default_rng(0).normal(size=v.shape)
+    if kind == 'delayed':
+        velocity = np.concatenate([velocity[:2], velocity[:-2]])
+    found = sample_noises([Stretch(0.0, PERIOD, ticks, velocity, 0.0 * q)], np.ones(2))
+    # A filter of that cutoff leaves 0.97 of the noise of third differences.
+    assert ((found.cutoff == 0.0) | (found.cutoff > 300.0)).all()
+
+
+def test_a_moving_average_is_told_by_the_noise_that_it_leaves():
+    ticks, _ = filtered(60.0)
+    steps = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
+    average = np.stack([np.convolve(one, np.full(4, 0.25))[: len(one)] for one in steps.T], axis=1)
+    found = sample_noises([Stretch(0.0, PERIOD, ticks, average, 0.0 * ticks)], np.ones(2))
+    noise = np.random.default_rng(1).normal(size=20_000)
+    left = np.diff(np.convolve(noise, np.full(4, 0.25)), 3).var()
+    decay = np.exp(-2.0 * np.pi * found.cutoff * PERIOD)
+    assert third_difference_variance(decay) == pytest.approx(np.full(2, left), rel=0.1)

@@ -235,6 +235,31 @@ def test_calibrations_are_undone_one_by_one_with_another_robot_in_between(ros, a
         assert list(ros.get_parameter(NODE, 'friction.coulomb') or ()) == before
 
 
+def test_a_file_that_cannot_be_written_any_more_changes_nothing(ros, actions, tmp_path):
+    folder, states, feedback = tmp_path / 'gone', moving(ros), []
+    folder.mkdir()
+    goal = {'duration': 60.0, 'path': str(folder / 'found.yaml')}
+    handle = accepted(ros, actions, states, feedback, **goal)
+    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
+    folder.rmdir()
+    answer = result_of(ros, handle, states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    message = answer.result.result.message
+    assert 'nothing is changed, the file is not written' in message
+    assert 'folder that cannot be written' in message
+    assert not ros.get_parameter(NODE, 'friction.coulomb')
+    undone = ros.call(Trigger, f'/{NODE}/undo_calibration')
+    assert not undone.success and 'no calibration' in undone.message
+
+
+def test_joint_states_that_stop_half_way_end_it(ros, actions):
+    states = itertools.chain(itertools.islice(moving(ros), 400), itertools.repeat(None))
+    answer = result_of(ros, accepted(ros, actions, states, duration=20.0), states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'no new joint state for 2 s, ' in answer.result.result.message
+    assert not ros.get_parameter(NODE, 'friction.coulomb')
+
+
 def test_without_joint_states_it_ends_and_says_so(ros, actions):
     nothing = itertools.repeat(None)
     answer = result_of(ros, accepted(ros, actions, nothing), nothing)
