@@ -41,7 +41,7 @@ MAX_LAG = 0.25
 """Largest plausible lag [s]; larger values have another cause."""
 
 ROUNDS = 10
-"""Largest number of linearizations; a lag of 0.1 s takes two or three, late friction more."""
+"""Largest number of linearizations; a lag of 0.1 s takes two or three, others more."""
 
 
 @dataclass(frozen=True)
