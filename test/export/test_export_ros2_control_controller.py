@@ -65,6 +65,9 @@ class Controller:
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp('package')
     text = (ROOT / 'urdf' / 'seven_joint_arm.urdf').read_text()
+    roll = 'joint name="wrist_roll" type='
+    assert f'{roll}"revolute"' in text
+    text = text.replace(f'{roll}"revolute"', f'{roll}"continuous"')
     robot = Robot.from_urdf(text)
     export_ros2_control(robot, text, 'my_arm', folder, 'tool0')
     package = folder / 'my_arm'

@@ -245,6 +245,26 @@ def test_a_single_missing_state_does_not_end_a_motion(left_as_found):
     assert arm.fastest > 0.3
 
 
+def test_an_angle_that_the_driver_wraps_by_a_turn_is_no_jump(left_as_found):
+    arm = Arm(left_as_found)
+    arm.live(0.1)
+    there = arm.place
+    for turns in (-1.0, 2.0):
+        arm.q[6] += 2.0 * np.pi * turns
+        arm.live(0.1)
+        assert arm.told(STATE) == 0.0
+        assert arm.fastest < 0.01
+        assert np.linalg.norm(arm.place - there) < 1e-4
+
+
+def test_a_joint_with_limits_does_not_turn_round(left_as_found):
+    arm = Arm(left_as_found)
+    arm.live(0.1)
+    arm.q[4] += 2.0 * np.pi
+    arm.live(DT)
+    assert arm.told(STATE) == 1.0
+
+
 def test_a_position_that_jumps_is_no_measurement(left_as_found):
     arm = moving(left_as_found)
     arm.q[2] += 0.5

@@ -133,6 +133,9 @@ class ControlPackage:
             'ROOT_TEXT': _quoted(robot.root_frame),
             'TOOL_TEXT': _quoted(tool),
             'DOF': str(n),
+            'TURNS': ', '.join(
+                str(int(joint.kind.name == 'continuous')) for joint in robot.model.actuated
+            ),
             'MEMORY': str(command.memory_size(robot.model)),
             'FLAGS': str(len(impedance.FLAGS)),
             'STOP_MEMORY': str(stop.memory_size(robot.model)),
