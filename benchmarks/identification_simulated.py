@@ -119,6 +119,7 @@ def _relative_rms(found: Identified, learned: Learned, samples: JointSamples) ->
     own = learned.unexplained
     variance = own.constant**2 + left.noise + np.square(own.speed * left.v)
     variance = variance + np.square(own.load * left.load) + np.square(own.reversal * left.reversal)
+    variance = variance + np.square(own.beyond * np.maximum(np.abs(left.v) - own.fastest, 0.0))
     return float(np.sqrt(np.mean(left.torque**2 / variance)))
 
 

@@ -204,7 +204,7 @@ def result_fields(found: Drives, pipeline: ContactPipeline) -> dict[str, Any]:
     }
     for name in ('offset', 'viscous', 'coulomb'):
         fields[name] = getattr(model, name).tolist()
-        fields[f'{name}_deviation'] = found.deviations(name).tolist()
+        fields[f'{name}_deviation'] = found.identified.deviations(name).tolist()
     return fields
 
 

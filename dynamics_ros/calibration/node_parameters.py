@@ -82,7 +82,7 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict
         },
         'unexplained': {
             name: digits(getattr(unexplained, name))
-            for name in ('speed', 'load', 'reversal', 'standing', 'tail')
+            for name in ('speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail')
         }
         | {'lowest': digits(identified.postures[0]), 'highest': digits(identified.postures[1])},
         'thresholds': {'false_alarms_per_hour': FALSE_ALARMS},

@@ -131,14 +131,14 @@ def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
 def is_calibrated(values: ContactSettings) -> bool:
     """Whether a calibration of the model error in motion is given."""
     given = values.unexplained
-    return any((given.speed, given.load, given.reversal, given.standing))
+    return any((given.speed, given.load, given.reversal, given.standing, given.beyond))
 
 
 def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | None:
     """Creates the model of residual torques in motion; None without a calibration."""
     if not is_calibrated(values):
         return None
-    names = 'speed', 'load', 'reversal', 'standing', 'tail'
+    names = 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail'
     rows = {
         name: per_velocity(
             robot, getattr(values.unexplained, name) or (0.0,), f'unexplained.{name}', base=0.0

@@ -168,6 +168,15 @@ class UnexplainedSettings:
         unit='Nm or N',
         minimum=0.0,
     )
+    fastest: tuple[float, ...] = parameter(
+        (), 'Speed of the joint up to which the model is known', unit='rad/s or m/s', minimum=0.0
+    )
+    beyond: tuple[float, ...] = parameter(
+        (),
+        'Deviation of the external torque per speed above unexplained.fastest',
+        unit='Nms/rad or Ns/m',
+        minimum=0.0,
+    )
     tail: tuple[float, ...] = parameter(
         (),
         'Factor on the deviations that are a contact, for large errors that are more frequent '

@@ -117,6 +117,11 @@ class Identified:
         """Whether the inertial parameters are physically consistent."""
         return pseudo_inertia.consistent(self.bodies)
 
+    def deviations(self, name: str) -> Array:
+        """(nv) standard deviations of 'offset', 'viscous' or 'coulomb' [Nm, Nms/rad, N or Ns/m]."""
+        by_name = {one.name: one.deviation for one in self.parameters}
+        return np.array([by_name[f'{name} {joint}'] for joint in self.robot.joint_names])
+
     def evaluate(self, samples: JointSamples) -> Evaluation:
         """Residuals on another recording."""
         return evaluate(self.maker, self.fit, samples)

@@ -54,6 +54,7 @@ def model(robot):
         return np.full(NV, value)
 
     rows = {'speed': 0.2, 'load': 0.05, 'reversal': 2.0, 'standing': 1.5, 'tail': 1.0}
+    rows |= {'fastest': 1.5, 'beyond': 0.7}
     found = UnexplainedTorque(
         robot, Unexplained(filled(0.0), **{name: filled(value) for name, value in rows.items()})
     )
@@ -77,6 +78,16 @@ class TestDeviation:
         assert model.deviation[0] == pytest.approx(expected, rel=1e-6)
         assert model.increase[0] == pytest.approx(5.0 * (expected - 0.1), rel=1e-6)
         assert model.excess()[0] == pytest.approx(np.sqrt(expected**2 - 0.01), rel=1e-6)
+
+    def test_above_the_calibrated_speed_it_grows_with_the_speed(self, model):
+        excess = []
+        for speed in (1.5, -2.5):
+            run(model, np.full(2000, speed))
+            model._stamp = None
+            sliding = 2.0 / (1.0 + (speed / SLOW) ** 2)
+            known = 0.1**2 + (0.2 * speed) ** 2 + sliding**2
+            excess.append(model.deviation[0] ** 2 - known)
+        assert excess == pytest.approx([0.0, 0.7**2], abs=1e-6)
 
     def test_a_reversal_between_two_samples_is_seen_and_fades(self, model):
         run(model, np.full(1000, 0.5))
@@ -225,7 +236,9 @@ class TestPipeline:
         with pytest.raises(InvalidArgumentError, match=problem):
             self.pipeline(robot, replace(KNOWN, lowest=lowest, highest=highest))
 
-    @pytest.mark.parametrize('name', ['speed', 'load', 'reversal', 'standing', 'tail'])
+    @pytest.mark.parametrize(
+        'name', ['speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail']
+    )
     def test_a_wrong_number_of_values_is_refused_by_name(self, robot, name):
         with pytest.raises(InvalidArgumentError, match=rf'unexplained\.{name}'):
             self.pipeline(robot, replace(KNOWN, **{name: (1.0, 2.0)}))

@@ -66,7 +66,7 @@ def test_friction_offsets_and_rotors_are_found_within_their_deviations(drives, f
         ('coulomb', model.coulomb, COULOMB),
         ('offset', -model.offset, OFFSET),
     ):
-        deviation = drives.deviations(name)
+        deviation = drives.identified.deviations(name)
         assert (deviation < 0.02).all()
         assert (np.abs(told - true) < 4.0 * deviation).all(), name
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.01)

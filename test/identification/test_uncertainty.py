@@ -122,6 +122,39 @@ def test_of_a_joint_that_does_not_move_the_friction_is_what_it_can_be():
     assert (found.unexplained.constant[3:] > 2.0 * largest / 7.0).all()
 
 
+def test_friction_at_reversals_that_were_hardly_seen_may_be_what_it_can_be():
+    model = IDEAL.with_values(coulomb=3.0)
+    found = []
+    for pause in (0, round(0.5 * RATE)):
+        x = np.arange(0.0, 1.0, 1.0 / (1.5 * RATE))
+        there = 0.5 * np.sin(0.5 * np.pi * x) ** 2
+        stands = np.full(pause, there[-1]), np.zeros(pause)
+        turn = np.concatenate([there, stands[0], there[::-1], stands[1]])
+        home = np.array([0.0, 0.4, 0.0, 1.2, 0.0, 0.6, 0.0])
+        q = home + np.tile(turn, 20)[:, np.newaxis]
+        t = np.arange(len(q)) / RATE
+        v = np.gradient(q, t, axis=0)
+        effort = ROBOT.inverse_dynamics(q, v, np.gradient(v, t, axis=0))
+        effort = effort + 3.0 * np.tanh(v / model.friction_velocity)
+        samples = JointSamples('turns', ROBOT.joint_names, t, q, v, effort)
+        found.append(learn_unexplained(ROBOT, model, [samples]).unexplained.reversal)
+    at_once, with_pauses = found
+    assert (with_pauses >= 3.0).all()
+    assert (at_once < 0.5 * with_pauses).all()
+
+
+def test_in_faster_motion_than_the_recorded_one_viscous_friction_is_as_uncertain_as_its_fit():
+    def off(v, _):
+        return 0.1 * slow_noise(v.shape)
+
+    samples = free_motion(off)
+    found = learn_unexplained(ROBOT, IDEAL, [samples], of_viscous=np.arange(7.0)).unexplained
+    assert found.beyond.tolist() == list(range(7))
+    fastest = np.abs(samples.velocity).max(axis=0)
+    assert (found.fastest < fastest).all()
+    assert (found.fastest > 0.8 * fastest).all()
+
+
 def _turns(count, every):
     """Positions (n, 7) of joints that go there and back, and stand (n) after every so many."""
     x = np.arange(0.0, 1.0, 1.0 / (3.0 * RATE))

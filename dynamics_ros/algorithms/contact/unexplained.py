@@ -4,14 +4,16 @@
 
 The deviation s of a joint is modelled by
 
-    s^2 = constant^2 + (speed v)^2 + (load tau)^2 + (reversal w)^2.
+    s^2 = constant^2 + (speed v)^2 + (load tau)^2 + (reversal w)^2
+          + (beyond max(|v| - fastest, 0))^2.
 
 The weight w is 1 when the velocity of the joint changes its sign and decays afterwards: friction
 changes its sign at a time and in a way that the friction model does not describe, and the
 observer's filter extends the error in time. At low speeds w is at least 1 / (1 + (v / SLOW)^2),
-because the friction of a joint that starts to slide is not modelled well. Friction of a joint at
-rest can have any value up to ``standing``. This is a bound, not a deviation; it counts as the
-deviation standing / sqrt(3) of a uniform distribution.
+because the friction of a joint that starts to slide is not modelled well. The model is known up to
+the speed ``fastest``; above it, the error of viscous friction grows with the speed. Friction of a
+joint at rest can have any value up to ``standing``. This is a bound, not a deviation; it counts as
+the deviation standing / sqrt(3) of a uniform distribution.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import exp, sqrt, where_less
+from dynamics_ros.spatial.scalar import exp, larger, magnitude, sqrt, where_less
 
 Values = Sequence[Scalar]
 
-ROWS = ('constant', 'speed', 'load', 'reversal', 'standing')
+ROWS = ('constant', 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond')
 """Rows of the parameters of the deviation, one value per joint."""
 
 SLOW = 0.02
@@ -74,7 +76,7 @@ def unexplained_torque(
         load: (nv) torque that the joint transmits without contact [Nm or N].
         memory: (MEMORY, nv) after the previous sample.
         interval: time since the previous sample [s].
-        rows: (5, nv) as in ``ROWS``; ``constant`` includes the noise of the observer.
+        rows: (7, nv) as in ``ROWS``; ``constant`` includes the noise of the observer.
         sigmas: (nv) number of deviations above which a torque counts as contact.
 
     Returns:
@@ -82,12 +84,12 @@ def unexplained_torque(
         (MEMORY, nv) for the next step.
     """
     deviations, increases, weights, slow_times = [], [], [], []
-    for x, tau, s, last, share, slow, constant, speed, load_factor, reversal, standing in zip(
-        v, load, sigmas, *memory, *rows, strict=True
-    ):
+    for x, tau, s, last, share, slow, *row in zip(v, load, sigmas, *memory, *rows, strict=True):
+        constant, speed, load_factor, reversal, standing, fastest, beyond = row
         w, still = turning(x, last, share, slow, interval)
         variance = constant * constant + square(speed * x) + square(load_factor * tau)
         variance = variance + square(reversal * w)
+        variance = variance + square(beyond * larger(magnitude(x) - fastest, 0.0))
         bound = where_less(still, STANDS_AFTER, 0.0, standing)
         deviations.append(sqrt(variance + bound * bound / 3.0))
         increases.append(s * (sqrt(variance) - constant) + bound)

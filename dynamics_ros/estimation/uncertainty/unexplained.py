@@ -35,6 +35,8 @@ class Unexplained:
         load: (nv) deviation per joint torque [1].
         reversal: (nv) deviation at a reversal of the joint [Nm or N].
         standing: (nv) largest friction that may hold the joint at standstill [Nm or N].
+        fastest: (nv) speed up to which the model is known [rad/s or m/s].
+        beyond: (nv) deviation per velocity above ``fastest`` [Nms/rad or Ns/m].
         tail: (nv) factor on the number of deviations that is a contact: ratio of the rare largest
             residuals to those of a normal distribution; 1 or more.
     """
@@ -44,6 +46,8 @@ class Unexplained:
     load: Vector
     reversal: Vector
     standing: Vector
+    fastest: Vector
+    beyond: Vector
     tail: Vector
 
 

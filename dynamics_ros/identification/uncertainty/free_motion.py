@@ -61,12 +61,6 @@ class Drives:
     learned: Learned
     left_over_before: Array
 
-    def deviations(self, name: str) -> Array:
-        """(nv) standard deviations of 'offset', 'viscous' or 'coulomb'."""
-        by_name = {one.name: one.deviation for one in self.identified.parameters}
-        joints = self.identified.robot.joint_names
-        return np.array([by_name[f'{name} {joint}'] for joint in joints])
-
 
 def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> Drives:
     """Identify friction, offsets, rotors and noise of a robot with masses as described.
@@ -116,6 +110,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         velocity_differenced=found.velocity_differenced,
         velocity_cutoff=found.velocity_cutoff,
         left_over=found.model_error,
+        of_viscous=found.deviations('viscous'),
     )
     if learned.contacts:
         raise UnusableRecordingError(

@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
@@ -46,6 +47,9 @@ FALSE_ALARMS = 1.0
 """Rate of false alarms in free motion for calibrated thresholds [1/h]."""
 
 NORMAL = NormalDist()
+FAST_QUANTILE = 0.95
+"""Quantile of the speeds in motion up to which the friction of a joint is known."""
+
 MIN_CONSTANT_SHARE = 0.1
 """Least share of the constant in the total standard deviation of a joint."""
 
@@ -91,6 +95,7 @@ def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned
         velocity_differenced=identified.velocity_differenced,
         velocity_cutoff=identified.velocity_cutoff,
         left_over=identified.model_error,
+        of_viscous=identified.deviations('viscous'),
     )
 
 
@@ -106,6 +111,7 @@ def learn_unexplained(
     velocity_differenced: Array | float = 0.0,
     velocity_cutoff: Array | float = 0.0,
     left_over: Array | float = 0.0,
+    of_viscous: Array | float = 0.0,
 ) -> Learned:
     """Learn the residuals of a model from free motion.
 
@@ -125,6 +131,8 @@ def learn_unexplained(
         velocity_cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
         left_over: (nv) RMS residual of the model in slow motion; smaller noise does not require
             another observer [Nm or N].
+        of_viscous: (nv) standard deviation of viscous friction; in faster motion than that of the
+            recordings it is an error per speed [Nms/rad or Ns/m].
 
     Raises:
         UnusableRecordingError: the recordings are too short for the observer to settle.
@@ -167,6 +175,7 @@ def learn_unexplained(
         )
     still: list[str] = []
     usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
+    faster = np.broadcast_to(of_viscous, robot.nv)
     for j, name in enumerate(robot.joint_names):
         if (~joined.standing[:, j]).sum() < MIN_SAMPLES:
             viscous = max(float(unseen[j]), float(effort_model.viscous[j]))
@@ -177,7 +186,7 @@ def learn_unexplained(
             sentence = ''
         else:
             column, sentence = _parameters_in_motion(
-                joined, j, float(dry[j]), (float(usual[j]), float(largest[j]))
+                joined, j, float(dry[j]), (float(usual[j]), float(largest[j])), float(faster[j])
             )
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
@@ -208,11 +217,11 @@ def _parameters_at_rest(
     """
     still = float(np.mean(found.torque[:, j] ** 2 - found.noise[:, j]))
     constant = np.sqrt(max(still + of_fit, 0.0) + (2.0 * friction / sigmas) ** 2)
-    return [float(constant), viscous, 0.0, friction, friction, 1.0]
+    return [float(constant), viscous, 0.0, friction, friction, 0.0, 0.0, 1.0]
 
 
 def _parameters_in_motion(
-    found: Residuals, j: int, dry: float, of_fit: tuple[float, float]
+    found: Residuals, j: int, dry: float, of_fit: tuple[float, float], of_viscous: float
 ) -> tuple[list[float], str]:
     """Parameters of a moving joint in the order of ``Unexplained``, and a finding or ''.
 
@@ -221,6 +230,7 @@ def _parameters_in_motion(
         j: index of the joint.
         dry: its dry friction [Nm or N].
         of_fit: mean and largest variance of modelled torques in other postures.
+        of_viscous: standard deviation of its viscous friction.
     """
     r, standing = found.torque[:, j], found.standing[:, j]
     bound = _static_friction_bound(r, standing, dry)
@@ -245,9 +255,25 @@ def _parameters_in_motion(
     always = squares[0] + float(noise.mean())
     far = np.sqrt((tail**2 * always + of_fit[1]) / (always + of_fit[0]))
     squares[0] += of_fit[0]
+    count = _reversals(found.v[:, j], standing)
+    squares[3] = max(squares[3], (count * squares[3] + dry**2) / (count + 1.0))
     pushed = len(np.unique(second)) - len(np.unique(second[free]))
     sentence = f'{pushed} s are not those of free motion, and are left out' if pushed else ''
-    return [*np.sqrt(squares), bound, max(tail, float(far))], sentence
+    fastest = float(np.quantile(np.abs(found.v[moving, j]), FAST_QUANTILE))
+    return [*np.sqrt(squares), bound, fastest, of_viscous, max(tail, float(far))], sentence
+
+
+def _reversals(v: Array, standing: NDArray[np.bool_]) -> int:
+    """Number of times that a joint reverses without standing in between.
+
+    Args:
+        v: (n) velocity [rad/s or m/s].
+        standing: (n) whether it stands.
+    """
+    moving = np.flatnonzero((np.abs(v) > SLOW) & ~standing)
+    turned = np.diff(np.sign(v[moving])) != 0.0
+    at_once = np.diff(np.cumsum(standing)[moving]) == 0
+    return int(np.count_nonzero(turned & at_once))
 
 
 def _variances(features: Array, r: Array, noise: Array) -> Array:
