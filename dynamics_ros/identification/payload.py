@@ -54,7 +54,7 @@ class Payload:
         center_of_mass: (3) in the frame [m].
         mass_deviation, center_of_mass_deviation: standard deviations.
         swapped: whether the first recordings were those with it.
-        parameters: (10) inertial parameters in the frame, about its origin.
+        parameters: inertial parameters (10) in the frame, about its origin.
         covariance: (10, 10) their covariance.
     """
 

@@ -77,7 +77,7 @@ ELSEWHERE = {
     r'ros2 launch dynamics_ros dynamics\.launch\.py params_file': 'test/launching/test_launch.py',
     r'ros2 launch dynamics_ros dynamics\.launch\.py description_file:=robot.urdf rviz':
         'test/launching/test_launch_rviz.py',
-    r'scripts/demo  ': 'test/demo/test_demo.py',
+    r'scripts/demo (--robot FILE.urdf)? ': 'test/demo/test_demo.py',
     r'scripts/docs  ': 'test/project/test_documentation_site.py',
     r'scripts/release_branches': 'test/project/test_release_branches.py',
     r'scripts/bench( \w+.*)?(  |$)': 'test/benchmarks/test_benchmarks.py',

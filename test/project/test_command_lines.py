@@ -204,7 +204,7 @@ def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section
     ('arguments', 'problem', 'expected'),
     [
         (['--params-file', 'nowhere.yaml'], 'no such file', 'ros__parameters'),
-        (['--params-file', '{broken}'], 'near line', 'ros__parameters'),
+        (['--params-file', '{broken}'], 'line 3', 'ros__parameters'),
         (['--params-file', '{flat}'], 'Error at line 1', 'ros__parameters'),
         (['-p', 'gravity:=[0, 0, -9.81]'], 'ROS cannot read it', 'numbers all with a point'),
         (['-p', 'frames'], 'cannot read', 'NAME:=VALUE'),
