@@ -25,6 +25,7 @@ from dynamics_ros.control import (
     SetpointLimits,
     Trail,
 )
+from dynamics_ros.control.compliance import reactions
 from dynamics_ros.control.compliance.setpoint import Setpoint
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
@@ -224,6 +225,19 @@ def test_a_retraction_without_a_way_holds_the_tool():
     tau = one.step(HOME, NOTHING, DT, NOTHING)
     assert one.over
     assert np.abs(tau - ROBOT.gravity(HOME)).max() < 1e-6
+
+
+def test_nothing_is_compiled_between_a_motion_and_its_retraction(monkeypatch):
+    for kernel in (reactions._trail_kernel, reactions._way_kernel):
+        kernel.cache_clear()
+    trail = Trail()
+    monkeypatch.setattr(reactions, 'trace', None)
+    for kernel in (reactions._trail_kernel, reactions._way_kernel):
+        kernel.cache_clear()
+    arm = started()
+    trail.note(arm.pose)
+    one = Reaction(ReactionSettings('retract'), arm, trail)
+    assert np.isfinite(one.step(HOME, NOTHING, DT, NOTHING)).all()
 
 
 def test_a_reflex_ends_after_its_duration():

@@ -89,12 +89,14 @@ class Trail:
     """
 
     def __init__(self, distance: float = 0.1) -> None:
+        """Start without poses; waits for the kernels, as there is no time for it in motion."""
         self.distance = distance
         self._values = np.zeros(SIZE)
+        self._step, self._way_step = _trail_kernel(), _way_kernel()
 
     def note(self, pose: Array) -> None:
         """Store a pose (4, 4) unless it is close to the last one."""
-        self._values = _trail_kernel().call(self._values, pose, self.distance)
+        self._values = self._step.call(self._values, pose, self.distance)
 
     def forget(self) -> None:
         """Delete all poses."""
@@ -102,7 +104,7 @@ class Trail:
 
     def way_back(self, distance: float) -> WayBack:
         """The way back from the latest pose, up to a path length [m]."""
-        return WayBack(self._values, distance)
+        return WayBack(self._way_step, self._values, distance)
 
 
 class WayBack:
@@ -112,14 +114,20 @@ class WayBack:
         arrived: whether the setpoint of the last step was at rest at the end of the way.
     """
 
-    def __init__(self, trail: Array, distance: float) -> None:
-        """Start at the latest pose of a trail, as of ``Trail``; distance is a path length [m]."""
-        self._trail, self._distance, self._passed = trail, distance, 0.0
+    def __init__(self, step: Kernel, trail: Array, distance: float) -> None:
+        """Start at the latest pose.
+
+        Args:
+            step: kernel ``retract_step``.
+            trail: as of ``Trail``.
+            distance: path length [m].
+        """
+        self._step, self._trail, self._distance, self._passed = step, trail, distance, 0.0
         self.arrived = False
 
     def goal(self, setpoint: Setpoint) -> Array:
         """Pose (4, 4) to which the setpoint has to move now; its own where there is no way."""
-        goal, passed, arrived = _way_kernel().call(
+        goal, passed, arrived = self._step.call(
             self._trail, self._passed, setpoint.pose, setpoint.twist, self._distance
         )
         self._passed, self.arrived = float(passed), bool(arrived > 0.5)
@@ -210,5 +218,4 @@ def _way_kernel() -> Kernel:
 
 
 def _compiled(name: str, function: Callable[..., Any], shapes: Any) -> Kernel:
-    # Waits for the compilation here, since there is no time for it once the arm moves.
     return Kernel(trace(function, shapes, name), wait=True)
