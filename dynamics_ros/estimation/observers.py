@@ -103,20 +103,21 @@ class TorqueObserver:
         if not np.all(self.gain > 0.0):
             raise InvalidArgumentError('gain', f'{self.gain.tolist()}', 'positive numbers')
         self.effort_model = EffortModel.ideal(robot) if effort_model is None else effort_model
-        if (size := len(self.effort_model.scale)) != robot.nv:
+        size = len(self.effort_model.scale)
+        if size != robot.nv:
             raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
-        self.max_gap, self.transition_time = float(max_gap), float(transition_time)
+        self.max_gap = float(max_gap)
+        self.transition_time = float(transition_time)
         self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
         self._differenced = share_of_differences(velocity_differenced, robot.nv)
         self._bandwidth = bandwidth_of(velocity_cutoff, robot.nv)
         self._settings = self._rows_of_settings(robot.model.root_joint_nv)
-        self._counts, self._updated = dict.fromkeys(ObserverEvent, 0), 0
-        self._zero, self._models, self._cadence = (
-            np.zeros(robot.nv),
-            [self._model(robot)],
-            Cadence(),
-        )
+        self._zero = np.zeros(robot.nv)
+        self._counts = dict.fromkeys(ObserverEvent, 0)
+        self._updated = 0
+        self._models = [self._model(robot)]
+        self._cadence = Cadence()
         self.reset()
 
     @property
