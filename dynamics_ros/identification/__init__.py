@@ -6,6 +6,7 @@
 fit them best, and estimates the accuracy of each. It uses no files; ``calibration`` does.
 """
 
+from .bodies.base_parameters import BaseParameters
 from .drive_gains import DriveGains, KnownLoad, identify_drive_gains
 from .evaluation import Evaluation
 from .identify import Identified, identify
@@ -15,6 +16,7 @@ from .joint_states.samples import JointSamples, UnusableRecordingError
 from .payload import Payload, identify_with_payload
 
 __all__ = [
+    'BaseParameters',
     'DriveGains',
     'Evaluation',
     'Identified',
