@@ -70,6 +70,11 @@ CURES = (
     ),
     (r'carry no stamp', 'have the driver set header.stamp of its joint states'),
     (
+        r'linear velocity of odom',
+        'publish the twist in the axes of child_frame_id: rotate it by the inverse of the pose',
+    ),
+    (r'twist of odom is always zero', 'use a state estimator that fills in all six components'),
+    (
         r'no mass is given',
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them',
     ),

@@ -23,7 +23,7 @@ from .bags import Bag, folder_name
 try:
     from joblib import Parallel, delayed, parallel_config
 except ImportError as error:
-    MISSING: str = f'analyze_recordings needs joblib (pip install joblib): {error}'
+    MISSING: str = f'the Python package joblib is missing (pip install joblib): {error}'
 else:
     MISSING = ''
 

@@ -25,7 +25,7 @@ try:
     import pyarrow as pa
     from pyarrow import parquet
 except ImportError as error:
-    MISSING: str = f'analyze_recordings needs pyarrow (pip install pyarrow): {error}'
+    MISSING: str = f'the Python package pyarrow is missing (pip install pyarrow): {error}'
 else:
     MISSING = ''
 

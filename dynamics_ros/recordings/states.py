@@ -15,8 +15,10 @@ from rclpy.serialization import deserialize_message
 
 from dynamics_ros.errors import DynamicsRosError, printable
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
+from dynamics_ros.estimation.samples.moving_base import TwistCheck
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
 from dynamics_ros.wire.conversions import inertia_arrays
@@ -157,6 +159,7 @@ class EstimatedStates:
         self._names = dict(names or {})
         self._renamed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
+        self._twists, self._twists_told = TwistCheck(), set[str]()
         self.messages = 0
         self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
@@ -260,6 +263,7 @@ class EstimatedStates:
         try:
             if odometry:
                 buffer.update_base(self._odometry.read(data), (self._factory.root_link,))
+                self._compare_twists(buffer)
                 return None
             self.messages += 1
             values = self._joint_states.read(data)
@@ -277,6 +281,18 @@ class EstimatedStates:
             self.refusals[f'no joint of the robot is named: {named}'] += 1
             return None
         return buffer.due_state()
+
+    def _compare_twists(self, buffer: StateBuffer) -> None:
+        """Warns once of twists of odometry that contradict its poses."""
+        newest, twists = buffer.timeline.base.newest(), self._twists
+        if newest is not None:
+            twists.record(newest)
+        if twists.is_full:
+            twists.update(buffer.base_frame_id)
+            for problem in twists.problems:
+                if problem not in self._twists_told:
+                    self._twists_told.add(problem)
+                    LOG.warning('forces are wrong: %s', problem)
 
     def _renamed_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Returns the robot's names, the same object for the same names to speed up comparison."""

@@ -27,7 +27,7 @@ MODULE = 'dynamics_ros.demo'
 UNUSED_DOMAIN = 231
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
-TRIES = 3
+TRIES = 8
 """Demonstrations, one of which a busy machine has to keep up with."""
 
 XACRO = """<robot name="swing" xmlns:xacro="http://www.ros.org/wiki/xacro">

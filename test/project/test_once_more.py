@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,10 @@ def test_quick_without_a_test_that_ran_is_no_answer(tmp_path, seconds, code):
     (tmp_path / 'pytest.ini').write_text('[pytest]\n')
     (room / 'test_it.py').write_text(PASSES)
     command = [sys.executable, '-m', 'pytest', '--quick', 'test']
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    plain = {name: value for name, value in os.environ.items() if name != 'PYTEST_ADDOPTS'}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=plain, capture_output=True, text=True, check=False
+    )
     assert done.returncode == code
     assert 'test_it.py' not in done.stdout.partition('short test summary')[0]  # dots are enough
 

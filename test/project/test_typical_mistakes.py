@@ -326,6 +326,16 @@ STATUSES = {
         'silent: joint_states have stopped coming: /joint_states has 1 publisher',
         'driver',
     ),
+    'a twist in the axes of odom': (
+        "silent: the linear velocity of odom looks to be in the axes of 'odom'; nav_msgs/Odometry "
+        'has it in those of child_frame_id',
+        'rotate it by the inverse of the pose',
+    ),
+    'a twist that is not filled in': (
+        'publishing; the twist of odom is always zero in linear.z, although the poses move so: use '
+        'a state estimator that fills it in',
+        'all six components',
+    ),
     'a managed node that nobody activates': ('silent: unconfigured', 'ros2 lifecycle set'),
 }
 """What a node says on /diagnostics, and what helps, as `doctor` has it."""

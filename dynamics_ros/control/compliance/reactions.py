@@ -20,7 +20,6 @@ from dynamics_ros.algorithms.control.compliance.reflex import SETTINGS
 from dynamics_ros.algorithms.control.compliance.trail import (
     SIZE,
     TRAIL_SHAPES,
-    WAY_RESULTS,
     WAY_SHAPES,
     retract_step,
     trail_step,
@@ -211,10 +210,7 @@ def _trail_kernel() -> Kernel:
 
 @cache
 def _way_kernel() -> Kernel:
-    def step(*arguments: Any) -> dict[str, Any]:
-        return dict(zip(WAY_RESULTS, retract_step(*arguments), strict=True))
-
-    return _compiled('retract_step', step, WAY_SHAPES)
+    return _compiled('retract_step', retract_step, WAY_SHAPES)
 
 
 def _compiled(name: str, function: Callable[..., Any], shapes: Any) -> Kernel:

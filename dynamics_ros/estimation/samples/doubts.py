@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Check for implausible content of joint states, to be called once per second."""
+"""Checks for implausible joint states and odometry, to be called once per second."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dynamics_ros.errors import printable
 from dynamics_ros.robot import Robot
 
 from .history import Array
+from .moving_base import TwistCheck
 from .position_check import joints_far_beyond_limits, limits_problem
 from .reports import NANOSECONDS
 from .robot_state import RobotState
@@ -37,13 +38,14 @@ UNLIMITED_VELOCITY = 10.0
 """Velocity that joints without a velocity limit are assumed to reach [rad/s or m/s]."""
 
 
-class JointStateCheck:
-    """Detects positions far beyond the limits and names of unknown joints.
+class InputCheck:
+    """Detects positions far beyond the limits, contradictions, and names of unknown joints.
 
     Attributes:
         positions: a sentence about implausible positions; '' if there are none. It contains the
             first values, so that the text does not change with every message.
         jumps: positions that jump back and forth.
+        twists: twists of odometry that contradict its poses.
     """
 
     def __init__(self, warn: Callable[[str], object], publishers: Callable[[], str]) -> None:
@@ -56,6 +58,7 @@ class JointStateCheck:
         self._publishers = publishers
         self.positions = ''
         self.jumps = JumpCheck()
+        self.twists = TwistCheck()
         self._warn = warn
         self._joints: frozenset[str] = frozenset()
         self._seen: tuple[str, ...] = ()
@@ -65,9 +68,19 @@ class JointStateCheck:
     def forget(self) -> None:
         """Clears all findings for another robot."""
         self.positions, self._joints, self._seen = '', frozenset(), ()
-        self.jumps = JumpCheck()
+        self.jumps, self.twists = JumpCheck(), TwistCheck()
         self._warned.clear()
         self._warned_far.clear()
+
+    @property
+    def contradiction(self) -> str:
+        """A sentence about inputs that contradict each other, so that forces are wrong, or ''."""
+        return self.jumps.problem or self.twists.problem
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All findings about values; '' for each that there is not."""
+        return self.positions, self.jumps.problem, self.twists.problem, self.twists.missing
 
     def update(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
         """Checks the messages received so far.
@@ -84,10 +97,12 @@ class JointStateCheck:
                 if not self._warned_far.issuperset(found):
                     self._warned_far.update(found)
                     self._warn(self.positions)
-        before = self.jumps.problem
+        before = self.problems
         self.jumps.update(robot, self._publishers)
-        if self.jumps.problem not in ('', before):
-            self._warn(self.jumps.problem)
+        self.twists.update(buffer.base_frame_id)
+        for problem in self.problems:
+            if problem and problem not in before:
+                self._warn(problem)
         # New names wait for the next call: another publisher may still add missing joints.
         names = tuple(buffer.unknown_names)
         if names == self._seen and not self._warned.issuperset(names):

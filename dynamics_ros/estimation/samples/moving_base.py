@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pose and twist of a moving base at the time of a joint state."""
+"""Pose and twist of a moving base at the time of a joint state, and whether they agree."""
 
 from __future__ import annotations
 
@@ -8,11 +8,38 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
+from dynamics_ros.errors import printable
+from dynamics_ros.spatial import (
+    quaternion_conjugate,
+    quaternion_log,
+    quaternion_product,
+    quaternion_to_matrix,
+)
+
 from .history import DEPTH, LONG_AGO, NEVER, Array
 
 ALIGNED = 100_000_000
 """Maximum time over which the twist extrapolates a pose [ns]: five periods of odometry at 50 Hz.
 For a base that brakes with 2 m/s^2 the error is then 1 cm."""
+
+SPACING = 10_000_000
+"""Minimum time between samples of ``TwistCheck`` [ns]."""
+
+MAX_SAMPLES = 100
+"""Number of samples that ``TwistCheck`` compares at a time: at least one second."""
+
+MAX_CALLS, MIN_CALLS = 10, 3
+"""A contradiction is reported if it is found in 3 of 10 consecutive comparisons."""
+
+MIN_DISTANCE = 0.1
+"""Displacement from which the axes of a linear velocity are compared [m]."""
+
+MIN_RANGES = np.array([0.03, 0.03, 0.03, 0.05, 0.05, 0.05])
+"""Motion from which a component of the twist cannot be zero [m, rad]."""
+
+COMPONENTS = ('linear.x', 'linear.y', 'linear.z', 'angular.x', 'angular.y', 'angular.z')
 
 
 class BaseSample(NamedTuple):
@@ -84,3 +111,133 @@ class MovingBase:
         if not elapsed or nearest.stamp == LONG_AGO:
             return nearest.q, v
         return self._carry(nearest.q, elapsed * 1e-9 * nearest.v), v
+
+
+class TwistCheck:
+    """Detects twists of odometry that contradict the poses in the same messages.
+
+    Two mistakes of drivers are detected: a linear velocity in the axes of ``frame_id`` instead of
+    those of ``child_frame_id``, and components of the twist that are never filled in. The poses
+    are compared with the integral of the twists over a second.
+
+    Attributes:
+        problem: a sentence about twists in other axes; '' if there are none.
+        missing: a sentence about components that are always zero; '' if there are none.
+    """
+
+    def __init__(self) -> None:
+        """Creates a check without findings."""
+        self.problem = self.missing = ''
+        self._samples: list[BaseSample] = []
+        self._axes: deque[int] = deque(maxlen=MAX_CALLS)
+        self._absent: deque[Array] = deque(maxlen=MAX_CALLS)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further samples are not recorded before the next call of ``update``."""
+        return len(self._samples) >= MAX_SAMPLES
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The findings that there are."""
+        return tuple(filter(None, (self.problem, self.missing)))
+
+    def record(self, sample: BaseSample) -> None:
+        """Keeps a sample for the next call of ``update``, if it is not too close to the last."""
+        samples = self._samples
+        if samples and (self.is_full or sample.stamp - samples[-1].stamp < SPACING):
+            return
+        samples.append(sample)
+
+    def update(self, frame: str) -> None:
+        """Updates the findings once the base has moved enough or the samples are complete.
+
+        Args:
+            frame: frame of the poses.
+        """
+        samples, full = self._samples, self.is_full
+        if len(samples) < 2:
+            return
+        times = np.array([sample.stamp for sample in samples])
+        if len({len(sample.q) for sample in samples}) > 1 or (np.diff(times) > ALIGNED).any():
+            self._samples = []  # of two robots, too slow, or interrupted
+            return
+        positions, quaternions = _poses(np.array([sample.q for sample in samples]))
+        if not full and np.linalg.norm(positions[-1] - positions[0]) < MIN_DISTANCE:
+            return
+        self._samples = []
+        twists = _twists(np.array([sample.v for sample in samples]))
+        steps = np.diff(times)[:, None] * 1e-9
+        self._axes.append(_better_axes(positions, quaternions, twists[:, :3], steps))
+        found = self._axes.count(-1) >= MIN_CALLS and 1 not in self._axes
+        self.problem = (
+            f'the linear velocity of odom looks to be in the axes of {printable(frame)!r}; '
+            'nav_msgs/Odometry has it in those of child_frame_id'
+            if found
+            else ''
+        )
+        zero = ~twists.any(axis=0)
+        moved = _ranges(positions, quaternions) > MIN_RANGES
+        # 1: zero although the base moves, -1: not zero.
+        self._absent.append(np.where(zero, moved.astype(int), -1))
+        calls = np.array(self._absent)
+        absent = ((calls == 1).sum(axis=0) >= MIN_CALLS) & (calls >= 0).all(axis=0)
+        names = ', '.join(name for name, each in zip(COMPONENTS, absent, strict=True) if each)
+        self.missing = (
+            f'the twist of odom is always zero in {names}, although the poses move so: use a state '
+            'estimator that fills it in'
+            if names
+            else ''
+        )
+
+
+def _poses(q: Array) -> tuple[Array, Array]:
+    """Returns positions (n, 3) and quaternions (n, 4) of root coordinates (n, 7 or 3)."""
+    if q.shape[1] == 7:
+        return q[:, :3], q[:, 3:]
+    none = np.zeros(len(q))
+    half = 0.5 * q[:, 2]
+    return (
+        np.column_stack((q[:, :2], none)),
+        np.column_stack((none, none, np.sin(half), np.cos(half))),
+    )
+
+
+def _twists(v: Array) -> Array:
+    """Returns twists (n, 6), linear first, of velocities of a root joint (n, 6 or 3)."""
+    if v.shape[1] == 6:
+        return v
+    twists = np.zeros((len(v), 6))
+    twists[:, [0, 1, 5]] = v
+    return twists
+
+
+def _better_axes(positions: Array, quaternions: Array, velocities: Array, steps: Array) -> int:
+    """Returns in which axes velocities explain a displacement: 1 the body's, -1 the parent's.
+
+    0: both or neither of them do.
+    """
+    displacement = positions[-1] - positions[0]
+    distance = float(np.linalg.norm(displacement))
+    if distance < MIN_DISTANCE:
+        return 0
+    turned = np.einsum('nij,nj->ni', quaternion_to_matrix(quaternions), velocities)
+    errors = [
+        float(np.linalg.norm(displacement - (0.5 * steps * (v[:-1] + v[1:])).sum(axis=0)))
+        for v in (turned, velocities)
+    ]
+    body, parent = (error < 0.25 * distance for error in errors)
+    if body == parent:
+        return 0
+    if max(errors) < 0.5 * distance:
+        return 0
+    return 1 if body else -1
+
+
+def _ranges(positions: Array, quaternions: Array) -> Array:
+    """Returns how far (6) the base moves along and about each of its own axes."""
+    rotations = quaternion_to_matrix(quaternions[:-1])
+    along = np.einsum('nji,nj->ni', rotations, np.diff(positions, axis=0))
+    relative = quaternion_product(quaternion_conjugate(quaternions[:-1]), quaternions[1:])
+    path = np.cumsum(np.column_stack((along, quaternion_log(relative))), axis=0)
+    return np.ptp(path, axis=0)

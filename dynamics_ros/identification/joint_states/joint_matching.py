@@ -62,8 +62,8 @@ def match_joints(
             f'recorded joints are taken in the order of the robot: {_pairs(names, ordered)}',
         )
     raise UnusableRecordingError(
-        f'the recording is of another robot: its {len(names)} joints {", ".join(names)} are none '
-        f'of the {len(robot)} joints {", ".join(robot)}; name them with --joints RECORDED=NAME ...'
+        f'the recording is of another robot: it has {", ".join(names)} ({len(names)}), the robot '
+        f'{", ".join(robot)} ({len(robot)}); name them with --joints RECORDED=NAME ...'
     )
 
 

