@@ -38,5 +38,7 @@ class Continuity:
         if not number:
             return False
         after = bisect_left(self._stamps, stamp)
-        current = after < len(self._stamps) and self._stamps[after] - stamp <= MAX_GAP
-        return current and stamp - self._begins[number - 1] >= SETTLING
+        if not 0 < after < len(self._stamps):
+            return False
+        in_gap = self._stamps[after] - self._stamps[after - 1] > MAX_GAP
+        return not in_gap and stamp - self._begins[number - 1] >= SETTLING

@@ -109,10 +109,12 @@ class Measures:
         began = pushed[0]
         end = min(began + round(duration * 1e9), pushed[-1])
         steady = began + round(_SETTLED * duration * 1e9)
-        # All outputs of one state are published together: one topic represents them.
-        continuity = Continuity(client.wrench.stamps(quiet - 2 * _BEFORE, end))
-        self._force(continuity, steady, end - _EDGE)
-        self._detection(continuity, quiet, calm, began, end)
+        # Outputs of one state are published together, but each can be lost on the way.
+        wrenches, contacts = (
+            track.stamps(quiet - 2 * _BEFORE, end) for track in (client.wrench, client.contact)
+        )
+        self._force(Continuity(wrenches), steady, end - _EDGE)
+        self._detection(Continuity(contacts or wrenches), quiet, calm, began, end)
         links = [
             contact.link
             for _, contact in self._with_ticks(client.contact.items(steady, end - _EDGE))

@@ -109,6 +109,7 @@ def test_an_output_counts_once_nothing_was_missed_for_a_while():
     ]
     # Where nothing came nothing is known, nor before the first and after the last.
     assert not continuity.settled(again - MAX_GAP - 1)
+    assert not continuity.settled(again - 1)  # within the gap, close to its end
     assert not continuity.settled(-1) and not continuity.settled(after[-1] + 1)
     assert not Continuity([]).settled(0)
 
