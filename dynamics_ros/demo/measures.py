@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .client import Client, Wrench
+from .client import Client, Contact, Wrench
 from .continuity import Continuity
 from .report import MAX_DETECTION_TIME, MIN_RATE, POSE_TOLERANCE, PUSH_TOLERANCE, Report
 from .subject import Subject
@@ -109,25 +109,24 @@ class Measures:
         began = pushed[0]
         end = min(began + round(duration * 1e9), pushed[-1])
         steady = began + round(_SETTLED * duration * 1e9)
-        # Outputs of one state are published together, but each can be lost on the way.
-        wrenches, contacts = (
-            track.stamps(quiet - 2 * _BEFORE, end) for track in (client.wrench, client.contact)
-        )
+        # Outputs of one state are published together, but each can be lost on the way. All are
+        # taken now: tracks drop the oldest messages meanwhile.
+        wrenches = client.wrench.stamps(quiet - 2 * _BEFORE, end)
+        contacts = list(self._with_ticks(client.contact.items(quiet - 2 * _BEFORE, end)))
         self._force(Continuity(wrenches), steady, end - _EDGE)
-        self._detection(Continuity(contacts or wrenches), quiet, calm, began, end)
-        links = [
-            contact.link
-            for _, contact in self._with_ticks(client.contact.items(steady, end - _EDGE))
-        ]
+        continuity = Continuity([t for t, _ in contacts] or wrenches)
+        contacts = [(t, contact) for t, contact in contacts if t >= quiet - _BEFORE]
+        self._detection(continuity, contacts, calm, began)
+        links = [contact.link for t, contact in contacts if steady <= t <= end - _EDGE]
         report.contact_link = links[-1] if links else ''
 
     def _detection(
-        self, continuity: Continuity, quiet: int, calm: int, began: int, end: int
+        self, continuity: Continuity, contacts: list[tuple[int, Contact]], calm: int, began: int
     ) -> None:
         report, reported, missed = self._report, None, False
         early = 0
         latest = began + round(MAX_DETECTION_TIME * 1e6)
-        for t, contact in self._with_ticks(self._client.contact.items(quiet - _BEFORE, end)):
+        for t, contact in contacts:
             if t >= began and contact.touched:
                 reported = t
                 break
