@@ -97,6 +97,29 @@ def test_a_slow_base():
     assert told(walk(speed=0.1, turning=0.0, seconds=60.0), of_parent)[0][-1] == AXES
 
 
+def test_a_finding_lasts_while_the_base_rests():
+    times, positions, rotations, twists = walk(turning=0.0)
+    rest = np.r_[np.arange(len(times)), np.full(1000, len(times) - 1)]
+    resting = np.arange(len(rest)) >= len(times)
+    moved = np.where(resting[:, None], 0.0, twists[rest])
+    motion = np.arange(len(rest)) / 50.0, positions[rest], rotations[rest], moved
+    problems, missing = told(motion, lambda v, R: of_parent(v * [1, 1, 0, 0, 0, 1], R))
+    assert problems[-1] == AXES
+    assert missing[-1] == missing[5] != ''
+
+
+def test_a_clock_that_is_set_back_begins_anew():
+    check = TwistCheck()
+    quarter_turn, to_the_left = [0.0, 0.0, 0.5**0.5, 0.5**0.5], np.array([0, 0.5, 0, 0, 0, 0])
+    for begin, count in ((1000, 10), (10, 400)):
+        for k in range(count):
+            q = np.array([0.0, 0.005 * k, 0.0, *quarter_turn])
+            check.record(BaseSample((begin + k) * 10_000_000, q, to_the_left))
+            if k % 100 == 99:
+                check.update('odom')
+    assert check.problem == AXES
+
+
 def test_in_a_plane():
     problems, _ = told(walk(), of_parent, planar=True)
     assert problems[-1] == AXES

@@ -30,8 +30,8 @@ SPACING = 10_000_000
 MAX_SAMPLES = 100
 """Number of samples that ``TwistCheck`` compares at a time: at least one second."""
 
-MAX_CALLS, MIN_CALLS = 10, 3
-"""A contradiction is reported if it is found in 3 of 10 consecutive comparisons."""
+MIN_FOUND = 3
+"""A contradiction is reported if so many comparisons find it, and none between them refutes it."""
 
 MIN_DISTANCE = 0.1
 """Displacement from which the axes of a linear velocity are compared [m]."""
@@ -129,8 +129,8 @@ class TwistCheck:
         """Creates a check without findings."""
         self.problem = self.missing = ''
         self._samples: list[BaseSample] = []
-        self._axes: deque[int] = deque(maxlen=MAX_CALLS)
-        self._absent: deque[Array] = deque(maxlen=MAX_CALLS)
+        self._turned = 0
+        self._absent = np.zeros(len(COMPONENTS), dtype=int)
 
     @property
     def is_full(self) -> bool:
@@ -145,9 +145,10 @@ class TwistCheck:
     def record(self, sample: BaseSample) -> None:
         """Keeps a sample for the next call of ``update``, if it is not too close to the last."""
         samples = self._samples
-        if samples and (self.is_full or sample.stamp - samples[-1].stamp < SPACING):
-            return
-        samples.append(sample)
+        if samples and sample.stamp < samples[-1].stamp:
+            samples.clear()  # the clock was set back
+        if not samples or not (self.is_full or sample.stamp - samples[-1].stamp < SPACING):
+            samples.append(sample)
 
     def update(self, frame: str) -> None:
         """Updates the findings once the base has moved enough or the samples are complete.
@@ -168,20 +169,17 @@ class TwistCheck:
         self._samples = []
         twists = _twists(np.array([sample.v for sample in samples]))
         steps = np.diff(times)[:, None] * 1e-9
-        self._axes.append(_better_axes(positions, quaternions, twists[:, :3], steps))
-        found = self._axes.count(-1) >= MIN_CALLS and 1 not in self._axes
+        axes = _better_axes(positions, quaternions, twists[:, :3], steps)
+        self._turned = 0 if axes > 0 else self._turned - axes
         self.problem = (
             f'the linear velocity of odom looks to be in the axes of {printable(frame)!r}; '
             'nav_msgs/Odometry has it in those of child_frame_id'
-            if found
+            if self._turned >= MIN_FOUND
             else ''
         )
-        zero = ~twists.any(axis=0)
         moved = _ranges(positions, quaternions) > MIN_RANGES
-        # 1: zero although the base moves, -1: not zero.
-        self._absent.append(np.where(zero, moved.astype(int), -1))
-        calls = np.array(self._absent)
-        absent = ((calls == 1).sum(axis=0) >= MIN_CALLS) & (calls >= 0).all(axis=0)
+        self._absent = np.where(twists.any(axis=0), 0, self._absent + moved)
+        absent = self._absent >= MIN_FOUND
         names = ', '.join(name for name, each in zip(COMPONENTS, absent, strict=True) if each)
         self.missing = (
             f'the twist of odom is always zero in {names}, although the poses move so: use a state '
