@@ -70,10 +70,17 @@ def main(domain: int, calls: int, seed: int) -> dict[str, object]:
             waiting.add(future)
             future.add_done_callback(partial(check, target, waiting))
             outcome['asked'] += 1
-            one.wait_for(lambda: len(waiting) < IN_FLIGHT)
-        one.wait_for(lambda: not waiting)
+            wait_until(one, lambda: len(waiting) < IN_FLIGHT, outcome)
+        wait_until(one, lambda: not waiting, outcome)
         seconds = time.monotonic() - began
     return {**outcome, 'seconds': seconds, 'messages': codes}
+
+
+def wait_until(one, condition, outcome) -> None:
+    try:
+        one.wait_for(condition)
+    except AssertionError as error:
+        raise AssertionError(f'answers do not come any more: {outcome}') from error
 
 
 def answered_once(one, service, message, futures) -> bool:
