@@ -39,7 +39,8 @@ class Within:
         self._beginnings = tuple(f'{folder}{os.sep}' for folder in folders)
 
     def matches(self, file: str | Path | None) -> bool:
-        return f'{_resolved(os.path.dirname(file or ""))}{os.sep}'.startswith(self._beginnings)
+        folder, name = os.path.split(file or '')
+        return name.endswith('.py') and f'{_resolved(folder)}{os.sep}'.startswith(self._beginnings)
 
 
 _resolved = cache(os.path.realpath)

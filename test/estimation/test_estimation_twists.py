@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -118,6 +120,17 @@ def test_a_clock_that_is_set_back_begins_anew():
             if k % 100 == 99:
                 check.update('odom')
     assert check.problem == AXES
+
+
+def test_numbers_beyond_all_measure_are_no_error():
+    check = TwistCheck()
+    for k in range(400):
+        q, v = np.array([0.0, 1e300 * (-1) ** k, 0.0, 0.0, 0.0, 0.0, 1.0]), np.full(6, 1e308)
+        check.record(BaseSample(k * 10_000_000, q, v))
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            check.update('odom')
+    assert not check.problem and not check.missing
 
 
 def test_in_a_plane():

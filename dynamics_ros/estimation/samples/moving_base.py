@@ -150,6 +150,8 @@ class TwistCheck:
         if not samples or not (self.is_full or sample.stamp - samples[-1].stamp < SPACING):
             samples.append(sample)
 
+    # Odometry may hold any finite numbers.
+    @np.errstate(over='ignore', invalid='ignore')
     def update(self, frame: str) -> None:
         """Updates the findings once the base has moved enough or the samples are complete.
 
