@@ -42,12 +42,14 @@ PARTS = (
     *('rate', 'workers', 'memory', 'worn'),
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('contact', 'functions', 'exported', 'jax'),
-    *('numeric', 'analytic', 'unreachable', 'circle'),
+    *('numeric', 'analytic', 'unreachable', 'circle', 'collisions'),
+    'ablation',
     *(
         'cost',
         'plant',
         'reactions',
         'detection',
+        'faults',
         'node',
         'pushed',
         'rates',
@@ -68,6 +70,7 @@ PARTS = (
         'planned',
         'factor',
         'drift',
+        'untold',
     ),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import (
     control_cost,
     control_detection,
+    control_faults,
     control_node,
     control_plant,
     control_reactions,
@@ -21,6 +22,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'plant': control_plant.run,
     'reactions': control_reactions.run,
     'detection': control_detection.run,
+    'faults': control_faults.run,
     'node': control_node.run,
 }
 

@@ -121,7 +121,7 @@ def _round_trips(
 
     from benchmarks.ros_meter import start, type_of
     from benchmarks.ros_source import CYCLE, number_of, write_counters, write_turn
-    from dynamics_ros.nodes.app.executor import make_executor
+    from dynamics_ros.nodes.process import make_executor
 
     joints = list(subject.model.joint_names) + list(COUNTERS)
     turn = subject.turn()

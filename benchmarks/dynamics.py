@@ -38,7 +38,6 @@ from benchmarks.records import Record
 from benchmarks.robots import SUBJECTS, Subject, urdf_path
 from benchmarks.timing import QUICK, Effort, interleaved
 from dynamics_ros import Robot
-from dynamics_ros.kernels import set_thread_count
 
 Array = NDArray[np.float64]
 
@@ -62,7 +61,6 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
     subjects = [x for x in SUBJECTS if options.robot in x.name]
     effort = QUICK if options.quick else Effort()
     parts = options.part or PARTS
-    set_thread_count(1)
     for subject in subjects:
         bench = Bench.of(subject, set(options.peers))
         if 'calls' in parts:

@@ -11,12 +11,14 @@ import argparse
 from collections.abc import Callable, Iterator
 
 from benchmarks import (
+    estimation_ablation,
     estimation_arms,
     estimation_contacts,
     estimation_cost,
     estimation_feet,
     estimation_observers,
     estimation_payload,
+    estimation_standstill,
 )
 from benchmarks.records import Record
 
@@ -25,12 +27,13 @@ PARTS: tuple[Callable[[argparse.Namespace], Iterator[Record]], ...] = (
     estimation_contacts.run,
     estimation_observers.run,
     estimation_payload.run,
+    estimation_standstill.run,
     estimation_feet.run,
     estimation_cost.run,
 )
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Run all parts."""
-    for part in PARTS:
+    """Run all parts; the ablation, which takes minutes, instead if it is selected."""
+    for part in (estimation_ablation.ablation,) if options.part else PARTS:
         yield from part(options)

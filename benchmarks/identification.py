@@ -70,6 +70,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'links': identification_estimates.stands,
     'planned': identification_planned.planned,
     'drift': identification_drift.drift,
+    'untold': identification_drift.changes,
     'cost': cost,
 }
 

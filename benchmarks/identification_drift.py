@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Drift of friction after a calibration: estimates with and without online adaptation.
+"""Changes of an arm after its calibration: friction that falls, payloads that nobody has set.
 
 All friction of calibrated arms falls exponentially, as in a warming gear. In other runs the hand is
-pushed for a minute by a constant force, or by a force against its velocity.
+pushed for a minute by a constant force, or by a force against its velocity. In others friction is
+lower from the start, or the arm carries a payload.
 """
 
 from __future__ import annotations
@@ -15,10 +16,19 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.identification_arms import SUITE
-from benchmarks.identification_estimates import TRAINED, Array, calibrated, felt, pipeline_of
-from benchmarks.records import Record
+from benchmarks.identification_estimates import (
+    SETTLED,
+    TRAINED,
+    Array,
+    calibrated,
+    felt,
+    pipeline_of,
+    told,
+)
+from benchmarks.records import Goal, Record
 from benchmarks.unmodelled_arms import STICKING, Motion, UnmodelledArm, named
-from dynamics_ros.estimation import ContactPipeline
+from dynamics_ros.estimation import ContactPipeline, ContactState
+from dynamics_ros.identification import JointSamples
 
 LENGTH, LENGTH_QUICKLY = 900.0, 300.0
 """Duration of a drift [s]; errors are those of the last third."""
@@ -31,6 +41,14 @@ BEFORE, LEAN = 60.0, 60.0
 
 FORCES = (1.0, 5.0, 15.0)
 """Forces on the hand [N]."""
+
+LOST, PAYLOAD = 0.3, 1.0
+"""Relative loss of friction; mass of a payload that is not set [kg]."""
+
+UNTIL, LATE = 180.0, 120.0
+"""Duration of motion after a change, and start of the part in which alarms are counted [s]."""
+
+FRICTION_PARTS = 'dry', 'static', 'viscous', 'load', 'ripple'
 
 
 def drift(options: argparse.Namespace) -> Iterator[Record]:
@@ -45,8 +63,7 @@ def _drifting(name: str, length: float) -> Iterator[Record]:
     usual = calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))
     motion = arm.swinging(length, rng)
     factor = (1.0 - DRIFT * -np.expm1(-motion.t / WARM))[:, np.newaxis]
-    parts = ('dry', 'static', 'viscous', 'load', 'ripple')
-    warm = replace(arm, **{part: getattr(arm, part) * factor for part in parts})
+    warm = replace(arm, **{part: getattr(arm, part) * factor for part in FRICTION_PARTS})
     samples = warm.samples(motion, rng)
     free = np.zeros((len(motion.t), 3))
     for words, pipeline in _with_and_without_adaptation(arm, usual):
@@ -86,6 +103,51 @@ def _pushing(name: str) -> Iterator[Record]:
             yield Record(SUITE, f'{case}: felt without adaptation', name, kept[0], 'N')
             yield Record(SUITE, f'{case}: felt with it', name, kept[1], 'N')
             yield Record(SUITE, f'{case}: largest change of a joint', name, change, 'Nm')
+
+
+def changes(options: argparse.Namespace) -> Iterator[Record]:
+    """Alarms a minute, and time until the cause is reported, of changes that nobody has set."""
+    for name in named(options.robot):
+        arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(15)
+        usual = calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))
+        weaker = {part: getattr(arm, part) * (1.0 - LOST) for part in FRICTION_PARTS}
+        loaded = arm.real.with_payload(arm.frame, PAYLOAD, np.zeros(3))
+        motions = {'swinging': arm.swinging(UNTIL, rng)}
+        if not options.quick:
+            motions['going'] = arm.going(UNTIL, rng)
+        for moving, motion in motions.items():
+            for what, changed in (
+                ('as calibrated', arm),
+                (f'friction -{100 * LOST:.0f} %', replace(arm, **weaker)),
+                (f'payload of {PAYLOAD:g} kg', replace(arm, real=loaded)),
+            ):
+                samples = changed.samples(motion, np.random.default_rng(16))
+                for words, pipeline in _with_and_without_adaptation(arm, usual):
+                    yield from _changed(f'{what}, {moving}, {words}', name, pipeline, samples)
+
+
+def _changed(
+    case: str, name: str, pipeline: ContactPipeline, samples: JointSamples
+) -> Iterator[Record]:
+    contact, degraded = (np.zeros(len(samples), dtype=bool) for _ in range(2))
+    reported = np.nan
+    for k, (_, external) in enumerate(told(pipeline, samples)):
+        contact[k] = external is not None and external.report.state is not ContactState.NONE
+        degraded[k] = bool(pipeline.distrusted)
+        if pipeline.residuals.advice and np.isnan(reported):
+            reported = samples.time[k]
+    begins = np.append(contact[0], np.diff(contact.astype(int)) > 0)
+    late = samples.time >= LATE
+    minutes = (UNTIL - LATE) / 60.0
+    before = (LATE - SETTLED) / 60.0
+    early = ~late & (samples.time >= SETTLED)
+    limit = Goal(2.0, of='value')
+    yield Record(SUITE, f'{case}: alarms before', name, begins[early].sum() / before, '1/min')
+    alarms = begins[late].sum() / minutes
+    yield Record(SUITE, f'{case}: alarms after', name, alarms, '1/min', goal=limit)
+    for words, share in (('in contact', contact), ('distrusted', degraded)):
+        yield Record(SUITE, f'{case}: {words}', name, 100.0 * float(share[late].mean()), '%')
+    yield Record(SUITE, f'{case}: cause reported after', name, reported, 's')
 
 
 def _with_and_without_adaptation(

@@ -27,7 +27,6 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
 from dynamics_ros.calibration.subject import Subject, read_subject
 from dynamics_ros.identification import Identified, JointSamples, identify
-from dynamics_ros.identification.equations.friction_shape import SIMPLEST
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 
 Array = NDArray[np.float64]
@@ -146,7 +145,9 @@ def _narrow_filtered(identified: Identified, fine: _Fine, efforts: Array) -> Arr
 
 def _least_squares_rms(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
     """(nv) RMS residuals of least squares weighted by joint, with the simplest friction."""
-    maker, T = replace(identified.maker, load=None), SIMPLEST.unknowns()
+    maker = replace(identified.maker, load=None)
+    # Viscous friction, offset, and dry friction that does not depend on the speed.
+    T = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], *2 * [[0.0, 0.0, 1.0]], [0.0] * 3])
     b, nv = len(maker.base), identified.robot.nv
 
     def system(samples: JointSamples) -> tuple[Array, Array]:

@@ -59,7 +59,8 @@ class PinocchioPeer:
             theirs = self.model.joints[self.model.getJointId(joint.name)]
             for row, column in enumerate(joint.v_indices):
                 self.G[theirs.idx_v + row, column] = joint.multiplier
-        self.frames = [name for name in robot.frame_names if self.model.existBodyName(name)]
+        names = robot.frame_names
+        self.frames = [name for name in names if self.model.existBodyName(self._body(name))]
 
     def configuration(self, q: Array) -> Array:
         """Pinocchio's configuration for our q."""
@@ -82,7 +83,12 @@ class PinocchioPeer:
 
     def frame_id(self, frame: str) -> int:
         """Pinocchio's index of the frame of a link."""
-        return int(self.model.getBodyId(frame))
+        return int(self.model.getBodyId(self._body(frame)))
+
+    def _body(self, frame: str) -> str:
+        """Pinocchio's name of a link; ours of a link 'world' on a moving base is 'world_link'."""
+        renamed = frame == 'world_link' and not self.model.existBodyName(frame)
+        return 'world' if renamed else frame
 
     def forward_kinematics(self, q: Array, frame: str) -> Array:
         """Pose (4, 4) of a link."""

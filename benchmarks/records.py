@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KEYS = ('suite', 'case', 'robot', 'value', 'unit', 'peer', 'peer_value', 'ratio')
+KEYS = ('suite', 'case', 'robot', 'value', 'unit', 'peer', 'peer_value', 'ratio', 'verdict')
 """Keys of a record in the JSON file, in this order."""
 
 
@@ -68,7 +68,7 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """'stretch', 'pass' or 'FAIL'; '' without a goal."""
+        """'stretch', 'pass' or 'FAIL'; '' without a goal, None in files."""
         if self.goal is None:
             return ''
         figure = self.ratio if self.goal.of == 'ratio' else self.value
@@ -81,7 +81,10 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields of `KEYS`; numbers that are not finite are None."""
-        fields = {key: getattr(self, key) for key in KEYS}
+        fields = {key: getattr(self, key) for key in KEYS} | {
+            'value': float(self.value),
+            'verdict': self.verdict or None,
+        }
         return {
             key: None if isinstance(x, float) and not math.isfinite(x) else x
             for key, x in fields.items()

@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from benchmarks.ros_ours import EMPTY
-from dynamics_ros.nodes.app.executor import make_executor
+from dynamics_ros.nodes.process import make_executor
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 

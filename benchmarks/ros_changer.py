@@ -21,7 +21,7 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.app.executor import make_executor
+from dynamics_ros.nodes.process import make_executor
 from dynamics_ros_msgs.msg import Payload, Result
 from dynamics_ros_msgs.srv import SetGravity, SetPayload
 

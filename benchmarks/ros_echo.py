@@ -23,8 +23,8 @@ from sensor_msgs.msg import JointState
 
 from benchmarks.ros_meter import type_of
 from benchmarks.ros_source import STAMP_OFFSET, TURN
-from dynamics_ros.nodes.app.executor import dispose, make_executor, spin
-from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, ODOMETRY_QOS
+from dynamics_ros.nodes.inputs import JOINT_STATE_QOS, ODOMETRY_QOS
+from dynamics_ros.nodes.process import dispose, make_executor, spin
 
 STAMP_END = STAMP_OFFSET + 8
 

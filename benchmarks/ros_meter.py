@@ -24,7 +24,7 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 
 from benchmarks.ros_source import STAMP, STAMP_OFFSET
-from dynamics_ros.nodes.app.executor import make_executor
+from dynamics_ros.nodes.process import make_executor
 
 TIMEOUT = 30.0
 """Timeout for a process that does nothing [s]."""

@@ -11,15 +11,15 @@ from typing import Any
 
 from std_srvs.srv import Trigger
 
-from dynamics_ros.nodes.app.executor import Application, run
-from dynamics_ros.nodes.executables import composed
+from dynamics_ros.nodes.executables import build_composed
+from dynamics_ros.nodes.process import Application, run
 
 EMPTY = 'empty'
 
 
 def build() -> Application:
     """The nodes and the empty service."""
-    application = composed.build()
+    application = build_composed()
 
     def nothing(_request: Any, response: Any) -> Any:
         return response

@@ -37,7 +37,7 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
 from benchmarks.ros_echo import SELDOM
-from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS
+from dynamics_ros.nodes.inputs import JOINT_STATE_QOS
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 GAIN = 50.0

@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 
-from dynamics_ros.nodes.app.executor import make_executor
+from dynamics_ros.nodes.process import make_executor
 
 LOAD = 0.01
 """Mass [kg]."""

@@ -112,7 +112,7 @@ def main(extent: str, file: str, root: str, frame: str) -> None:
     wait_until_compiled()
     figures = {f'{extent}_kernels': time.perf_counter() - start}
     if extent == 'nodes':
-        import dynamics_ros.nodes.executables.composed  # noqa: F401
+        import dynamics_ros.nodes.executables  # noqa: F401
 
         figures['memory'] = peak_memory()
     print(json.dumps(figures))

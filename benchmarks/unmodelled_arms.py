@@ -138,7 +138,7 @@ class UnmodelledArm:
 
     def swinging(self, duration: float, rng: np.random.Generator, tempo: float = 1.0) -> Motion:
         """Motion of all joints without stops: sums of three sines that start within a second."""
-        t, middle, half = self._range(duration)
+        t, middle, half = self.span(duration)
         q, v, a = np.zeros((3, len(t), len(middle)))
         x = np.minimum(t, 1.0)[:, np.newaxis]
         e = x**3 * (10.0 + x * (6.0 * x - 15.0))
@@ -153,7 +153,7 @@ class UnmodelledArm:
             a += dde * s + 2.0 * de * c - e * w**2 * s
         return Motion(t, q + middle + 0.2 * half * rng.uniform(-1.0, 1.0, len(middle)), v, a)
 
-    def _range(self, duration: float) -> tuple[Array, Array, Array]:
+    def span(self, duration: float) -> tuple[Array, Array, Array]:
         """Times, and middle and half of the position range of the motion."""
         low, high = self.described.lower_limits, self.described.upper_limits
         middle, half = 0.5 * (low + high), np.minimum(0.5 * (high - low), 1.2)
@@ -162,7 +162,7 @@ class UnmodelledArm:
 
     def going(self, duration: float, rng: np.random.Generator, tempo: float = 1.0) -> Motion:
         """Motion between postures with stops, in which some joints stay at rest."""
-        t, middle, half = self._range(duration)
+        t, middle, half = self.span(duration)
         n = len(middle)
         q, v, a = np.zeros((3, len(t), n))
         here, begin = middle + 0.5 * half * rng.uniform(-1.0, 1.0, n), 0.0

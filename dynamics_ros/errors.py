@@ -124,15 +124,15 @@ class UnknownOptionError(InvalidArgumentError, TypeError):
 
 
 class FixedAttributeError(DynamicsRosError, AttributeError):
-    """An attribute cannot be set or deleted because its object is immutable.
+    """An attribute cannot be set or deleted because its object is immutable, or unknown to it.
 
     Attributes:
         attribute: name of the attribute.
     """
 
-    def __init__(self, attribute: str, instead: str) -> None:
+    def __init__(self, attribute: str, instead: str, problem: str = 'cannot be changed') -> None:
         self.attribute = attribute
-        super().__init__(f'{attribute}: cannot be changed; {instead}')
+        super().__init__(f'{attribute}: {problem}; {instead}')
 
 
 class ModelError(DynamicsRosError):

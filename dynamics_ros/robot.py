@@ -5,18 +5,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import pkgutil
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
 from . import constraints
 from .constraints import Constraints
+from .errors import InvalidArgumentError, ModelError, meant
 from .inverse_kinematics import EitherResult, Solutions, solve_all, solve_each
-from .multibody.arguments import check_options
+from .model import Model, build_model
+from .model.build import RootJoint
+from .model.formats import read_any
+from .model.joints import JointKind
+from .multibody.arguments import check_options, pose_matrices
+from .multibody.end_effector.manipulability import manipulability
 from .multibody.external_wrenches import Wrenches
 from .multibody.kernel_methods import Array
-from .multibody.rigid_body_system import RigidBodySystem
+from .multibody.kernel_set import KernelSet
+from .multibody.parameters import Adjustable
+from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,6 +35,9 @@ if TYPE_CHECKING:
     from .constraints.inverse_dynamics import InverseDynamicsOptions
     from .inverse_kinematics.solve import SolveAllOptions, SolveOptions
     from .page import RobotPage
+
+
+_Kind = TypeVar('_Kind', bound='Robot')
 
 
 class Robot(RigidBodySystem):
@@ -39,6 +53,99 @@ class Robot(RigidBodySystem):
 
     Attributes are those of ``RigidBodySystem``.
     """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Model,
+        root_joint: RootJoint | None = None,
+        gravity: Sequence[float] | None = None,
+        locked_joints: Mapping[str, float] | None = None,
+        backend: str = 'auto',
+        adjustable: bool = False,
+        xacro_arguments: Mapping[str, object] | None = None,
+        joint_kinds: Mapping[str, JointKind] | None = None,
+    ) -> None:
+        """Read a robot from a description of any format, or take a model.
+
+        MJCF is read by the library mujoco, SDF by drake. A single body on a free joint is then a
+        floating base; sites and named frames become frames. q and v have the order of the file,
+        with quaternions x, y, z, w and a base's velocity in its own frame. Damping, friction and
+        armature are stored in the joints of ``model``. Other elements are ignored with a warning.
+
+        Args:
+            source: path of a URDF, xacro, MJCF or SDF file, or URDF, MJCF or SDF text; or a Model,
+                to which the options of a description do not apply.
+            root_joint: 'fixed', 'floating' or 'planar'; None takes that of MJCF or SDF, and 'fixed'
+                for URDF.
+            gravity: in the root frame [m/s^2]; None takes that of MJCF, and -9.81 along z else.
+            locked_joints, backend, adjustable, xacro_arguments, joint_kinds: see ``from_urdf``.
+
+        Raises:
+            ModelError: the description is not a robot; the error names element and reason.
+            InvalidArgumentError: another argument is wrong.
+        """
+        if isinstance(source, Model):
+            options = (root_joint, gravity, locked_joints, xacro_arguments, joint_kinds)
+            if any(option is not None for option in options):
+                expected = 'a description to which root_joint, gravity and the like apply'
+                raise InvalidArgumentError('source', 'a Model', expected)
+            model = source
+        else:
+            arguments = {name: str(value) for name, value in (xacro_arguments or {}).items()}
+            contents = read_any(source, arguments)
+            model = build_model(
+                contents.robot,
+                root_joint or contents.root_joint,
+                gravity if gravity is not None else contents.gravity or DEFAULT_GRAVITY,
+                locked_joints,
+                joint_kinds,
+            )
+        super().__init__(model, backend)
+        if adjustable:
+            body = model.frame(model.tool_frame).body
+            self._use(KernelSet(model, backend, Adjustable(()).including(body)))
+
+    @classmethod
+    def from_name(cls: type[_Kind], name: str, **options: Any) -> _Kind:
+        """Read a robot of the package ``robot_descriptions``, which downloads and caches it.
+
+        Args:
+            name: name of a description of that package, without ``_description`` or
+                ``_mj_description``: 'panda', 'ur5e', 'go2'. URDF is preferred to MJCF.
+            options: keyword arguments of ``Robot``.
+
+        Raises:
+            ModelError: the package is not installed, or has no such robot.
+        """
+        try:
+            import robot_descriptions
+        except ImportError:
+            reason = 'is of the package robot_descriptions (pip install robot_descriptions)'
+            raise ModelError(f'robot {name!r}', reason) from None
+        known = {module.name for module in pkgutil.iter_modules(robot_descriptions.__path__)}
+        for ending in ('_description', '_mj_description'):
+            if f'{name}{ending}' in known:
+                module = import_module(f'robot_descriptions.{name}{ending}')
+                break
+        else:
+            names = {re.sub('(_mj)?_description$', '', x) for x in known if 'description' in x}
+            reason = f'is not in robot_descriptions{meant(str(name), sorted(names))}'
+            raise ModelError(f'robot {name!r}', reason)
+        for path in ('URDF_PATH', 'XACRO_PATH', 'MJCF_PATH'):
+            if hasattr(module, path):
+                if path == 'XACRO_PATH':
+                    own = options.get('xacro_arguments') or {}
+                    options['xacro_arguments'] = {**getattr(module, 'XACRO_ARGS', {}), **own}
+                return cls(getattr(module, path), **options)
+        raise ModelError(f'robot {name!r}', 'has neither URDF nor MJCF in robot_descriptions')
+
+    def manipulability(self, q: ArrayLike, frame: str | None = None) -> Array:
+        """Yoshikawa's manipulability (...) of a frame, 0 at a singularity.
+
+        Arguments are those of ``jacobian``; see
+        ``dynamics_ros.multibody.end_effector.manipulability``.
+        """
+        return manipulability(self.jacobian(q, frame))
 
     # Contacts, impacts and end-effector dynamics.
 
@@ -115,21 +222,24 @@ class Robot(RigidBodySystem):
     def inverse_kinematics(
         self,
         target: ArrayLike,
-        frame: str | Sequence[str],
+        frame: str | Sequence[str] | None = None,
         seed: ArrayLike | None = None,
         **options: Unpack[SolveOptions],
     ) -> EitherResult:
         """Finds a configuration within the joint limits that brings a frame to a target pose.
 
         Args:
-            target: (..., 4, 4) pose in the root frame; (..., m, 4, 4) for a list of m frames.
-            frame: name of the frame, or names of the frames, to bring to the target.
+            target: (..., 4, 4) pose in the root frame, (position, quaternion x y z w), or these
+                seven numbers; m poses for a list of m frames.
+            frame: name of the frame, or names of the frames, to bring to the target; None is
+                ``tool_frame``.
             seed: (..., nq) first starting point; None starts at the middle of the limits.
             options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve``.
 
         Returns:
             An InverseKinematicsResult, or InverseKinematicsResults if the target or the seed has
-            leading axes.
+            leading axes. Without a solution its q is the closest configuration, and ``success`` is
+            False.
 
         Raises:
             UnknownOptionError: an option does not exist.
@@ -139,7 +249,7 @@ class Robot(RigidBodySystem):
     def all_inverse_kinematics(
         self,
         target: ArrayLike,
-        frame: str,
+        frame: str | None = None,
         seed: ArrayLike | None = None,
         **options: Unpack[SolveAllOptions],
     ) -> Solutions:
@@ -153,6 +263,8 @@ class Robot(RigidBodySystem):
             UnknownOptionError: an option does not exist.
         """
         check_options(solve_all, options)
+        target = pose_matrices('target', target)
+        frame = self.tool_frame if frame is None else frame
         return solve_all(self, target, frame, seed, **options)
 
     # A web page.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 import typing
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -25,8 +24,13 @@ NUMBERS = tuple[float, ...]
 LISTS = (NUMBERS, tuple[str, ...])
 """Field types that are lists."""
 
-MAX_GRAVITY = 1000.0
-"""Largest gravity along an axis [m/s^2]; more than in any centrifuge that carries a robot."""
+QUOTE = 'quote a name that YAML takes for a number or a switch: "y", "1e5"'
+
+LARGEST = 1e30
+"""Largest size of a number without other limits: products of a few of them must stay finite."""
+
+MAX_GRAVITY = 30.0
+"""Largest gravity [m/s^2]; more than on any planet. Compensation of a wrong one flings an arm."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,24 @@ class Constraint:
 
     description: str
     unit: str = ''
-    minimum: float = -sys.float_info.max
-    maximum: float = sys.float_info.max
+    minimum: float = -LARGEST
+    maximum: float = LARGEST
     choices: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     may_be_infinite: bool = False
     read_only: bool = False
+    is_frame: bool = False
+
+
+def check_frame_id(argument: str, frame_id: str) -> None:
+    """Refuse a frame name, or the beginning of frame names, that tf2 does not look up.
+
+    Raises:
+        InvalidArgumentError: it begins with a slash.
+    """
+    if frame_id.startswith('/'):
+        expected = f"no '/' at its start, which tf2 refuses: {frame_id.lstrip('/')!r}"
+        raise InvalidArgumentError(argument, repr(frame_id), expected)
 
 
 def parameter(default: Any, description: str, **constraint: Any) -> Any:
@@ -90,7 +106,8 @@ class Declared:
                 value = int(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             problem = f'{given!r} is of type {type(given).__name__}'
-            raise InvalidArgumentError(self.name, problem, kind.__name__)
+            cure = f'; {QUOTE}' if kind is str else ''
+            raise InvalidArgumentError(self.name, problem, kind.__name__ + cure)
         return value
 
     def checked(self, value: Any) -> Any:
@@ -119,15 +136,19 @@ class Declared:
                 rule.may_be_infinite and value == math.inf
             )
             if not in_range:
-                raise InvalidArgumentError(self.name, repr(value), self.range())
+                huge = LARGEST < abs(value) < math.inf
+                expected = f'at most {LARGEST:g} in size' if huge else self.range()
+                raise InvalidArgumentError(self.name, repr(value), expected)
+        if rule.is_frame:
+            check_frame_id(self.name, value)
         if rule.choices and value not in rule.choices:
             raise InvalidArgumentError(self.name, repr(value), f'one of {rule.choices}')
 
     def range(self) -> str:
         """The accepted number range as text."""
         rule = self.constraint
-        low = rule.minimum > -sys.float_info.max
-        high = rule.maximum < sys.float_info.max
+        low = rule.minimum > -LARGEST
+        high = rule.maximum < LARGEST
         if low and high:
             return f'{rule.minimum:g} to {rule.maximum:g}'
         if low:
@@ -138,7 +159,7 @@ class Declared:
     def bounded(self) -> bool:
         """Whether a number has a smallest or a largest value."""
         rule = self.constraint
-        return rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
+        return rule.minimum > -LARGEST or rule.maximum < LARGEST
 
     def notes(self) -> str:
         """The constraints that a range of two finite numbers cannot express, as text."""
@@ -177,12 +198,3 @@ def replaced(settings: Settings, path: Names, value: Any) -> Settings:
 def undeclared(name: str, known: Iterable[str]) -> str:
     """Returns the error text for a value whose parameter is not among the known ones."""
     return f'there is no parameter {name!r}: its value is not used{meant(name, known)}'
-
-
-def yaml_problem(error: Exception) -> str:
-    """Returns the line and the reason of an error of PyYAML, or of the file, in one line."""
-    mark, problem = getattr(error, 'problem_mark', None), getattr(error, 'problem', None)
-    if mark is None or problem is None:
-        return ' '.join(str(error).split())
-    cure = '; indent with spaces, YAML allows no tabs' if "'\\t'" in problem else ''
-    return f'line {mark.line + 1}: {problem}{cure}'

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques, contact wrenches and the contact state: contact_node alone."""
 
-from dynamics_ros.launching import arguments, processes
-from dynamics_ros.launching.actions import launch_description
+from dynamics_ros.launching import CONTACT_FRAMES, PROCESS, ROBOT, launch_description, nodes
+
+ARGUMENTS = (*ROBOT, *PROCESS, CONTACT_FRAMES)
 
 
 def generate_launch_description():
     """One node in a process of its own."""
-    return launch_description(
-        arguments.SHARED + arguments.CONTACT,
-        lambda settings: processes.node(settings, 'contact_node'),
-    )
+    return launch_description(ARGUMENTS, lambda values: nodes(values, 'contact_node'))

@@ -2,19 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinematics, dynamics and contacts of a robot: all nodes. docs/launch.md has examples."""
 
-from itertools import chain
+from dynamics_ros.launching import (
+    AUTOSTART,
+    OUTPUTS,
+    PROCESS,
+    ROBOT,
+    ROBOT_STATE_PUBLISHER,
+    all_nodes,
+    launch_description,
+    publish_tf,
+    rviz_arguments,
+)
 
-from dynamics_ros.launching import arguments, processes
-from dynamics_ros.launching.actions import launch_description
+ARGUMENTS = (
+    *ROBOT,
+    *PROCESS,
+    *OUTPUTS,
+    publish_tf(),
+    AUTOSTART,
+    ROBOT_STATE_PUBLISHER,
+    *rviz_arguments(),
+)
 
 
 def generate_launch_description():
     """All nodes, and what is asked for of robot_state_publisher and RViz."""
-    return launch_description(
-        arguments.NODES,
-        lambda settings: chain(
-            processes.robot_state_publisher(settings),
-            processes.all_nodes(settings),
-            processes.rviz(settings),
-        ),
-    )
+    return launch_description(ARGUMENTS, all_nodes)

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity torques as topics; dynamics as services: dynamics_node alone."""
 
-from dynamics_ros.launching import arguments, processes
-from dynamics_ros.launching.actions import launch_description
+from dynamics_ros.launching import AUTOSTART, PROCESS, ROBOT, launch_description, nodes
+
+ARGUMENTS = (*ROBOT, *PROCESS, AUTOSTART)
 
 
 def generate_launch_description():
     """One node in a process of its own."""
-    return launch_description(
-        arguments.SHARED + arguments.DYNAMICS,
-        lambda settings: processes.node(settings, 'dynamics_node'),
-    )
+    return launch_description(ARGUMENTS, lambda values: nodes(values, 'dynamics_node'))

@@ -2,53 +2,69 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two robots, each with its namespace and its frames; an example to copy. docs/launch.md."""
 
-from functools import partial
-from pathlib import Path
+from launch.actions import LogInfo
+from launch_ros.actions import Node
 
-from launch import LaunchDescription
-from launch.actions import GroupAction, IncludeLaunchDescription
-from launch.conditions import IfCondition, UnlessCondition
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from dynamics_ros.launching import (
+    SWITCH,
+    all_nodes,
+    argument,
+    config,
+    demo,
+    demo_arguments,
+    is_installed,
+    launch_description,
+    rviz,
+)
 
-from dynamics_ros.launching import arguments, processes
-from dynamics_ros.launching.actions import declared, launch_description
+PLACES = {'left': 0.5, 'right': -0.5}
+"""Where the simulated robots stand: y of the root link in the frame 'world' [m]."""
 
-PLACES = {'left': (0.0, 0.5, 0.0), 'right': (0.0, -0.5, 0.0)}
-"""Where the simulated robots stand: x, y, z of the root link in the frame 'world' [m]."""
+ARGUMENTS = (
+    argument(
+        'simulated',
+        'Simulated robots, as in demo.launch.py. false: nodes for robots whose own bring-up '
+        'publishes robot_description and joint_states in the same namespaces. The other arguments '
+        'hold for both robots.',
+        'true',
+        SWITCH,
+    ),
+    argument('root_link', 'Root link of the simulated robots.', 'base_link'),
+    *demo_arguments(),
+)
 
 
 def generate_launch_description():
-    """Give a robot here what holds for it alone: robot('left', params_file='left.yaml')."""
-    together = partial(processes.side_by_side, places=PLACES)
-    return LaunchDescription(
-        [
-            declared(arguments.SIMULATED),
-            robot('left'),
-            robot('right'),
-            # Last: what it declares is not for the launch files of the robots.
-            launch_description(arguments.SIDE_BY_SIDE, together),
-        ]
+    """Change `values` of one robot in `robots` where something holds for it alone."""
+    return launch_description(ARGUMENTS, robots)
+
+
+def robots(values):
+    """The nodes of both robots, where they stand, and one RViz."""
+    simulated = values['simulated'] == 'true'
+    window = values | {'rviz_config': values['rviz_config'] or config('two_robots.rviz')}
+    window['fixed_frame'] = values['fixed_frame'] or 'world'
+    for name, y in PLACES.items():
+        prefix = f'{values["frame_prefix"]}{name}/'
+        own = values | {
+            'namespace': '/'.join(filter(None, (values['namespace'], name))),
+            'frame_prefix': prefix,
+            'rviz': 'false',
+        }
+        yield from demo(own) if simulated else all_nodes(own)
+        if simulated:
+            yield stands_at(y, prefix + values['root_link'], own['namespace'])
+    if simulated or values['rviz'] == 'true':
+        yield from rviz(window)
+
+
+def stands_at(y, root_link, namespace):
+    """A static transform from 'world' to a root link."""
+    if not is_installed('tf2_ros'):
+        return LogInfo(msg=f'{root_link} has no place: the package tf2_ros is not installed')
+    return Node(
+        package='tf2_ros',
+        executable='static_transform_publisher',
+        namespace=namespace,
+        arguments=['--y', str(y), '--frame-id', 'world', '--child-frame-id', root_link],
     )
-
-
-def robot(name, **arguments):
-    """One robot in namespace NAME whose frames are called NAME/..."""
-    names = {
-        'namespace': PathJoinSubstitution([LaunchConfiguration('namespace', default=''), name]),
-        'frame_prefix': [LaunchConfiguration('frame_prefix', default=''), f'{name}/'],
-        'rviz': 'false',
-    }
-    simulated = LaunchConfiguration('simulated')
-    # Without the group, what is given to one robot would hold for the next one too.
-    return GroupAction(
-        [
-            include('demo.launch.py', names | arguments, IfCondition(simulated)),
-            include('dynamics.launch.py', names | arguments, UnlessCondition(simulated)),
-        ]
-    )
-
-
-def include(file, arguments, condition):
-    """A launch file of this folder."""
-    path = str(Path(__file__).with_name(file))
-    return IncludeLaunchDescription(path, launch_arguments=arguments.items(), condition=condition)

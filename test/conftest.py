@@ -18,6 +18,7 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import patience
 import pytest
 
 try:
@@ -29,13 +30,13 @@ else:
     # law that does not hold there leaves many of them out.
     usual = settings(
         deadline=None,
-        max_examples=60,
+        max_examples=20,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         # The same examples at every run: a change is judged by what it changed.
         derandomize=True,
     )
     settings.register_profile('usual', usual)
-    settings.register_profile('fuzz', usual, derandomize=False, max_examples=600)
+    settings.register_profile('thorough', usual, derandomize=False, max_examples=200)
     settings.load_profile('usual')
 
 HERE = Path(__file__).parent
@@ -46,7 +47,7 @@ if 'DYNAMICS_ROS_COVERAGE' in os.environ:
     if sitecustomize.lines is not None:
         sitecustomize.lines.of([sitecustomize.PACKAGE])
 
-pytest_plugins = ['quick', 'sharing']
+pytest_plugins = ['quick', 'sharing', 'launch_files']
 
 # What is tested is what is compiled now, not what an earlier run has left behind. All processes of
 # one run share what they compile, as on a robot.
@@ -102,15 +103,27 @@ collect_ignore = list(LEFT_OUT)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        '--fuzz',
+        '--thorough',
         action='store_true',
-        help='mutate many more messages and descriptions; new examples for properties',
+        help='run also the tests marked as thorough; mutate many more messages and descriptions; '
+        'new and many more examples for properties',
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption('--fuzz') and installed('hypothesis'):
-        settings.load_profile('fuzz')
+    patience.thorough = config.getoption('--thorough')
+    if patience.thorough and installed('hypothesis'):
+        settings.load_profile('thorough')
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave thorough tests to the weekly run."""
+    left_out = [
+        item for item in items if not patience.thorough and item.get_closest_marker('thorough')
+    ]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 def pytest_report_header() -> list[str]:

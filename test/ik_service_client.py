@@ -16,7 +16,7 @@ import numpy as np
 from ros_harness import client, description, share
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.services.serving import SERVICE_QOS
+from dynamics_ros.nodes.services import SERVICE_QOS
 from dynamics_ros.wire.conversions import pose_message
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseKinematics

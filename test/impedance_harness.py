@@ -163,7 +163,7 @@ def arm(domain, *, name=NODE, **parameters):
             remaps={'robot_simulator/forward_effort_commands': TOPIC},
         ) as simulator,
         running(name, domain, {**PARAMETERS, 'autostart': True, **parameters}) as node,
-        client(domain) as ros,
+        client(domain, infos=True) as ros,
     ):
         one = Arm(ros, node, simulator)
         ros.wait_for(lambda: one.states)

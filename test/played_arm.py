@@ -91,7 +91,10 @@ def played_arm(domain, *, middle=Q, wraps=False, **parameters):
         wraps: whether angles are told from -pi to pi.
         parameters: of the node.
     """
-    with running(NODE, domain, {**PARAMETERS, **parameters}) as node, client(domain) as ros:
+    with (
+        running(NODE, domain, {**PARAMETERS, **parameters}) as node,
+        client(domain, infos=True) as ros,
+    ):
         one = PlayedArm(ros, node)
         one.middle, one.wraps = middle, wraps
         one.told('holding', one.report)

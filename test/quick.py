@@ -99,7 +99,7 @@ COSTLY = {
     'inverse_kinematics/test_inverse_kinematics_step.py': ('test_a_step_is_damped_least_squares',),
     'kernels/test_kernels.py': ('test_neutral_elements_vanish',),
     'kernels/test_kernels_cycles.py': (
-        'test_every_kind_of_builtin_outlives_what_is_collected_around_it',
+        'test_every_kind_of_call_outlives_what_is_collected_around_it',
     ),
     'kernels/test_kernels_forks.py': ('test_a_forked_process_compiles_what_it_needs',),
     'kernels/test_trace_cache.py': ('test_a_second_process_neither_traces_nor_prints',),

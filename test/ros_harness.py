@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import node_server
 import pytest
 import yaml
 from patience import PATIENCE
@@ -33,6 +34,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
+
+from dynamics_ros.nodes.process import dispose, make_executor
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -55,12 +58,36 @@ def occupy(domain: int) -> None:
     """Wait until no other test run on this machine uses the domain, and keep it until the end."""
     if domain not in _domains:
         path = Path(tempfile.gettempdir()) / f'dynamics_ros_test_domain_{domain}.lock'
-        _domains[domain] = path.open('w')
-        fcntl.flock(_domains[domain], fcntl.LOCK_EX)
+        lock = path.open('a+')
+        deadline = time.monotonic() + PATIENCE
+        while not _lock(lock):
+            user = f'process {path.read_text()}, which has locked {path}'
+            assert time.monotonic() < deadline, f'domain {domain} is in use by {user}'
+            time.sleep(0.1)
+        lock.truncate(0)
+        print(os.getpid(), end='', file=lock, flush=True)
+        _domains[domain] = lock
         # What killed processes of an earlier run have left delays discovery by three seconds.
         for port in range(7400 + 250 * domain, 7400 + 250 * (domain + 1)):
             for path in Path('/dev/shm').glob(f'*fastdds_port{port}*'):
                 path.unlink(missing_ok=True)
+
+
+def _lock(file: Any) -> bool:
+    """Lock a file, unless another process has it."""
+    with suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _leave_domains() -> None:
+    for lock in filter(None, _domains.values()):
+        lock.close()
+
+
+# A forked process may outlive a test run that is killed, and would keep its domains.
+os.register_at_fork(after_in_child=_leave_domains)
 
 
 def share(domain: int) -> None:
@@ -76,16 +103,17 @@ def executable(name: str) -> str:
 class NodeProcess:
     """A running node executable; what it prints is kept."""
 
-    def __init__(self, name: str, domain: int, arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        domain: int,
+        arguments: Sequence[str],
+        start: Callable[..., Any] = node_server.start,
+    ) -> None:
         occupy(domain)
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
         self._log = tempfile.TemporaryFile('w+')  # noqa: SIM115 - closed by close()
-        self._process = subprocess.Popen(
-            [executable(name), *arguments],
-            env=environment,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-        )
+        self._process = start([executable(name), *arguments], environment, self._log)
 
     @property
     def alive(self) -> bool:
@@ -177,7 +205,10 @@ def running(
             arguments += ['-r', f'{old}:={new}']
         if enclave:
             arguments += ['--enclave', enclave]
-        process = NodeProcess(name, domain, arguments)
+        # A script of a test, or one in another environment than most, is run as it is.
+        own = os.path.isabs(name) or enclave
+        start = node_server.start_alone if own else node_server.start
+        process = NodeProcess(name, domain, arguments, start)
         _running.append(process)
         try:
             yield process
@@ -191,13 +222,18 @@ def running(
 class Client:
     """A node that publishes, listens and calls, and waits for what comes of it."""
 
-    def __init__(self, domain: int, name: str = 'test_client', enclave: str = '') -> None:
+    def __init__(
+        self, domain: int, name: str = 'test_client', enclave: str = '', infos: bool = False
+    ) -> None:
         occupy(domain)
         self._context = rclpy.Context()
         arguments = ['--ros-args', '--enclave', enclave] if enclave else []
         rclpy.init(args=arguments, context=self._context, domain_id=domain)
         self.node = Node(name, context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
+        # The events executor takes a third of the processor time of the other, and raises where
+        # a callback has a second argument.
+        make = (lambda own: SingleThreadedExecutor(context=own)) if infos else make_executor
+        self._executor = make(self._context)
         self._executor.add_node(self.node)
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}
@@ -207,8 +243,7 @@ class Client:
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 100)
 
     def close(self) -> None:
-        self._executor.shutdown()
-        self.node.destroy_node()
+        dispose(self._executor, [self.node])
         rclpy.shutdown(context=self._context)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
@@ -398,9 +433,18 @@ class Client:
 
 
 @contextmanager
-def client(domain: int, name: str = 'test_client', enclave: str = '') -> Iterator[Client]:
-    """A client until the block ends."""
-    one = Client(domain, name, enclave)
+def client(
+    domain: int, name: str = 'test_client', enclave: str = '', infos: bool = False
+) -> Iterator[Client]:
+    """A client until the block ends.
+
+    Args:
+        domain: of ROS.
+        name: of its node.
+        enclave: of its process.
+        infos: whether callbacks of subscriptions take the info of a message as well.
+    """
+    one = Client(domain, name, enclave, infos)
     try:
         yield one
     finally:

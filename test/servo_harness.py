@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -123,14 +124,57 @@ class Play:
         return self.ros.call(ChangeState, f'{self.node}/change_state', request).success
 
 
+class MovingPlay(Play):
+    """A robot whose joints move as they are commanded, whatever it reports.
+
+    Attributes:
+        gain: share of a commanded velocity at which the joints move; -1 for the wrong sign.
+        report_of: the positions that it reports for those that it has; the last ones where it
+            returns None.
+        path: true positions, one row a step.
+    """
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.gain, self.report_of, self.path = 1.0, lambda q: q, []
+        self._time, self._reported = time.monotonic(), self.q
+
+    def move(self):
+        now = time.monotonic()
+        dt, self._time = now - self._time, now
+        if self.commands and self.kind == 'velocity':
+            self.q = self.q + self.gain * dt * self.velocity
+        elif self.commands:
+            last = self.commands[-1]
+            sent = np.array(last.data if self.kind == 'position' else last.points[0].positions)
+            most = 4.0 * dt
+            self.q = self.q + np.clip(self.gain * (sent - self.q), -most, most)
+        self.path.append(self.q)
+        del self.commands[:-50]
+
+    @property
+    def stopped(self):
+        """Whether the last commands were a stop."""
+        if self.kind == 'position':
+            return not np.diff([m.data for m in self.commands[-5:]], axis=0).any()
+        return not self.velocity.any()
+
+    def report(self):
+        self.move()
+        reported = self.report_of(self.q)
+        self._reported = self._reported if reported is None else reported
+        self.ros.publish_joint_state(self.ros.joint_state(NAMES, self._reported))
+
+
 @contextmanager
-def play(domain, kind='trajectory', *, name='cartesian_servo_node', **parameters):
+def play(domain, kind='trajectory', *, name='cartesian_servo_node', robot=Play, **parameters):
     """The servo with these parameters, on an interface, before a robot that is played.
 
     Args:
         domain: of ROS.
         kind: command_type.
         name: of the executable, or path of a script that runs the node.
+        robot: the class of what is played.
         parameters: beside ``PARAMETERS``; a value None leaves one of those out.
     """
     given = {'command_type': kind, **PARAMETERS, **parameters}
@@ -138,4 +182,4 @@ def play(domain, kind='trajectory', *, name='cartesian_servo_node', **parameters
         given.setdefault('command_joints', NAMES)
     given = {name: value for name, value in given.items() if value is not None}
     with tf2_for_nodes(), running(name, domain, given) as servo, client(domain) as ros:
-        yield Play(ros, servo, kind)
+        yield robot(ros, servo, kind)

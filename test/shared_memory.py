@@ -10,10 +10,21 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from rclpy.utilities import get_rmw_implementation_identifier
 
 FOLDER = Path('/dev/shm')
 
-needs_shared_memory = pytest.mark.skipif(not FOLDER.is_dir(), reason='shared memory is elsewhere')
+needs_fast_dds = pytest.mark.skipif(
+    not get_rmw_implementation_identifier().startswith('rmw_fastrtps'),
+    reason=f'about threads or files of Fast DDS, not of {get_rmw_implementation_identifier()}',
+)
+
+
+def needs_shared_memory(test):
+    """Mark a test of the shared memory of Fast DDS."""
+    elsewhere = pytest.mark.skipif(not FOLDER.is_dir(), reason='shared memory is elsewhere')
+    return elsewhere(needs_fast_dds(test))
+
 
 _SEGMENT = re.compile(r'/dev/shm/(fastdds_[0-9a-f]+(?:_el)?)')
 """Shared memory of a participant, and the lock that says that it lives."""

@@ -13,12 +13,15 @@ from pathlib import Path
 from patience import PATIENCE
 from ros_harness import executable
 
+ROOT = Path(__file__).parents[1]
+
 ROS2 = """\
 #!/bin/sh
-[ "$1 $2" = "run dynamics_ros" ] || { echo "no ros2 $1 $2 here" >&2; exit 2; }
-program=$3
-shift 3
-exec "%s/$program" "$@"
+case "$1 $2" in
+  "run dynamics_ros") program=$3; shift 3; exec "%s/$program" "$@" ;;
+  "launch "*) echo "no ros2 launch here" >&2; exit 2 ;;
+  *) exec python3 "%s/scripts/graph.py" "$@" ;;
+esac
 """
 
 
@@ -31,7 +34,7 @@ class Terminals:
         tools = folder / 'bin'
         tools.mkdir()
         command = tools / 'ros2'
-        command.write_text(ROS2 % Path(executable('contact_node')).parent)
+        command.write_text(ROS2 % (Path(executable('contact_node')).parent, ROOT))
         command.chmod(0o755)
         self._environment = {
             **os.environ,

@@ -4,17 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Force, Inertia, Matrix3, Scalar, Transform, Vector3
+from dynamics_ros.spatial import Force, Inertia, Matrix3, Transform, Vector3
 
 from .energy import center_of_mass, subtree_moments, total_mass
 from .forward_kinematics import body_poses
+from .quantity import Q, V, quantity
 from .recursion import carried_by_bodies, motion_of_bodies, transforms_of_bodies
 
 
-def centroidal_map(model: Model, q: Sequence[Scalar]) -> list[Force]:
+@quantity(
+    'A with centroidal momentum = A v ([Orin2013])',
+    'linear rows, angular rows, root axes; columns as v',
+)
+def centroidal_map(model: Model, q: Q) -> list[Force]:
     """Columns of the centroidal momentum matrix (6, nv), in the axes of the root frame.
 
     Column k is the centroidal momentum of unit velocity k. A velocity of joint i moves body i and
@@ -34,7 +37,12 @@ def centroidal_map(model: Model, q: Sequence[Scalar]) -> list[Force]:
     return columns
 
 
-def centroidal_momentum(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
+@quantity(
+    'momentum about the centre of mass',
+    'linear [kg m/s], angular [kg m^2/s], root axes',
+    may_overflow=True,
+)
+def centroidal_momentum(model: Model, q: Q, v: V) -> Force:
     """Linear momentum, and angular momentum about the centre of mass, in axes of the root frame."""
     motions = motion_of_bodies(model, q, v)
     momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]
@@ -43,7 +51,8 @@ def centroidal_momentum(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) 
     return X_0G.inverse_act(carried[ROOT])
 
 
-def center_of_mass_jacobian(model: Model, q: Sequence[Scalar]) -> list[Vector3]:
+@quantity('Jacobian of the centre of mass', '[m/s], root axes; columns as v', name='com_jacobian')
+def center_of_mass_jacobian(model: Model, q: Q) -> list[Vector3]:
     """Columns of the Jacobian (3, nv) of the centre of mass, in the axes of the root frame.
 
     Column k is the velocity of the centre of mass for unit velocity k. A velocity S = (v, w) of

@@ -4,13 +4,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated
 
 from dynamics_ros.model import Joint, Model
 from dynamics_ros.spatial import Scalar
 
+from .quantity import CONFIGURATION, VELOCITY, Input, Q, V, quantity
 
-def integrate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+Coordinates = Annotated[list[Scalar], Input('nq')]
+Start = Annotated[Sequence[Scalar], Input('nq', meaning='configuration at the start, as q')]
+End = Annotated[Sequence[Scalar], Input('nq', meaning='configuration at the end, as q')]
+Rate = Annotated[Sequence[Scalar], Input('nq', meaning='time derivative of q')]
+Part = Annotated[Scalar, Input(meaning='part of the way, 0 at q0 and 1 at q1')]
+
+
+@quantity(
+    'q after one second at the constant velocity v', CONFIGURATION, may_overflow=True, written=True
+)
+def integrate(model: Model, q: Q, v: V) -> Coordinates:
     """Configuration (nq) after one second at the constant velocity v (nv) from q."""
     return _coordinates(
         model,
@@ -20,7 +33,8 @@ def integrate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Sc
     )
 
 
-def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+@quantity('the velocity that takes q0 to q1 in one second', VELOCITY)
+def difference(model: Model, q0: Start, q1: End) -> list[Scalar]:
     """Constant velocity (nv) of the motion from q0 to q1 in one second."""
     return _velocities(
         model,
@@ -30,9 +44,8 @@ def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list
     )
 
 
-def interpolate(
-    model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar], t: Scalar
-) -> list[Scalar]:
+@quantity('the configuration at t between q0 and q1', CONFIGURATION, may_overflow=True)
+def interpolate(model: Model, q0: Start, q1: End, t: Part) -> Coordinates:
     """Configuration (nq) at t on the motion of constant velocity from q0 (t = 0) to q1 (t = 1)."""
     return integrate(model, q0, [t * velocity for velocity in difference(model, q0, q1)])
 
@@ -51,7 +64,27 @@ def neutral(model: Model) -> list[float]:
     return _coordinates(model, lambda joint: joint.kind.neutral())
 
 
-def configuration_rate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def nominal(model: Model) -> list[float]:
+    """Configuration (nq) within the limits: neutral, where limits exclude that their middle.
+
+    A joint with one limit, which excludes its neutral position, is at the limit.
+    """
+    q = neutral(model)
+    for joint in model.actuated:
+        lower, upper = joint.limits.lower, joint.limits.upper
+        if joint.kind.nq == 1 and not lower <= q[joint.q_indices[0]] <= upper:
+            ends = [end for end in (lower, upper) if math.isfinite(end)]
+            q[joint.q_indices[0]] = sum(ends) / len(ends)
+    return q
+
+
+@quantity(
+    'q-dot = F(q) v, the time derivative of the coordinates ([Kindr])',
+    'as q, 1/s',
+    notes='It differs from v for a moving base: v has its twist in its own axes, q its position\n'
+    'in the world and a quaternion.',
+)
+def configuration_rate(model: Model, q: Q, v: V) -> Coordinates:
     """q-dot = F(q) v (nq), the time derivative of the configuration coordinates ([Kindr])."""
     return _coordinates(
         model,
@@ -59,7 +92,12 @@ def configuration_rate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -
     )
 
 
-def velocity_of_rate(model: Model, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
+@quantity(
+    'v = E(q) q-dot, the inverse of ``configuration_rate`` ([RD] eq. 2.262)',
+    VELOCITY,
+    notes='A component of ``rate`` that would change the length of a quaternion is dropped.',
+)
+def velocity_of_rate(model: Model, q: Q, rate: Rate) -> list[Scalar]:
     """v = E(q) q-dot (nv), the inverse of `configuration_rate` ([RD] eq. 2.262)."""
     return _velocities(
         model,
@@ -69,13 +107,17 @@ def velocity_of_rate(model: Model, q: Sequence[Scalar], rate: Sequence[Scalar]) 
     )
 
 
-def rate_map(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
+@quantity('F with q-dot = F v ([Kindr])', 'rows as q, columns as v')
+def rate_map(model: Model, q: Q) -> Annotated[list[list[Scalar]], Input('nq', 'nv')]:
     """Matrix F(q) (nq, nv) with q-dot = F(q) v."""
     columns = [configuration_rate(model, q, unit) for unit in _unit_vectors(model.nv)]
     return [[column[i] for column in columns] for i in range(model.nq)]
 
 
-def rate_map_inverse(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
+@quantity(
+    'E with v = E q-dot, so that E F is the identity ([RD] eq. 2.262)', 'rows as v, columns as q'
+)
+def rate_map_inverse(model: Model, q: Q) -> Annotated[list[list[Scalar]], Input('nv', 'nq')]:
     """Matrix E(q) (nv, nq) with v = E(q) q-dot; E F is the identity."""
     columns = [velocity_of_rate(model, q, unit) for unit in _unit_vectors(model.nq)]
     return [[column[i] for column in columns] for i in range(model.nv)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
-from dynamics_ros.spatial.scalar import call
 
+from .quantity import Q, SquareMatrix, V, quantity
 from .recursion import BodyMotions, carried_by_bodies, forces_towards_root, motion_of_bodies
 
 
@@ -77,9 +77,8 @@ class CompositeBodies:
 def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> CompositeBodies:
     """Compute velocities by an outward pass, composite inertias and B by inward passes."""
     motions = motion_of_bodies(model, q, v)
-    count = len(model.joints)
     body_coriolis = [
-        call(BodyCoriolis.of, count, Y, motions.velocities[i]) for i, Y in enumerate(model.inertias)
+        BodyCoriolis.of(Y, motions.velocities[i]) for i, Y in enumerate(model.inertias)
     ]
     zero = BodyCoriolis(Matrix3.zero(), Matrix3.zero())
     return CompositeBodies(
@@ -89,7 +88,13 @@ def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> 
     )
 
 
-def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
+@quantity(
+    'Coriolis matrix C, for which dM/dt - 2 C is skew-symmetric ([Echeandia2021])',
+    'rows as tau, columns as v; for prismatic joints m in place of rad',
+    name='coriolis',
+    may_overflow=True,
+)
+def coriolis_matrix(model: Model, q: Q, v: V) -> SquareMatrix:
     """C(q, v) (nv, nv): C v is the Coriolis and centrifugal torque, M-dot - 2 C is skew-symmetric.
 
     C is the sum over bodies of J^T Y J-dot + J^T B J. It is evaluated with composite bodies, for

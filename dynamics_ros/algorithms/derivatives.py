@@ -8,7 +8,7 @@ e_k)) by t at t = 0. A floating base therefore has six columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
@@ -22,12 +22,12 @@ from dynamics_ros.model import Joint, Model
 from dynamics_ros.model.model import combined
 from dynamics_ros.model.varying_joint import VaryingJoint
 from dynamics_ros.spatial import Force, Inertia, Motion, Scalar
-from dynamics_ros.spatial.scalar import call
 
 from .coriolis import BodyCoriolis, composite_bodies
 from .forward_dynamics import hybrid_dynamics
 from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
+from .quantity import A, External, Prescribed, Q, SquareMatrix, Tau, V, quantity
 from .recursion import (
     BodyMotions,
     accelerations_of_bodies,
@@ -65,13 +65,21 @@ class _Column:
     slopes: Sequence[tuple[int, Motion]]
 
 
+@quantity(
+    'derivatives of inverse_dynamics along velocities, by v and by a ([Singh2022])',
+    {'dq': 'dtau/dq', 'dv': 'dtau/dv', 'da': 'dtau/da, the mass matrix'},
+    may_overflow=True,
+    notes="""Derivatives by q are along velocities, so a floating base has six; wrenches are
+constant in their frames. The derivative by a wrench is minus the transposed
+``jacobian(q, frame, 'local')``.""",
+)
 def inverse_dynamics_derivatives(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-) -> tuple[Rows, Rows, Rows]:
+    q: Q,
+    v: V,
+    a: A,
+    external: External = None,
+) -> tuple[SquareMatrix, SquareMatrix, SquareMatrix]:
     """Derivatives d tau/dq, d tau/dv and d tau/da = M of inverse dynamics, each (nv, nv).
 
     External forces are constant in the frames of their bodies.
@@ -92,7 +100,7 @@ def inverse_dynamics_derivatives(
         for c in columns[i]:
             k = c.index
             moves = c.S, c.psi_rate, c.psi_acceleration, c.by_velocity
-            for_dq, for_dv, momentum, by_row = call(_forces_of_column, model.nv, Y, B, *moves)
+            for_dq, for_dv, momentum, by_row = _forces_of_column(Y, B, *moves)
             for m, slope in c.slopes:
                 dq[m][k] = dq[m][k] + slope.dot(forces[i])
             for other in columns[i]:
@@ -107,7 +115,7 @@ def inverse_dynamics_derivatives(
                 for below in columns[j]:
                     m = below.index
                     moves = below.S, below.psi_rate, below.psi_acceleration, below.by_velocity
-                    entries = call(_entries_of_pair, model.pairs_of_joints, *moves, *transformed)
+                    entries = _entries_of_pair(*moves, *transformed)
                     dq[m][k] = dq[m][k] + entries[0]
                     dv[m][k] = dv[m][k] + entries[1]
                     dq[k][m] = dq[k][m] + entries[2]
@@ -161,13 +169,19 @@ def _entries_of_pair(
     )
 
 
+@quantity(
+    'derivatives of forward_dynamics along velocities, by v and by tau',
+    {'dq': 'da/dq', 'dv': 'da/dv', 'dtau': 'da/dtau, the inverse mass matrix'},
+    may_be_singular=True,
+    written=True,
+)
 def forward_dynamics_derivatives(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-) -> tuple[Rows, Rows, Rows]:
+    q: Q,
+    v: V,
+    tau: Tau,
+    external: External = None,
+) -> tuple[SquareMatrix, SquareMatrix, SquareMatrix]:
     """Derivatives da/dq, da/dv and da/dtau = M^-1 of forward dynamics, each (nv, nv).
 
     From the derivative of tau = ID(q, v, FD(q, v, tau)): da/dx = -M^-1 d ID/dx at a = FD ([Lie] 4).
@@ -181,14 +195,20 @@ def forward_dynamics_derivatives(
     return by_q, by_v, inverse_of(factors)
 
 
+@quantity(
+    'derivatives of hybrid_dynamics along velocities, by v, by a and by tau where given',
+    {f'{of}_d{by}': f'd{of}/d{by}' for of in ('a', 'tau') for by in ('q', 'v', 'a', 'tau')},
+    may_be_singular=True,
+    written=True,
+)
 def hybrid_dynamics_derivatives(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    prescribed: Collection[int],
-) -> tuple[list[Rows], list[Rows]]:
+    q: Q,
+    v: V,
+    a: A,
+    tau: Tau,
+    prescribed: Prescribed,
+) -> tuple[SquareMatrix, ...]:
     """Derivatives of all accelerations and of all torques by q, v, a and tau, each (nv, nv).
 
     ID is inverse dynamics at the accelerations of hybrid dynamics, f denotes free velocities and g
@@ -225,7 +245,7 @@ def hybrid_dynamics_derivatives(
                 pulled = dot([M[k][i] for i in free], [row[j] for row in solved])
                 of_tau[-1][k][j] = changed[k][j] + pulled
     of_tau[-1] = [of_tau[-1][i] if i in prescribed else torques[i] for i in n]
-    return of_a, of_tau
+    return (*of_a, *of_tau)
 
 
 def _minus(rows: Rows) -> Rows:
@@ -246,13 +266,13 @@ def _columns_and_forces(
     needed: list[Force] = []
     for i, joint in enumerate(model.joints):
         Y, v_B = model.inertias[i], motions.velocities[i]
-        f_B = call(_force, len(model.joints), Y, v_B, accelerations[i])
+        f_B = _force(Y, v_B, accelerations[i])
         needed.append(f_B - external[i] if i in external else f_B)
         v_P = motions.transforms[i].inverse_act(motions.velocities[joint.parent])
         a_P = motions.transforms[i].inverse_act(accelerations[joint.parent])
         columns.append([])
         for k, S in joint.subspace(q):
-            psi_rate, psi_acceleration, by_velocity = call(_moves, model.nv, S, v_P, a_P, v_B)
+            psi_rate, psi_acceleration, by_velocity = _moves(S, v_P, a_P, v_B)
             columns[i].append(_Column(k, S, psi_rate, psi_acceleration, by_velocity, ()))
         if isinstance(joint.kind, VaryingJoint):
             columns[i] = _varying(joint, columns[i], q, v, a, v_P + v_B)

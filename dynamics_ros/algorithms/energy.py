@@ -11,10 +11,12 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Scalar, Transform, Vector3
 
+from .quantity import Q, V, quantity
 from .recursion import Transforms, carried_by_bodies, motion_of_bodies, transforms_of_bodies
 
 
-def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
+@quantity('kinetic energy, v^T M v / 2', '[J]', may_overflow=True)
+def kinetic_energy(model: Model, q: Q, v: V) -> Scalar:
     """Kinetic energy [J], the sum of v_i^T Y_i v_i / 2 ([RD] eq. 3.31, [Lie] eq. 15)."""
     velocities = motion_of_bodies(model, q, v).velocities
     energy: Scalar = 0.0
@@ -23,12 +25,14 @@ def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sc
     return energy
 
 
-def potential_energy(model: Model, q: Sequence[Scalar]) -> Scalar:
+@quantity('energy in the field of gravity, zero with all mass at the origin of the root', '[J]')
+def potential_energy(model: Model, q: Q) -> Scalar:
     """Potential energy [J], -sum of m_i g^T p_i with p_i in the root frame ([RD] eq. 3.33)."""
     return -model.gravity.dot(first_moment(model, q))
 
 
-def center_of_mass(model: Model, q: Sequence[Scalar]) -> Vector3:
+@quantity('centre of mass of what moves', '[m], in the root frame')
+def center_of_mass(model: Model, q: Q) -> Vector3:
     """Centre of mass of the moving bodies in the root frame [m]."""
     return first_moment(model, q) * (1.0 / total_mass(model))
 

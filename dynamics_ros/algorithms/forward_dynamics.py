@@ -13,15 +13,22 @@ from dynamics_ros.spatial.articulated import ArticulatedInertia
 
 from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
+from .quantity import A, External, Prescribed, Q, Tau, V, quantity
 from .recursion import motion_of_bodies, upward_acceleration, velocity_product
 
 
+@quantity(
+    'acceleration under torques, by articulated bodies: M^-1 (tau - C v - g + J^T wrenches)'
+    ' ([Lie] 2.2)',
+    'an acceleration, as a',
+    may_be_singular=True,
+)
 def forward_dynamics(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
+    q: Q,
+    v: V,
+    tau: Tau,
+    external: External = None,
 ) -> list[Scalar]:
     """Accelerations a = M^-1 (tau - C v - g + J^T f_ext) (nv).
 
@@ -34,13 +41,19 @@ def forward_dynamics(
     return a
 
 
+@quantity(
+    'all accelerations and torques, from a at the given indices of v and from tau elsewhere',
+    {'a': 'accelerations', 'tau': 'torques'},
+    may_be_singular=True,
+    written=True,
+)
 def hybrid_dynamics(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    prescribed: Collection[int],
+    q: Q,
+    v: V,
+    a: A,
+    tau: Tau,
+    prescribed: Prescribed,
     external: Mapping[int, Force] | None = None,
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Unknown accelerations and torques, given the other ones ([Lie] table 1).

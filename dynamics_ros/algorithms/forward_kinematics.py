@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dynamics_ros.model import ROOT, Frame, Model
 from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 
+from .quantity import A, Q, Reference, V, quantity
 from .recursion import accelerations_of_bodies, motion_of_bodies
 
 
@@ -32,20 +33,43 @@ def body_poses(
     return poses
 
 
-def frame_pose(model: Model, q: Sequence[Scalar], frame: Frame) -> Transform:
+@quantity(
+    'pose of the frame in the root frame ([RD] eq. 2.138)',
+    'homogeneous matrix, translation [m]',
+    name='forward_kinematics',
+)
+def frame_pose(model: Model, q: Q, frame: Frame) -> Transform:
     """Pose X_0F of a frame in the root frame ([RD] eq. 2.138)."""
     return body_poses(model, q, model.ancestors(frame.body))[frame.body] @ frame.placement
 
 
-def frame_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:
+@quantity(
+    'pose of the frame in the root frame, as messages have it',
+    'position [m], then quaternion x y z w',
+    internal=True,
+)
+def pose(model: Model, q: Q, frame: Frame) -> list[Scalar]:
+    """Position and quaternion of a frame in the root frame."""
+    return frame_pose(model, q, frame).position_and_quaternion()
+
+
+@quantity(
+    'poses of all frames in the root frame, in the order of ``frame_names``',
+    'homogeneous matrices, translations [m]',
+    name='all_frames',
+)
+def frame_poses(model: Model, q: Q) -> list[Transform]:
     """Poses X_0F of all frames, in the order of ``model.frames``."""
     poses = body_poses(model, q)
     return [poses[frame.body] @ frame.placement for frame in model.frames]
 
 
-def frame_velocity(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], frame: Frame, reference: str
-) -> Motion:
+@quantity(
+    'twist of the frame with respect to the root frame',
+    'linear part [m/s], then angular part [rad/s], in the reference',
+    may_overflow=True,
+)
+def frame_velocity(model: Model, q: Q, v: V, frame: Frame, reference: Reference) -> Motion:
     """Twist of a frame with respect to the root frame.
 
     Args:
@@ -61,13 +85,19 @@ def frame_velocity(
     return from_local(frame_pose(model, q, frame), reference).act(local)
 
 
+@quantity(
+    'time derivative of the twist of the frame: J a + J-dot v',
+    'linear part [m/s^2], then angular part [rad/s^2], in the reference',
+    may_overflow=True,
+    notes="In 'local_world_aligned' the linear part is the acceleration of the frame's origin.",
+)
 def frame_acceleration(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Q,
+    v: V,
+    a: A,
     frame: Frame,
-    reference: str,
+    reference: Reference,
 ) -> Motion:
     """Acceleration of a frame: the time derivative of its twist in the reference, J a + J-dot v.
 

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Scalar
 
 from .energy import subtree_moments
+from .quantity import TORQUES, Q, quantity
 from .recursion import torques_of_joints, transforms_of_bodies
 
 
-def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
+@quantity('torques that hold the robot at rest: g', TORQUES, name='gravity')
+def gravity_torques(model: Model, q: Q) -> list[Scalar]:
     """g(q) (nv): torques that hold the robot at rest, the gradient of [RD] eq. 3.33.
 
     The field g is transformed outward to each body; masses m and first moments h of subtrees are

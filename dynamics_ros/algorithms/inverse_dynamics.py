@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Motion, Scalar
 
+from .quantity import TORQUES, A, External, Q, V, quantity
 from .recursion import (
     BodyMotions,
     accelerations_of_bodies,
@@ -20,12 +21,17 @@ from .recursion import (
 )
 
 
+@quantity(
+    'torques of a motion, by recursive Newton-Euler: M a + C v + g - J^T wrenches ([SE3] 8)',
+    TORQUES,
+    may_overflow=True,
+)
 def inverse_dynamics(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
+    q: Q,
+    v: V,
+    a: A,
+    external: External = None,
 ) -> list[Scalar]:
     """Torques tau = M(q) a + C(q, v) v + g(q) - J^T f_ext (nv).
 
@@ -37,12 +43,20 @@ def inverse_dynamics(
     return torques_of_joints(model, q, joint_wrenches(model, q, v, a, external))
 
 
+@quantity(
+    'wrench that each moving body receives from its parent through its joint',
+    'rows of bodies: force [N], torque [N m] about its origin, in the frame of the body',
+    may_overflow=True,
+    notes="""Its component along the joint is the motor torque, the others are the bearing load
+([Lie] table 2, [RD] 3.3.2). With a from ``forward_dynamics`` or ``hybrid_dynamics`` it is the
+wrench of the motion that these give ([Lie] tables 3, 4).""",
+)
 def joint_wrenches(
     model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
+    q: Q,
+    v: V,
+    a: A,
+    external: External = None,
     upward: Motion | None = None,
 ) -> dict[int, Force]:
     """Wrenches F_i on each body from its parent, through its joint ([Lie] table 2, [RD] 3.3.2).
@@ -69,15 +83,20 @@ def joint_wrenches(
     return carried_by_bodies(model, motions.transforms, needed, Force.zero())
 
 
-def body_accelerations(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> dict[int, Motion]:
+@quantity(
+    'spatial accelerations of the moving bodies, without gravity ([Lie] table 2)',
+    'rows of bodies: linear part [m/s^2], angular part [rad/s^2], in the frame of the body',
+    may_overflow=True,
+    notes='The time derivative of the components of the twist in the moving frame.',
+)
+def body_accelerations(model: Model, q: Q, v: V, a: A) -> dict[int, Motion]:
     """Spatial acceleration V-dot_i of each body in its frame ([Lie] table 2), without gravity."""
     motions = motion_of_bodies(model, q, v)
     return accelerations_of_bodies(model, motions, q, v, a, Motion.zero())
 
 
-def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+@quantity('torques without acceleration: C v + g', TORQUES, may_overflow=True)
+def nonlinear_effects(model: Model, q: Q, v: V) -> list[Scalar]:
     """Nonlinear effects C(q, v) v + g(q) (nv): torques at zero acceleration."""
     return inverse_dynamics(model, q, v, [0.0] * model.nv)
 

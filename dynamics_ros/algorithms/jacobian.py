@@ -5,25 +5,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Annotated
 
+from dynamics_ros.algorithms.linear_algebra.solve import damped_inverse as damped
 from dynamics_ros.model import ROOT, Frame, Model
 from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 
 from .forward_kinematics import body_poses
-
-Reference = Literal['world', 'local', 'local_world_aligned']
-"""Reference of a twist. 'world': spatial twist at the origin of the root frame. 'local': body
-twist. 'local_world_aligned': velocity of the frame's origin and angular velocity, in axes of the
-root frame."""
-
-REFERENCES: tuple[Reference, ...] = get_args(Reference)
-"""Names of all references."""
+from .quantity import Input, Q, Reference, V, Values, quantity
 
 
-def jacobian_columns(
-    model: Model, q: Sequence[Scalar], frame: Frame, reference: str
-) -> list[Motion]:
+@quantity(
+    'Jacobian of the frame, whose twist is J v ([RD] eq. 2.164)',
+    'rows of the twist, columns as v',
+    name='jacobian',
+)
+def jacobian_columns(model: Model, q: Q, frame: Frame, reference: Reference) -> list[Motion]:
     """Columns (nv) of the Jacobian: column k is the frame's twist for unit velocity k.
 
     See [RD] eq. 2.164.
@@ -40,8 +37,13 @@ def jacobian_columns(
     return columns
 
 
+@quantity(
+    'time derivative of the Jacobian of the frame along the velocity v',
+    'rows of the twist, columns as v, 1/s',
+    may_overflow=True,
+)
 def jacobian_derivative(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], frame: Frame, reference: str
+    model: Model, q: Q, v: V, frame: Frame, reference: Reference
 ) -> list[Motion]:
     """Time derivatives of the columns of the Jacobian.
 
@@ -74,9 +76,11 @@ def jacobian_derivative(
     return rates
 
 
-def jacobian_hessian(
-    model: Model, q: Sequence[Scalar], frame: Frame, reference: str
-) -> list[list[Motion]]:
+@quantity(
+    'derivative of the Jacobian J along velocities: of J[i][j] along k at [i][j][k]',
+    'rows of the twist, then twice as v',
+)
+def jacobian_hessian(model: Model, q: Q, frame: Frame, reference: Reference) -> list[list[Motion]]:
     """Derivatives of the columns of the Jacobian: ``hessian[j][k]`` is that of column j by q_k.
 
     A derivative is along velocity k, q exp(t e_k). Column j has the derivative J_k x J_j for every
@@ -102,6 +106,18 @@ def jacobian_hessian(
         for j, k, slope in model.joints[i].subspace_slopes(q):
             hessian[j][k] = hessian[j][k] + X_RB.act(slope)
     return hessian
+
+
+@quantity(
+    'damped inverse of a Jacobian: J^T (J J^T + damping 1)^-1',
+    'rows as v, columns of the twist',
+    internal=True,
+)
+def damped_inverse(
+    model: Model, jacobian: Annotated[Sequence[Values], Input(6, 'nv')], damping: Scalar
+) -> Annotated[Sequence[Values], Input('nv', 6)]:
+    """Damped inverse (nv, 6) of a Jacobian (6, nv)."""
+    return damped(jacobian, damping)
 
 
 def _of_moving_reference(column: Motion, v_F: Motion, reference: str) -> Motion:

@@ -8,8 +8,11 @@ torque that the joint transmits ([Hamon2010]).
 
 from __future__ import annotations
 
+from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import exp, where_less
+
+from .quantity import Tau, V, quantity
 
 
 def friction_torque(
@@ -37,6 +40,23 @@ def friction_torque(
     relative = v / stribeck_velocity
     dry = coulomb + stribeck * exp(-(relative * relative)) + load_friction * abs(carried)
     return viscous * v + dry * smooth_sign(v, friction_velocity)
+
+
+@quantity('friction torques in the joints', 'torques, along the velocities', internal=True)
+def joint_friction(
+    model: Model,
+    v: V,
+    viscous: Tau,
+    coulomb: Tau,
+    stribeck: Tau,
+    friction_velocity: V,
+    stribeck_velocity: V,
+) -> list[Scalar]:
+    """`friction_torque` (nv) of each joint."""
+    columns = zip(
+        *(v, viscous, coulomb, stribeck, friction_velocity, stribeck_velocity), strict=True
+    )
+    return [friction_torque(*column) for column in columns]
 
 
 def torque_behind_friction(

@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from dynamics_ros.algorithms.linear_algebra.solve import factorize, inverse_of
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Inertia, Scalar
 
+from .quantity import Q, SquareMatrix, quantity
 from .recursion import carried_by_bodies, forces_towards_root, transforms_of_bodies
 
 
-def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
+@quantity(
+    'mass matrix M, symmetric ([RD] eq. 3.43)',
+    'rows as tau, columns as v; for prismatic joints m in place of rad',
+)
+def mass_matrix(model: Model, q: Q) -> SquareMatrix:
     """Symmetric mass matrix M(q) (nv, nv) ([Featherstone2008] table 6.2).
 
     M_ij = S_j^T Y_i^c S_i for each joint j between body i and the root, where Y_i^c is the
@@ -30,3 +34,9 @@ def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
                     if j != i:
                         M[column][row] = M[column][row] + entry
     return M
+
+
+@quantity('inverse of the mass matrix', 'rows as a, columns as tau', may_be_singular=True)
+def mass_matrix_inverse(model: Model, q: Q) -> SquareMatrix:
+    """M^-1 (nv, nv)."""
+    return inverse_of(factorize(mass_matrix(model, q)))

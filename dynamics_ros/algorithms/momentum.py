@@ -4,18 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Scalar
 
 from .gravity import gravity_torques
+from .quantity import Q, V, quantity
 from .recursion import carried_by_bodies, motion_of_bodies, torques_of_joints
 
 
-def momentum_observer_terms(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar]
-) -> tuple[list[Scalar], list[Scalar]]:
+@quantity(
+    'terms of a momentum observer: dp/dt = tau + beta + external torques',
+    {'p': 'M v, torques times s', 'beta': 'C^T v - g, torques'},
+    may_overflow=True,
+)
+def momentum_observer_terms(model: Model, q: Q, v: V) -> tuple[list[Scalar], list[Scalar]]:
     """p = M v and beta = C^T v - g (nv each), with dp/dt = tau + beta + tau_external.
 
     With M-dot = C + C^T, dp/dt = M a + M-dot v = tau - C v - g + (C + C^T) v. For the C of

@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 
 from dynamics_ros.model import ROOT, Joint, Model
 from dynamics_ros.spatial import Force, Motion, Scalar, Transform, Vector3
-from dynamics_ros.spatial.scalar import call
 
 Transforms = Mapping[int, Transform]
 Carried = TypeVar('Carried', bound=Any)
@@ -156,12 +155,8 @@ def carried_by_bodies(
     for i in reversed(range(len(model.joints))):
         parent = model.joints[i].parent
         own = total[parent]
-        total[parent] = call(_carried, len(model.joints), own, transforms[i], total[i])
+        total[parent] = cast(Carried, own + transforms[i].act(total[i]))
     return total
-
-
-def _carried(own: Carried, X_PB: Transform, of_child: Carried) -> Carried:
-    return cast(Carried, own + X_PB.act(of_child))
 
 
 def forces_towards_root(
@@ -174,13 +169,9 @@ def forces_towards_root(
     """
     yield body, forces
     while (parent := model.joints[body].parent) != ROOT:
-        forces = call(_in_parent, model.pairs_of_joints, transforms[body], *forces)
+        forces = tuple(transforms[body].act(force) for force in forces)
         body = parent
         yield body, forces
-
-
-def _in_parent(X_PB: Transform, *forces: Force) -> tuple[Force, ...]:
-    return tuple(X_PB.act(force) for force in forces)
 
 
 def torques_of_joints(

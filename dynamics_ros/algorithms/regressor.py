@@ -5,20 +5,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Vector3
 
 from .linear_algebra.orthogonal import with_rows
+from .quantity import A, Formula, Input, Q, V, Values, checked_indices, quantity, quantity_formula
 from .recursion import accelerations_of_bodies, motion_of_bodies, upward_acceleration
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 """Parameters of a body: mass, first moment, inertia about the origin of the body's frame."""
 
 
+def parameter_count(model: Model) -> int:
+    """Number of columns of the regressor."""
+    return len(PARAMETERS) * len(model.joints)
+
+
+@quantity(
+    'Y with tau = Y pi ([Atkeson1986])',
+    'rows as tau; columns for each moving body m [kg], m c [kg m], '
+    'Ixx Ixy Iyy Ixz Iyz Izz [kg m^2] about the origin of its frame',
+    may_overflow=True,
+    notes='``inertial_parameters`` gives pi.',
+)
 def regressor(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> list[list[Scalar]]:
+    model: Model, q: Q, v: V, a: A
+) -> Annotated[list[list[Scalar]], Input('nv', parameter_count)]:
     """Regressor Y (nv, 10 bodies), columns in the order of the bodies and of ``PARAMETERS``."""
     count = len(PARAMETERS)
     Y: list[list[Scalar]] = [[0.0] * (count * len(model.joints)) for _ in range(model.nv)]
@@ -95,3 +109,21 @@ def regressor_factor_step(
     entries = iter(factor)
     R = [[0.0] * k + [next(entries) for _ in range(k, n)] for k in range(n)]
     return [x for k, row in enumerate(with_rows(R, rows)) for x in row[k:]]
+
+
+@quantity_formula(
+    'R factor of columns of Y, rotors and tau, with the rows of one more state',
+    'entries of the upper triangle, row by row, for the next state',
+    name='regressor_factor_step',
+    may_overflow=True,
+)
+def _factor_step(model: Model, *columns: str) -> Formula:
+    """The options are the columns, as for `regressor_factor_step`."""
+    count = parameter_count(model) + model.nv
+    chosen = checked_indices(columns, count, 'columns', ':'.join(columns), 'parameters')
+
+    def function(*arguments: Values) -> list[Scalar]:
+        return regressor_factor_step(model, chosen, *arguments)
+
+    inputs = {'q': model.nq} | dict.fromkeys(('v', 'a', 'tau', 'weights'), model.nv)
+    return Formula(inputs | {'factor': factor_size(len(chosen) + 1)}, function)

@@ -18,6 +18,7 @@ import numpy as np
 
 from dynamics_ros.command_line import INTERRUPTED, finite
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.files import write_files
 from dynamics_ros.identification import (
     Evaluation,
     Identified,
@@ -27,7 +28,6 @@ from dynamics_ros.identification import (
     identify_drive_gains,
     identify_with_payload,
 )
-from dynamics_ros.identification.reduced import identify_reduced
 from dynamics_ros.identification.uncertainty import Learned, learn
 
 from .description import calibrated_description
@@ -89,23 +89,22 @@ def calibrate(arguments: list[str]) -> None:
         in_degrees=options.units == 'degrees',
     )
     count = len(options.recordings)
-    if subject.reductions:
-        _refuse_with_reductions(options, subject)
-        count = 0
     train, test = list(subject.recordings[:count]), list(subject.recordings[count:])
     if options.split is not None:
         test += [samples.between(options.split, 1.0) for samples in train]
         train = [samples.between(0.0, options.split) for samples in train]
-    identified, compared, free = _identified(subject, train, test, options)
+    identified, compared, free = _identified(subject, train, options)
     tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
     learned = learn(identified, free) if free else None
     sentences = [*subject.assumed, *identified.findings, *(learned.findings if learned else ())]
+    contents: dict[Path, str | bytes] = {}
     if options.output is not None:
-        options.output.write_text(calibrated_description(subject.text, identified), 'utf-8')
+        contents[options.output] = calibrated_description(subject.text, identified)
     if options.parameters is not None and learned is not None:
-        options.parameters.write_text(node_parameters(identified, learned), 'utf-8')
+        contents[options.parameters] = node_parameters(identified, learned, subject.joints)
     if options.report is not None:
-        options.report.write_text(report(identified, tested, sentences), 'utf-8')
+        contents[options.report] = report(identified, tested, sentences)
+    write_files(contents)
     result = as_json(subject, identified, learned, tested)
     if compared is not None:
         result.update(compared.as_json())
@@ -125,7 +124,6 @@ def output_files(options: argparse.Namespace) -> dict[str, Path | None]:
 def _identified(
     subject: Subject,
     train: list[JointSamples],
-    test: list[JointSamples],
     options: argparse.Namespace,
 ) -> tuple[Identified, PayloadResult | DriveGainsResult | None, list[JointSamples]]:
     """Returns the robot, the result of a run with a load if any, and samples without load."""
@@ -140,31 +138,7 @@ def _identified(
         load = _known_load(options.drive_gains)
         identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
         return identified, DriveGainsResult(gains, identified.robot.joint_names), empty
-    if subject.reductions:
-        return identify_reduced(subject.robot, subject.reductions), None, test
     return identify(subject.robot, train), None, train
-
-
-def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> None:
-    """Refuses options that need samples, which reduced recordings do not contain.
-
-    Raises:
-        InvalidArgumentError: such an option is set, or only some recordings are reduced.
-    """
-    if len(subject.reductions) != len(options.recordings):
-        raise InvalidArgumentError(
-            'recordings', 'some are reduced, others are not', 'only reduced ones, or none'
-        )
-    for name, value in (
-        ('--split', options.split),
-        ('--load', options.load),
-        ('--drive-gains', options.drive_gains),
-        ('--units degrees', None if options.units == 'rad' else options.units),
-        ('--report', None if options.test else options.report),
-        ('--parameters', None if options.test else options.parameters),
-    ):
-        if value is not None:
-            raise InvalidArgumentError(name, 'reduced recordings', 'recordings with their samples')
 
 
 def _plan(arguments: list[str]) -> None:
@@ -212,7 +186,7 @@ def as_json(
     subject: Subject, identified: Identified, learned: Learned | None, tested: Evaluation | None
 ) -> dict[str, Any]:
     """Returns the object that ``--json`` prints, without the elapsed time."""
-    filtering, fit = identified.maker.filtering, identified.fit
+    filtering = identified.maker.filtering
     model = identified.effort_model
     return {
         'joints': list(identified.robot.joint_names),
@@ -251,7 +225,6 @@ def as_json(
         if learned is None
         else {name: value.tolist() for name, value in vars(learned.unexplained).items()},
         'consistent': identified.consistent,
-        'prior_weight': fit.prior_weight,
         'cutoff_hz': filtering.narrow,
         'findings': [
             *(*subject.assumed, *identified.findings),
@@ -336,7 +309,7 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         nargs='+',
         metavar='RECORDING',
-        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet, or reduced .npz',
+        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet',
     )
     add_robot_options(parser)
     parser.add_argument(

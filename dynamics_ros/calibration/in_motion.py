@@ -18,6 +18,7 @@ from dynamics_ros.estimation.contact_settings import (
     FrictionSettings,
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.files import write_files
 from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
 from dynamics_ros.multibody.large_robots import check_size
 from dynamics_ros.robot import Robot
@@ -29,7 +30,6 @@ from .node_parameters import (
     parameter_values,
     parameters_text,
     with_joints_as_before,
-    write_parameters,
 )
 
 TIMEOUT = 2.0
@@ -176,7 +176,7 @@ def write(
     values = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
     try:
         check_path(path)
-        write_parameters(path, parameters_text(in_groups(values), robot.joint_names, node))
+        write_files({path: parameters_text(in_groups(values), robot.joint_names, node)})
     except (DynamicsRosError, OSError) as error:
         raise DynamicsRosError(f'nothing is changed, the file is not written: {error}') from error
 

@@ -4,19 +4,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.files import read_file
 from dynamics_ros.identification import Identified
 from dynamics_ros.identification.uncertainty import FALSE_ALARMS, Learned, ObserverChoice
+from dynamics_ros.ros_yaml import yaml_text
 
 HEADER = '# What calibration found; '
 """First line of parameter files that may be overwritten."""
@@ -31,24 +32,57 @@ UNKNOWN = """\
 # Friction is unknown, and covered by unexplained.*, for joints that did not move: {joints}.
 """
 
+NOT_RECORDED = """\
+# Joints that were not recorded are not used (effort.noise is inf): {joints}.
+"""
+
+UNUSED = {
+    **{'scale': 1.0, 'noise': math.inf, 'velocity_noise': 1e-3, 'model_error': 1e-4, 'tail': 1.0},
+    **{'lowest': -1e6, 'highest': 1e6},
+}
+"""Values of a joint that was not recorded, where they are not 0."""
+
 FIRST = '/**/'
 """Beginning of the parameters after the comments."""
 
 
-def node_parameters(identified: Identified, learned: Learned) -> str:
+def node_parameters(identified: Identified, learned: Learned, joints: Sequence[str] = ()) -> str:
     """Returns the YAML text of the parameters.
 
     Args:
         identified: the robot.
         learned: deviations of its model, from ``identification.uncertainty.learn``.
+        joints: all joints of the node in its order, which may be more than were recorded.
     """
     names = identified.robot.joint_names
-    text = parameters_text(parameter_values(identified, learned), names)
+    joints = joints or names
+    groups = parameter_values(identified, learned)
+    if joints != names:
+        groups = {
+            group: {
+                name: _completed(name, value, names, joints)
+                if isinstance(value, list) and group != 'observer'
+                else value
+                for name, value in values.items()
+            }
+            for group, values in groups.items()
+        }
+    head, first, rest = parameters_text(groups, joints).partition(FIRST)
     still = [name for name, moved in zip(names, identified.moved, strict=True) if not moved]
-    if not still:
-        return text
-    head, first, rest = text.partition(FIRST)
-    return f'{head}{UNKNOWN.format(joints=", ".join(still))}{first}{rest}'
+    for comment, of in (
+        (UNKNOWN, still),
+        (NOT_RECORDED, [name for name in joints if name not in names]),
+    ):
+        head += comment.format(joints=', '.join(of)) if of else ''
+    return f'{head}{first}{rest}'
+
+
+def _completed(
+    parameter: str, values: Sequence[float], names: Sequence[str], joints: Sequence[str]
+) -> list[float]:
+    """Returns values of all joints from those of the recorded ones."""
+    of = dict(zip(names, values, strict=True))
+    return [of.get(joint, UNUSED.get(parameter, 0.0)) for joint in joints]
 
 
 def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict[str, Any]]:
@@ -144,28 +178,10 @@ def check_path(path: Path) -> None:
         raise InvalidArgumentError('path', f'{printable(str(path))} {problem}', allowed)
 
 
-def write_parameters(path: Path, text: str) -> None:
-    """Writes a file atomically.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    with NamedTemporaryFile('w', dir=path.parent, suffix='.yaml', delete=False) as file:
-        try:
-            file.write(text)
-            file.close()
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except OSError:
-            os.unlink(file.name)
-            raise
-
-
 def _is_of_calibration(path: Path) -> bool:
     try:
-        with path.open() as file:
-            return file.read(len(HEADER)) == HEADER
-    except (OSError, UnicodeDecodeError):
+        return read_file(path).startswith(HEADER.encode())
+    except OSError:
         return False
 
 
@@ -177,7 +193,7 @@ def parameters_text(
     """Returns groups of parameters as YAML text."""
     content = {f'/**/{node}': {'ros__parameters': groups}}
     header = HEADER + EXPLANATION.format(joints=', '.join(joint_names))
-    return header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+    return header + yaml_text(content, default_flow_style=None)
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float]:

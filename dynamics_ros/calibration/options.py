@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from dynamics_ros.command_line import acceleration
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:

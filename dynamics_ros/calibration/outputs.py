@@ -27,13 +27,14 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path] = (
         if path is None:
             continue
         whole = path.resolve()
-        # A device, such as /dev/stdout, is in a folder that takes no new files.
-        written = whole if whole.exists() else whole.parent
+        # A file is replaced by a new one in its folder; a device, such as /dev/stdout, is not.
+        replaced = [whole, whole.parent] if whole.is_file() else [whole]
+        written = replaced if whole.exists() else [whole.parent]
         if whole.is_dir():
             problem, allowed = 'is a folder', 'a file'
         elif not whole.parent.is_dir():
             problem, allowed = 'is in a folder that does not exist', 'a file in an existing folder'
-        elif not os.access(written, os.W_OK):
+        elif not all(os.access(one, os.W_OK) for one in written):
             problem, allowed = 'cannot be written', 'a file that can be written'
         elif whole in read:
             problem, allowed = 'is an input of the same command', 'the name of another file'

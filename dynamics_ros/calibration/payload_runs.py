@@ -96,7 +96,8 @@ class LoadedRunWatch(MotionRecording):
             )
         residual = float(np.sqrt((identified.train.residual**2).mean()))
         rows, count = len(identified.train.time), self.recorder.count
-        return estimate_of(self._frame, found.parameters, found.covariance, residual, count, rows)
+        pi, covariance = found.parameters, found.covariance
+        return estimate_of(self._frame, pi, covariance, residual, count, rows, found.unit_deviation)
 
 
 def _torques(robot: Robot, model: EffortModel, recorder: Recorder) -> JointSamples:

@@ -8,15 +8,17 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import yaml
+from yaml import YAMLError
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.files import write_files
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
 from dynamics_ros.identification.excitation.way import Motion
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
+from dynamics_ros.ros_yaml import read_yaml, yaml_text
 
 from .outputs import check_outputs
 from .plan_page import plan_page
@@ -63,8 +65,6 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         seed=options.seed,
         iterations=options.iterations,
     )
-    files[0].write_text(trajectory_yaml(robot, excitation), 'utf-8')
-    files[1].write_text(trajectory_csv(robot, excitation), 'utf-8')
     lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
     if not geometry.triangles:
         lines.append(without_shapes(options.floor))
@@ -79,8 +79,13 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         f'parameters {excitation.condition:.1f}{apart}',
         f'move there first: {start}',
     ]
+    contents: dict[Path, str | bytes] = {
+        files[0]: trajectory_yaml(robot, excitation),
+        files[1]: trajectory_csv(robot, excitation),
+    }
     if options.report is not None:
-        options.report.write_text(plan_page(robot, excitation, [*lines, *texts]), 'utf-8')
+        contents[options.report] = plan_page(robot, excitation, [*lines, *texts])
+    write_files(contents)
     lines += [
         *texts,
         'expected deviations, for efforts known to 2 % of their limits:',
@@ -111,7 +116,7 @@ def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
         seconds = {'sec': nanoseconds // 10**9, 'nanosec': nanoseconds % 10**9}
         points.append({**point, 'time_from_start': seconds})
     content = {'joint_names': list(robot.joint_names), 'points': points}
-    return yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+    return yaml_text(content, default_flow_style=None)
 
 
 def read_trajectory(path: Path) -> Motion:
@@ -121,19 +126,22 @@ def read_trajectory(path: Path) -> Motion:
         InvalidArgumentError: the file contains no valid trajectory.
     """
     try:
-        content = yaml.safe_load(path.read_text('utf-8'))
-        names, points = tuple(map(str, content['joint_names'])), content['points']
+        content = read_yaml(path)
+        names, points = tuple(content['joint_names']), content['points']
         stamps = [point['time_from_start'] for point in points]
         time = np.array([float(one['sec']) + 1e-9 * float(one['nanosec']) for one in stamps])
         columns = [
             np.array([point[word] for point in points], dtype=np.float64)
             for word in ('positions', 'velocities', 'accelerations')
         ]
-    except (OSError, yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+    except (OSError, YAMLError, TypeError, KeyError, ValueError) as error:
         problem = f'{path}: {type(error).__name__}: {error}'
         raise InvalidArgumentError(
             'trajectory', problem, 'a file of calibrate_robot plan'
         ) from error
+    if not all(isinstance(name, str) for name in names):
+        problem = f'{path}: a name in joint_names is not a text for YAML: {names}'
+        raise InvalidArgumentError('trajectory', problem, 'the names quoted, as in "y"')
     whole = all(column.shape == (len(time), len(names)) for column in columns)
     forward = (
         len(time) > 1

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.recordings.bag import Recording, RecordingError
 
 from .tables import TABLES, read_table
@@ -23,8 +22,8 @@ MIN_FORWARD = 0.9
 
 
 def has_topics(path: Path) -> bool:
-    """Whether a recording is a bag, by its name; tables and reduced recordings have no topics."""
-    return path.suffix.lower() not in (*TABLES, SUFFIX)
+    """Whether a recording is a bag, by its name; tables have no topics."""
+    return path.suffix.lower() not in TABLES
 
 
 def read_samples(path: Path, topic: str | None = None) -> JointSamples:

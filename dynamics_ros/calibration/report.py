@@ -111,8 +111,7 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')
     if np.abs(v).max() > MOVING:
         curve = np.linspace(v.min(), v.max(), 400)
-        loads = identified.fit.shape.loads
-        usual = loads[joint] if loads else 0.0
+        usual = identified.fit.loads[joint]
         modelled = friction_curve(identified.effort_model, joint, curve, usual)
         friction.plot(curve, modelled, color='#c03030', label='modelled')
     else:

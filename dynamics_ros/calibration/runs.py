@@ -12,6 +12,9 @@ from dynamics_ros.identification import DriveGains, Payload
 ACCURATE = 0.01
 """Ratio of the deviation of a mass to the mass up to which the mass is accurate."""
 
+NOTED = 0.03
+"""Difference of the weight of the robot from that of its description that is reported."""
+
 
 @dataclass(frozen=True)
 class PayloadResult:
@@ -36,6 +39,7 @@ class PayloadResult:
                 'center_of_mass': payload.center_of_mass.tolist(),
                 'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
                 'swapped': payload.swapped,
+                'own_weight': payload.own_weight,
                 'only_as_exact_as_described_masses': self.converted,
             }
         }
@@ -48,7 +52,18 @@ class PayloadResult:
         turned = ' The last recording is the one without the payload.' if payload.swapped else ''
         return (
             f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
-            f'centre of mass at {center} mm.{turned}{self._caution}{self._advice}'
+            f'centre of mass at {center} mm.{turned}{self._unit}{self._caution}{self._advice}'
+        )
+
+    @property
+    def _unit(self) -> str:
+        """The weight of the robot, if it is not that of its description; else ''."""
+        if abs(self.payload.own_weight - 1.0) < NOTED:
+            return ''
+        return (
+            f' The robot itself weighs {self.payload.own_weight:.2f} times what its description '
+            'says: if efforts are in another unit, the payload is off by as much, which the '
+            'deviations include; --drive-gains finds the unit.'
         )
 
     @property

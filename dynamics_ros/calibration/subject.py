@@ -13,10 +13,8 @@ import numpy as np
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, for_robot
 from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
-from dynamics_ros.identification.reduced import Reduction
-from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
 from .reading import has_topics, read_samples
@@ -32,16 +30,16 @@ class Subject:
 
     Attributes:
         text: URDF of the robot.
+        joints: all joints, except those that the user locked.
         robot: robot with the recorded joints.
         recordings: recordings of the robot, in the given order.
-        reductions: recordings that are already reduced to triangles.
         assumed: assumptions about names and joints, one sentence each.
     """
 
     text: str
+    joints: tuple[str, ...]
     robot: Robot
     recordings: tuple[JointSamples, ...]
-    reductions: tuple[Reduction, ...]
     assumed: tuple[str, ...]
 
 
@@ -84,11 +82,10 @@ def read_subject(
         raise InvalidArgumentError(
             'robot', 'it has joints of several coordinates', 'revolute and prismatic joints'
         )
-    reductions = tuple(Reduction.read(path) for path in paths if path.suffix == SUFFIX)
-    found = [read_samples(path, topic) for path in paths if path.suffix != SUFFIX]
-    recorded = found[0].joint_names if found else reductions[0].joint_names
-    columns, _ = match_joints(recorded, robot.joint_names, joints)
-    absent = [name for name in robot.joint_names if name not in columns]
+    found = [read_samples(path, topic) for path in paths]
+    columns, _ = match_joints(found[0].joint_names, robot.joint_names, joints)
+    all_joints = tuple(robot.joint_names)
+    absent = [name for name in all_joints if name not in columns]
     assumed = []
     if absent:
         places, sentence = standing_still(robot, absent)
@@ -105,7 +102,7 @@ def read_subject(
         recordings.append(own)
         if sentence and sentence not in assumed:
             assumed.append(sentence)
-    return Subject(text, robot, tuple(recordings), reductions, tuple(assumed))
+    return Subject(text, all_joints, robot, tuple(recordings), tuple(assumed))
 
 
 def _in_radians(

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.files import write_files
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 
 from .rows import read_csv, read_parquet
@@ -57,14 +58,14 @@ def write_table(path: Path, samples: JointSamples) -> None:
     """Writes joint states as CSV in the format of ``read_table``.
 
     Raises:
-        OSError: the file cannot be written.
+        NotWrittenError: the file cannot be written.
     """
     parts = {'position': samples.position, 'velocity': samples.velocity, 'effort': samples.effort}
     known = {word: values for word, values in parts.items() if values is not None}
     header = ['time', *(f'{name}.{word}' for word in known for name in samples.joint_names)]
     rows = np.column_stack([samples.time, *known.values()])
     lines = [','.join(f'{x:.9g}' for x in row) for row in rows]
-    path.write_text('\n'.join([','.join(header), *lines]) + '\n', 'utf-8')
+    write_files({path: '\n'.join([','.join(header), *lines]) + '\n'})
 
 
 def read_table(path: Path) -> JointSamples:

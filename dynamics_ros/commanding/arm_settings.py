@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynamics_ros.control import (
     ArmSettings,
     Compliance,
+    CompliantArm,
     Guiding,
     ReactionSettings,
     SetpointLimits,
@@ -30,6 +31,9 @@ from dynamics_ros.parameters.impedance import (
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
+
+RESERVE = 1.1
+"""Least torque limit of a running arm as a multiple of its gravity torque."""
 
 NO_WALL = 1e9
 """Position in place of an absent wall [m]."""
@@ -63,8 +67,7 @@ def arm_settings(
         'coulomb': share * friction.coulomb,
         'stribeck': share * friction.stribeck,
         'load_friction': share * friction.load_friction,
-        'friction_velocity': friction.friction_velocity,
-        'stribeck_velocity': friction.stribeck_velocity,
+        **dict(zip(('friction_velocity', 'stribeck_velocity'), friction.speeds, strict=True)),
     }
     return ArmSettings(
         Compliance(
@@ -113,6 +116,28 @@ def check_torques_bounded(robot: Robot, values: TorqueParameters, joints: Sequen
             'the description',
             'a limit, or one per joint',
         )
+
+
+def check_carries(arm: CompliantArm, settings: ArmSettings) -> None:
+    """Refuse torque limits of a running arm that do not carry it, or cannot brake it.
+
+    Raises:
+        InvalidArgumentError: a limit of a joint is too small; the error names the joint.
+    """
+    before, after = (np.asarray(x.joints['max_torque']) for x in (arm.settings, settings))
+    rates = [np.asarray(x.joints['max_torque_rate']) for x in (arm.settings, settings)]
+    least = RESERVE * np.abs(arm.gravity)
+    for name, index in arm.controller.robot.joint_v_indices.items():
+        if after[index] < min(before[index], least[index]):
+            raise InvalidArgumentError(
+                'torque.limit',
+                f'less than {least[index]:.3g} at {name!r}, which carries the arm now',
+                'more, or deactivation before',
+            )
+        # Torques that need more than a second to reach their limit do not bring an arm to rest.
+        if rates[1][index] < min(rates[0][index], after[index]) and after[index] < np.inf:
+            slow = f'less than {after[index]:.3g} at {name!r}, too slow to bring the arm to rest'
+            raise InvalidArgumentError('torque.max_rate', slow, 'more, or deactivation before')
 
 
 def guiding(values: GuidingParameters) -> Guiding:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.names import COMMANDED, check_known, check_unique
+from dynamics_ros.parameters.robot import COMMANDED, check_known, check_unique
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]

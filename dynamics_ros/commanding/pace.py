@@ -12,11 +12,9 @@ LOST = 2
 NOMINAL_CYCLE, MAX_CYCLE = 0.002, 0.02
 """Cycle time assumed before it is measured, and the longest plausible one [s]."""
 
-RAREST, IN_A_ROW = 0.025, 5
-"""Interval from which joint springs are unstable [s], and how many in a row count as usual.
-
-A single long interval is a lost message.
-"""
+IN_A_ROW = 5
+"""Number of intervals in a row of which the shortest counts as usual: a single long one is a lost
+message."""
 
 MAX_WAIT = 0.1
 """Longest wait for a joint state that counts as usual [s]."""
@@ -43,7 +41,6 @@ class Pace:
         answered: when the last state was processed, by the monotonic clock [s].
         sent: when the last command was sent, by the monotonic clock [s].
         gap: time between the last two stamps, without limits [s].
-        rare: whether joint states are too rare for joint springs.
     """
 
     def __init__(self) -> None:
@@ -55,14 +52,14 @@ class Pace:
         self._simulated = simulated
         self._stamp, self.gap = stamp - round(self.cycle * 1e9), 0.0
         self.answered = self.sent = time.monotonic() - self.cycle
-        self._heard, self._wait, self._far = 0, self.cycle, 0
+        self._heard, self._wait, self._gaps = 0, self.cycle, [0.0] * IN_A_ROW
         self._counted, self._ahead = self.answered, 0.0
 
     def interval(self, stamp: int) -> float:
         """Step interval [s] at a state with this stamp [ns]."""
         now = time.monotonic()
         self.gap, self._stamp = (stamp - self._stamp) * 1e-9, stamp
-        self._far = self._far + 1 if self.gap > RAREST else 0
+        self._gaps = [*self._gaps[1:], self.gap]
         # Uses the machine's clock, since simulated time may run slower.
         self._heard += 1
         wait = min(now - self.answered, MAX_WAIT)
@@ -83,9 +80,9 @@ class Pace:
         return interval
 
     @property
-    def rare(self) -> bool:
-        """Whether several joint states in a row came too late for joint springs."""
-        return self._far >= IN_A_ROW
+    def shortest(self) -> float:
+        """Shortest of the last ``IN_A_ROW`` intervals between stamps [s]."""
+        return min(self._gaps)
 
     @property
     def missing(self) -> float:

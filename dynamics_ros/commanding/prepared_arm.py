@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.control import CompliantArm, ImpedanceController, MotionCheck
+from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE
 from dynamics_ros.parameters.impedance import ImpedanceParameters
-from dynamics_ros.parameters.names import known_frames
+from dynamics_ros.parameters.robot import known_frames
 from dynamics_ros.robot import Robot
 
 from .arm_settings import arm_settings, check_torques_bounded, stiffness_of
@@ -54,10 +55,14 @@ class PreparedArm:
         # The interpreted trace is too slow for joint states at 1 kHz.
         arm.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
-        check = MotionCheck(robot)
+        largest = np.asarray(arm.settings.joints['max_torque'])
+        friction = np.full(robot.nv, np.inf)
+        friction[places] = FRICTION_SHARE * largest[places]
+        check = MotionCheck(robot, friction)
         check.wait()
         check.judge(q, v, dt)
         arm.start(q, v)
+        arm.is_stable_at(dt)
         arm.approach(q, v, dt, arm.pose)
         arm.guide(q, v, dt)
         arm.give_way(q, v, dt, v)

@@ -16,13 +16,96 @@ from dynamics_ros.inverse_kinematics.differential import (
     ServoSettings,
     ServoStep,
 )
-from dynamics_ros.parameters.names import check_unique, known_frames
+from dynamics_ros.parameters.robot import check_unique, known_frames
 from dynamics_ros.parameters.servo import ServoParameters
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 
 from .joints import check_speeds_bounded, servo_joints, turning_joints, unwound
 
 Array = NDArray[np.float64]
+
+DRIFT = 0.2
+"""Share of the commanded motion by which reported positions correct commanded ones: the error of a
+velocity controller that counts as following. Positions that do not change correct nothing."""
+
+
+class CommandedPositions:
+    """Positions to which commands have sent the joints, compared with the reported ones.
+
+    Limits apply to the commanded positions, because reported ones may be frozen. Between two
+    motions the difference persists while something else moves the joints, and ends when they catch
+    up, so that no sequence of short motions exceeds a limit either.
+
+    Attributes:
+        joints: names of the n commanded joints.
+        q: (n) commanded positions [rad or m].
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin the next motion at the reported positions."""
+        self.joints: tuple[str, ...] = ()
+
+    def update(
+        self, joints: tuple[str, ...], q: Array, last: JointCommand | None, by_position: bool
+    ) -> None:
+        """Compare with reported positions.
+
+        Args:
+            joints: names of the n commanded joints.
+            q: (n) reported positions; those of continuous joints in the turn of the commanded ones.
+            last: last command; None at rest.
+            by_position: whether commands contain positions.
+        """
+        if self.joints != joints or (last is not None and last.joints != joints):
+            self.joints, self.q, self._reported = joints, q, q
+            self._offset, self._rest, self._path = np.zeros(len(q)), q, np.zeros(len(q))
+        elif last is None:
+            moved = q - self._rest
+            caught_up = np.clip(moved, np.minimum(self._offset, 0.0), np.maximum(self._offset, 0.0))
+            self.q = q + self._offset - caught_up
+            self._path[:] = 0.0
+        else:
+            if by_position:
+                self.q = last.q
+            else:
+                moved = np.abs(q - self._reported)
+                most = np.minimum(DRIFT * self._path, moved)
+                self.q = self.q + np.clip(q - self.q, -most, most)
+                self._path[moved > 0.0] = 0.0
+            self._offset, self._rest = self.q - q, q
+        self._reported = q
+
+    def passed(self, last: JointCommand | None, elapsed: float) -> None:
+        """Add the motion of a velocity command that has applied for a time [s]."""
+        if last is not None and last.joints == self.joints:
+            self.q = self.q + elapsed * last.v
+            self._path = self._path + elapsed * np.abs(last.v)
+
+    def departure(self, q: Array, age: float, last: JointCommand | None, tolerance: float) -> str:
+        """Return which joint is farther than a tolerance from its commanded position; '' if none.
+
+        Args:
+            q: (n) reported positions.
+            age: time since their report [s], in which the joints move as commanded.
+            last: last command; None at rest.
+            tolerance: maximum distance [rad or m].
+        """
+        distances = np.abs(q - self.q)
+        if last is not None:
+            distances = distances - age * np.abs(last.v)
+        index = int(distances.argmax())
+        if distances[index] <= tolerance:
+            return ''
+        return Explanation(
+            Reason.NOT_FOLLOWING,
+            f'{self.joints[index]} is {distances[index]:.3g} from where it was sent, expected up '
+            f'to following_tolerance, {tolerance:g}; if it does not catch up, call ~/pause with '
+            'false to continue from the reported positions',
+        )
 
 
 @dataclass(frozen=True)
@@ -56,39 +139,34 @@ class PreparedServo:
         servo.reset()
         return cls(robot, servo, joints, turning_joints(robot))
 
-    def departure(self, q: Array, last: JointCommand, tolerance: float) -> str:
-        """Return which joint is farther than a tolerance from its last command; '' if none is.
+    def reported(self, q: Array, commanded: CommandedPositions) -> Array:
+        """Reported positions (n) of the commanded joints, nearest to the commanded positions.
 
         Args:
             q: (nq) reported configuration.
-            last: last command.
-            tolerance: maximum distance [rad or m].
+            commanded: commanded positions.
         """
-        indices = [self.robot.joint_q_indices[name] for name in last.joints]
-        deviations = np.abs(unwound(q[indices], last.q, self.turning[indices]) - last.q)
-        if deviations.max() <= tolerance:
-            return ''
-        index = int(deviations.argmax())
-        return f'{last.joints[index]} is {deviations[index]:.3g} from where it was sent'
+        indices = [self.robot.joint_q_indices[name] for name in self.joints]
+        if commanded.joints != self.joints:
+            return q[indices]
+        return unwound(q[indices], commanded.q, self.turning[indices])
 
-    def begin_step(self, q: Array, last: JointCommand | None, by_position: bool) -> Array:
+    def begin_step(self, q: Array, commanded: Array, last: JointCommand | None) -> Array:
         """Begin a step with the velocity of the last command; return where it starts (nq).
 
-        For position commands, the step starts at the last commanded position, because the robot
-        lags behind its commands.
+        The step starts at the commanded positions, because the robot lags behind its commands, and
+        reported positions may be frozen.
 
         Args:
             q: (nq) reported configuration.
+            commanded: (n) commanded positions.
             last: last command; None at rest.
-            by_position: whether commands contain positions.
         """
         self.servo.reset()
+        robot, q = self.robot, q.copy()
+        q[[robot.joint_q_indices[name] for name in self.joints]] = commanded
         if last is not None:
-            robot = self.robot
             self.servo.v[[robot.joint_v_indices[name] for name in last.joints]] = last.v
-            if by_position:
-                q = q.copy()
-                q[[robot.joint_q_indices[name] for name in last.joints]] = last.q
         return q
 
     def command(self, q: Array, step: ServoStep, dt: float) -> JointCommand:

@@ -6,8 +6,14 @@ Forces are those of the environment on the robot, with the opposite sign of [RD]
 """
 
 from .closing import Stabilized, closed_state
-from .configuration_constraint import ConfigurationConstraint
-from .derivatives import ConstrainedDerivatives, constrained_forward_dynamics_derivatives
+from .derivatives import (
+    ConstrainedDerivatives,
+    ConstrainedHybridDerivatives,
+    ImpactDerivatives,
+    constrained_forward_dynamics_derivatives,
+    constrained_hybrid_dynamics_derivatives,
+    impact_derivatives,
+)
 from .forward_dynamics import (
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
@@ -24,8 +30,9 @@ from .jacobian import (
     split_forces,
     support_projector,
 )
-from .kinds import ClosedLoop, Constraint, Constraints, Contact, LinearConstraint
+from .kinds import ClosedLoop, Constraint, Constraints, Contact
 from .newton_euler import projected_newton_euler
+from .of_functions import ConfigurationConstraint, LinearConstraint
 from .operational_space import operational_space
 from .soft_contact import contact_positions, soft_contact_forces
 
@@ -33,11 +40,13 @@ __all__ = [
     'ClosedLoop',
     'ConfigurationConstraint',
     'ConstrainedDerivatives',
+    'ConstrainedHybridDerivatives',
     'Constraint',
     'ConstraintRanks',
     'Constraints',
     'Contact',
     'ElasticElement',
+    'ImpactDerivatives',
     'LinearConstraint',
     'Stabilized',
     'actuator_torques',
@@ -46,6 +55,7 @@ __all__ = [
     'constrained_forward_dynamics',
     'constrained_forward_dynamics_derivatives',
     'constrained_hybrid_dynamics',
+    'constrained_hybrid_dynamics_derivatives',
     'constrained_inverse_dynamics',
     'constraint_bias',
     'constraint_jacobian',
@@ -53,6 +63,7 @@ __all__ = [
     'contact_forces',
     'contact_positions',
     'impact',
+    'impact_derivatives',
     'impact_energy_loss',
     'operational_space',
     'projected_newton_euler',

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closed loops that stay closed during integration of the equations of motion.
+"""Constraints that stay satisfied during integration of the equations of motion.
 
 If only accelerations are constrained (J a + J-dot v = 0 in [RD] eq. 3.61), rounding and integration
 errors of the gap accumulate. Either the state is corrected between steps (`closed_state`), or the
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,15 +27,26 @@ from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, 
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_jacobian
-from .kinds import Constraint
+from .kinds import Constraint, Contact, Slopes
+from .of_functions import ConfigurationConstraint, LinearConstraint
 from .solve import whitened
 
 
 class Closable(Constraint, Protocol):
-    """A constraint with a residual: a closed loop, or a constraint of a function of q."""
+    """A constraint with a residual: a loop, a held contact, or a constraint of a function of q."""
 
     def residual(self, robot: RigidBodySystem, q: Array) -> Array:
         """Residual f (..., rows); its rate is J v, plus ``drift`` if it depends on time."""
+
+
+class Differentiable(Constraint, Protocol):
+    """A constraint whose derivatives are known."""
+
+    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
+        """Derivatives of J^T f and of J a + J-dot v."""
+
+    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
+        """Derivative (..., rows, nv) of J v, plus ``drift``, along velocities."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +54,32 @@ class Stabilized:
     """Constraint with Baumgarte stabilization: J a + J-dot v = -2 k (J v + drift) - k^2 f.
 
     The stabilization is critically damped: an error of the residual f decays as exp(-k t). The
-    integration is unstable if the rate is too high: k times the step size should be below 0.5.
+    integration is unstable if the rate is too high: k times the step size should be below 0.5. A
+    constraint on the velocity alone has no f; J a + J-dot v = -k (J v + drift) then.
 
     Attributes:
-        constraint: ``ClosedLoop`` or ``ConfigurationConstraint``.
+        constraint: ``ClosedLoop``, ``Contact`` with an anchor, ``ConfigurationConstraint`` or
+            ``LinearConstraint``.
         rate: k [1/s].
     """
 
-    constraint: Closable
+    constraint: Constraint
     rate: float
 
     def __post_init__(self) -> None:
-        _check_closable(self.constraint)
+        if not isinstance(self.constraint, LinearConstraint):
+            _closable(self.constraint)
         check_positive('rate', self.rate)
+
+    def at(self, time: float) -> Stabilized:
+        """The same at another time [s], for a constraint that depends on it.
+
+        Raises:
+            InvalidArgumentError: the constraint does not depend on time.
+        """
+        if not isinstance(self.constraint, (ConfigurationConstraint, LinearConstraint)):
+            raise InvalidArgumentError('time', f'{time}', 'a constraint that depends on it')
+        return Stabilized(self.constraint.at(time), self.rate)
 
     @property
     def rows(self) -> int:
@@ -71,14 +95,31 @@ class Stabilized:
         constraint, k = self.constraint, self.rate
         rate = apply(constraint.jacobian(robot, q), v) + _drift(constraint, robot, q)
         own = constraint.bias(robot, q, v)
+        if not hasattr(constraint, 'residual'):
+            return np.asarray(own + k * rate)
         return np.asarray(own + 2.0 * k * rate + k * k * constraint.residual(robot, q))
+
+    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
+        """Derivatives of J^T f and of the stabilized J a + J-dot v.
+
+        That of the residual is taken as J, which is exact for points and functions of q; for
+        rotations of loops and surfaces it is off by a share as large as their gap [rad].
+        """
+        constraint, k = differentiable(self.constraint), self.rate
+        own = constraint.slopes(robot, q, v, a, forces)
+        J = constraint.jacobian(robot, q)
+        damping = k if not hasattr(constraint, 'residual') else 2.0 * k
+        by_q = own.rows_dq + damping * constraint.rate_slope(robot, q, v)
+        if hasattr(constraint, 'residual'):
+            by_q = by_q + k * k * J
+        return Slopes(own.torques_dq, by_q, own.rows_dv + damping * J)
 
 
 def closed_state(
     robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
-    constraints: Closable | Sequence[Closable],
+    constraints: Constraint | Sequence[Constraint],
     tolerance: float = 1e-10,
     max_iterations: int = 20,
 ) -> tuple[Array, Array]:
@@ -90,7 +131,8 @@ def closed_state(
     Args:
         robot: the constrained robot.
         q, v: (..., nq), (..., nv) a state with small gaps.
-        constraints: loops, or constraints of functions of q.
+        constraints: loops, contacts with an anchor, constraints of functions of q; a
+            ``LinearConstraint`` concerns v alone.
         tolerance: largest gap that counts as closed [m or rad].
         max_iterations: largest number of Newton steps.
 
@@ -104,17 +146,16 @@ def closed_state(
     all_constraints = list(constraints) if isinstance(constraints, Sequence) else [constraints]
     if not all_constraints:
         raise InvalidArgumentError('constraints', 'none', 'one or more')
-    for constraint in all_constraints:
-        _check_closable(constraint)
+    closable = [_closable(x) for x in all_constraints if not isinstance(x, LinearConstraint)]
     check_count('max_iterations', max_iterations, 0)
     check_positive('tolerance', tolerance)
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-    gap = _stacked([x.residual(robot, q) for x in all_constraints])
+    gap = _stacked([x.residual(robot, q) for x in closable])
     for _ in range(max_iterations):
         if np.abs(gap).max(initial=0.0) <= tolerance:
             break
-        q = robot.integrate(q, _nearest(robot, q, all_constraints, np.zeros(robot.nv), -gap))
-        gap = _stacked([x.residual(robot, q) for x in all_constraints])
+        q = robot.integrate(q, _nearest(robot, q, closable, np.zeros(robot.nv), -gap))
+        gap = _stacked([x.residual(robot, q) for x in closable])
     residual = float(np.abs(gap).max(initial=0.0))
     if not residual <= tolerance:
         raise InfeasibleError('no configuration near q closes the loops', residual)
@@ -125,7 +166,7 @@ def closed_state(
 
 
 def _nearest(
-    robot: RigidBodySystem, q: Array, constraints: Sequence[Closable], v: Array, target: Array
+    robot: RigidBodySystem, q: Array, constraints: Sequence[Constraint], v: Array, target: Array
 ) -> Array:
     """Velocity (..., nv) nearest to v, in the metric of M, with J v = target.
 
@@ -140,19 +181,34 @@ def _nearest(
 
 
 def _stacked(parts: Sequence[Array]) -> Array:
+    parts = [*parts, np.zeros(0)]
     leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate(
         [np.broadcast_to(part, leading + part.shape[-1:]) for part in parts], axis=-1
     )
 
 
-def _drift(constraint: Closable, robot: RigidBodySystem, q: Array) -> Array:
+def _drift(constraint: Constraint, robot: RigidBodySystem, q: Array) -> Array:
     """Rate of the residual at rest, for a constraint that depends on time; else zeros."""
     drift = getattr(constraint, 'drift', None)
     return np.zeros(constraint.rows) if drift is None else np.asarray(drift(robot, q))
 
 
-def _check_closable(constraint: object) -> None:
-    if not hasattr(constraint, 'residual'):
-        expected = 'ClosedLoop or ConfigurationConstraint, which have a gap'
+def differentiable(constraint: Any) -> Differentiable:
+    """The constraint, if its derivatives are known.
+
+    Raises:
+        InvalidArgumentError: they are not.
+    """
+    if not hasattr(constraint, 'slopes'):
+        expected = 'a constraint of this package, whose derivatives are known'
+        raise InvalidArgumentError('contacts', repr(constraint), expected)
+    return cast(Differentiable, constraint)
+
+
+def _closable(constraint: Any) -> Closable:
+    held = not isinstance(constraint, Contact) or constraint.anchor is not None
+    if not (held and hasattr(constraint, 'residual')):
+        expected = 'ClosedLoop, Contact.held_at(...) or ConfigurationConstraint, which have a gap'
         raise InvalidArgumentError('constraint', repr(constraint), expected)
+    return cast(Closable, constraint)

@@ -1,22 +1,31 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of constrained forward dynamics ([Lie] 4, with [RD] 3.7)."""
+"""Derivatives of constrained dynamics and of impacts ([Lie] 4, with [RD] 3.7)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
+from dynamics_ros.errors import RankDeficientError
+from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.external_wrenches import Wrenches
-from dynamics_ros.multibody.linear_systems import Array, rank
+from dynamics_ros.multibody.linear_systems import Array, rank, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .forward_dynamics import constrained_forward_dynamics, independent
-from .jacobian import constraint_jacobian
-from .kinds import Constraints
+from .closing import differentiable
+from .forward_dynamics import (
+    constrained_forward_dynamics,
+    constrained_hybrid_dynamics,
+    independent,
+)
+from .impact import impact
+from .jacobian import constraint_jacobian, split_forces
+from .kinds import Constraints, constraint_list
 from .prepared import prepared
 
 
@@ -34,6 +43,36 @@ class ConstrainedDerivatives(NamedTuple):
     forces_dtau: Array
 
 
+class ConstrainedHybridDerivatives(NamedTuple):
+    """Derivatives of a, tau (..., nv, nv) and forces (..., rows, nv) by q, v, and known a and tau.
+
+    Columns of ``_da`` belong to prescribed velocities, columns of ``_dtau`` to the others; the rest
+    is zero.
+    """
+
+    a_dq: Array
+    a_dv: Array
+    a_da: Array
+    a_dtau: Array
+    tau_dq: Array
+    tau_dv: Array
+    tau_da: Array
+    tau_dtau: Array
+    forces_dq: Array
+    forces_dv: Array
+    forces_da: Array
+    forces_dtau: Array
+
+
+class ImpactDerivatives(NamedTuple):
+    """Derivatives of v after an impact (..., nv, nv), of impulses (..., rows, nv), by q and v."""
+
+    after_dq: Array
+    after_dv: Array
+    impulses_dq: Array
+    impulses_dv: Array
+
+
 def constrained_forward_dynamics_derivatives(
     robot: RigidBodySystem,
     q: ArrayLike,
@@ -48,25 +87,27 @@ def constrained_forward_dynamics_derivatives(
     If v violates the constraints, the derivatives are those of the same equations.
 
     Args:
-        robot, q, v, tau, contacts: as for ``constrained_forward_dynamics``; contacts and loops
-            only.
+        robot, q, v, tau, contacts: as for ``constrained_forward_dynamics``; no constraints of a
+            user's own class, and no ``LinearConstraint`` with a ``rate``.
         external_wrenches: as for ``RigidBodySystem.inverse_dynamics_derivatives``.
 
     Raises:
-        InvalidArgumentError: a constraint is neither ``Contact`` nor ``ClosedLoop``.
+        InvalidArgumentError: the derivatives of a constraint are not known.
         RankDeficientError: rows depend on each other, so the forces are not unique.
     """
+    a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
     kernel_inputs = prepared(contacts)
     if kernel_inputs is None:
-        expected = 'Contact or ClosedLoop, whose derivatives are known'
-        raise InvalidArgumentError('contacts', repr(contacts), expected)
-    a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
+        q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
+        system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
+        columns = (system.by_q, system.by_v, system.by_force(np.eye(robot.nv)))
+        solved = [system.solve(*column) for column in columns]
+        return ConstrainedDerivatives(*(x for x, _ in solved), *(f for _, f in solved))
     kernel = robot.kernel('constrained_dynamics_derivatives', *kernel_inputs.names)
     *matrices, pivots = kernel.call(q, v, a, forces, *kernel_inputs.places)
     if not independent(pivots):
         J = constraint_jacobian(robot, q, contacts)
-        advice = 'omit dependent rows'
-        raise RankDeficientError('J M^-1 J^T', int(np.min(rank(J))), J.shape[-2], advice)
+        raise _dependent(int(np.min(rank(J))), J)
     derivatives = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:
         return derivatives
@@ -76,3 +117,172 @@ def constrained_forward_dynamics_derivatives(
         a_dq=derivatives.a_dq + derivatives.a_dtau @ wrench_slope,
         forces_dq=derivatives.forces_dq + derivatives.forces_dtau @ wrench_slope,
     )
+
+
+def constrained_hybrid_dynamics_derivatives(
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    tau: ArrayLike,
+    prescribed: Sequence[bool] | NDArray[np.bool_],
+    contacts: Constraints,
+    external_wrenches: Wrenches | None = None,
+) -> ConstrainedHybridDerivatives:
+    """Derivatives of ``constrained_hybrid_dynamics`` by q, v, and the known parts of a and tau.
+
+    Args:
+        robot, q, v, a, tau, prescribed: as for ``constrained_hybrid_dynamics``.
+        contacts, external_wrenches: as for ``constrained_forward_dynamics_derivatives``.
+
+    Raises:
+        InvalidArgumentError: the derivatives of a constraint are not known.
+        RankDeficientError: rows depend on each other in the motions of the free joints.
+    """
+    given = boolean_mask('prescribed', prescribed, robot.nv)
+    a, tau, forces = constrained_hybrid_dynamics(
+        robot, q, v, a, tau, given, contacts, external_wrenches
+    )
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
+    system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
+    # A unit of a known acceleration takes M e of the forces and J e of the rows.
+    known_a = -system.M * given, -system.J * given
+    columns = (system.by_q, system.by_v, known_a, system.by_force(np.diag(1.0 * ~given)))
+    of_a, of_tau, of_forces = [], [], []
+    for index, (force, target) in enumerate(columns):
+        part, of_force = system.solve(force, target, ~given)
+        moved = part + np.diag(1.0 * given) if index == 2 else part
+        needed = system.M @ part - force - transposed(system.J) @ of_force
+        of_a.append(moved)
+        of_tau.append(np.where(given[:, None], needed, np.diag(1.0 * ~given) * (index == 3)))
+        of_forces.append(of_force)
+    return ConstrainedHybridDerivatives(*of_a, *of_tau, *of_forces)
+
+
+def impact_derivatives(
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Constraints,
+    restitution: ArrayLike = 0.0,
+) -> ImpactDerivatives:
+    """Derivatives of ``impact`` by q and by the velocity before it.
+
+    Args:
+        robot, q, v, restitution: as for ``impact``.
+        contacts: as for ``constrained_forward_dynamics_derivatives``.
+
+    Raises:
+        InvalidArgumentError: the derivatives of a constraint are not known.
+        RankDeficientError: rows depend on each other, so the impulses are not unique.
+    """
+    after, impulses = impact(robot, q, v, contacts, restitution)
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
+    still = np.zeros(robot.nv)
+    # M (v_after - v) = J^T impulses is the equation of motion at rest, without gravity.
+    system = _System.of(robot, q, still, after - v, impulses, contacts, None)
+    weight_slope = robot.inverse_dynamics_derivatives(q, still, still)[0]
+    J = system.J
+    coefficients = np.broadcast_to(np.asarray(restitution, dtype=float), J.shape[-2:-1])[:, None]
+    rebound = _rates_by_q(robot, q, after, contacts) + coefficients * _rates_by_q(
+        robot, q, v, contacts
+    )
+    by_q = system.solve(system.by_q[0] + weight_slope, -rebound)
+    by_v = system.solve(system.M, -coefficients * J)
+    return ImpactDerivatives(by_q[0], by_v[0], by_q[1], by_v[1])
+
+
+@dataclass(frozen=True)
+class _System:
+    """Linear system of all derivatives: M da = force + J^T df, J da = target ([Lie] 4).
+
+    Attributes:
+        M, J: (..., nv, nv), (..., rows, nv).
+        by_q, by_v: force (..., nv, nv) and target (..., rows, nv) of the derivatives by q and v.
+    """
+
+    M: Array
+    J: Array
+    by_q: tuple[Array, Array]
+    by_v: tuple[Array, Array]
+
+    @classmethod
+    def of(
+        cls,
+        robot: RigidBodySystem,
+        q: Array,
+        v: Array,
+        a: Array,
+        forces: Array,
+        contacts: Constraints,
+        external_wrenches: Wrenches | None,
+    ) -> _System:
+        """The derivatives of ID(q, v, a) = tau + J^T f and of J a + J-dot v = 0 at a solution."""
+        constraints = [differentiable(x) for x in constraint_list(contacts)]
+        split = split_forces(forces, contacts) if constraints else []
+        parts = [x.slopes(robot, q, v, a, f) for x, f in zip(constraints, split, strict=True)]
+        dq, dv, M = robot.inverse_dynamics_derivatives(q, v, a, external_wrenches)
+        torques_dq = sum((x.torques_dq for x in parts), start=np.zeros_like(dq))
+        rows_dq, rows_dv = (
+            -_stacked([getattr(x, name) for x in parts], dq) for name in ('rows_dq', 'rows_dv')
+        )
+        J = constraint_jacobian(robot, q, contacts)
+        return cls(M, J, (torques_dq - dq, rows_dq), (-dv, rows_dv))
+
+    def by_force(self, force: Array) -> tuple[Array, Array]:
+        """A force (nv, n), which no row depends on."""
+        return force, np.zeros((*self.J.shape[:-1], force.shape[-1]))
+
+    def solve(
+        self, force: Array, target: Array, free: NDArray[np.bool_] | None = None
+    ) -> tuple[Array, Array]:
+        """Derivatives (..., nv, n) of a, zero of velocities that are not free, and of forces.
+
+        Raises:
+            RankDeficientError: the rows depend on each other.
+        """
+        n, rows = self.M.shape[-1], self.J.shape[-2]
+        mask = np.ones(n, dtype=bool) if free is None else free
+        J = self.J[..., mask]
+        deficient = int(np.min(rank(J), initial=rows))
+        if deficient < rows:
+            raise _dependent(deficient, J)
+        M = self.M[..., mask, :][..., mask]
+        leading = np.broadcast_shapes(M.shape[:-2], J.shape[:-2], force.shape[:-2])
+        count = M.shape[-1]
+        K = np.zeros((*leading, count + rows, count + rows))
+        K[..., :count, :count], K[..., count:, :count] = M, J
+        K[..., :count, count:] = transposed(J)
+        right = np.concatenate(
+            [
+                np.broadcast_to(force[..., mask, :], (*leading, count, force.shape[-1])),
+                np.broadcast_to(target, (*leading, rows, force.shape[-1])),
+            ],
+            axis=-2,
+        )
+        solved = np.linalg.solve(K, right)
+        of_a = np.zeros((*leading, n, force.shape[-1]))
+        of_a[..., mask, :] = solved[..., :count, :]
+        return of_a, -solved[..., count:, :]
+
+
+def _rates_by_q(robot: RigidBodySystem, q: Array, v: Array, contacts: Constraints) -> Array:
+    """Derivative (..., rows, nv) of J v along velocities."""
+    parts = [
+        x.slopes(robot, q, np.zeros(robot.nv), v, np.zeros(x.rows)).rows_dq
+        - x.slopes(robot, q, np.zeros(robot.nv), 0.0 * v, np.zeros(x.rows)).rows_dq
+        for x in map(differentiable, constraint_list(contacts))
+    ]
+    return _stacked(parts, np.zeros((robot.nv, robot.nv)))
+
+
+def _stacked(parts: Sequence[Array], like: Array) -> Array:
+    parts = [*parts, np.zeros((0, like.shape[-1]))]
+    leading = np.broadcast_shapes(like.shape[:-2], *(part.shape[:-2] for part in parts))
+    return np.concatenate(
+        [np.broadcast_to(part, leading + part.shape[-2:]) for part in parts], axis=-2
+    )
+
+
+def _dependent(rank: int, J: Array) -> RankDeficientError:
+    return RankDeficientError('J M^-1 J^T', rank, J.shape[-2], 'omit dependent rows')

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.constrained import INDEPENDENT
+from dynamics_ros.algorithms.constrained import INDEPENDENT
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together, refuse_overflow
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .jacobian import constraint_bias, constraint_jacobian
+from .jacobian import rows_and_bias
 from .kinds import Constraints
 from .prepared import contact_dynamics
 from .solve import solve_constrained
@@ -65,8 +65,8 @@ def constrained_forward_dynamics(
             return answer[0], answer[1]
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
-    J = constraint_jacobian(robot, q, contacts)
-    target = -constraint_bias(robot, q, v, contacts)
+    J, bias = rows_and_bias(robot, q, v, contacts)
+    target = -bias
     a, forces = solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
     refuse_overflow(a, forces, q=q, v=v, tau=tau)
     return a, forces
@@ -139,8 +139,8 @@ def constrained_hybrid_dynamics(
     # Torques of the known accelerations; free accelerations and forces are added below.
     with_known = robot.inverse_dynamics(q, v, known_a, external_wrenches)
     M = robot.mass_matrix(q)
-    J = constraint_jacobian(robot, q, contacts)
-    target = -constraint_bias(robot, q, v, contacts) - apply(J, known_a)
+    J, bias = rows_and_bias(robot, q, v, contacts)
+    target = -bias - apply(J, known_a)
     a_free, forces = solve_constrained(
         M[..., free, :][..., free],
         J[..., free],

@@ -15,8 +15,8 @@ from dynamics_ros.multibody.arguments import check_not_negative, finite_together
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .configuration_constraint import ConfigurationConstraint
-from .points import ORIGIN, checked_point, point_jacobian
+from .kinds import ORIGIN, ClosedLoop
+from .of_functions import ConfigurationConstraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,5 @@ def actuator_torques(
             the line between both points also exerts a net moment on the robot.
     """
     q, wrench = finite_together(q=(q, robot.nq), wrench=(wrench, 6))
-    J = point_jacobian(robot, q, frame, checked_point('point', point))
-    J_other = point_jacobian(robot, q, other, checked_point('other_point', other_point))
-    return apply(transposed(J - J_other), wrench)
+    J = ClosedLoop(frame, other, 'pose', point, other_point).jacobian(robot, q)
+    return apply(transposed(J), wrench)

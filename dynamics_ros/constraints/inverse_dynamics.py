@@ -27,7 +27,7 @@ from dynamics_ros.multibody.linear_systems import (
 )
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .jacobian import constraint_bias, constraint_jacobian
+from .jacobian import rows_and_bias
 from .kinds import Constraints
 from .solve import check_feasible, solve_constrained
 
@@ -87,8 +87,7 @@ def constrained_inverse_dynamics(
         raise InvalidArgumentError('criterion', repr(criterion), f'one of {CRITERIA}')
     active = actuated_mask(robot, actuated)
     q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
-    J = constraint_jacobian(robot, q, contacts)
-    bias = constraint_bias(robot, q, v, contacts)
+    J, bias = rows_and_bias(robot, q, v, contacts)
     size = largest_singular_value(J)
     check_feasible(
         apply(J, a) + bias,
@@ -141,8 +140,8 @@ def consistent_acceleration(
     """
     q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     M = robot.mass_matrix(q)
-    J = constraint_jacobian(robot, q, contacts)
-    target = -constraint_bias(robot, q, v, contacts)
+    J, bias = rows_and_bias(robot, q, v, contacts)
+    target = -bias
     nearest, _ = solve_constrained(
         M, J, apply(M, a), target, 'no acceleration satisfies all constraints'
     )

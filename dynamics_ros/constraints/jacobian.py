@@ -20,6 +20,7 @@ from dynamics_ros.multibody.linear_systems import (
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import Constraints, constraint_list
+from .prepared import prepared
 from .solve import whitened
 
 
@@ -32,6 +33,8 @@ def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constrai
         contacts: one constraint or several; a name is a point contact at the origin of that frame.
     """
     q = finite_vectors('q', q, robot.nq)
+    if rows := _kernel_rows(robot, q, np.zeros(robot.nv), contacts):
+        return rows[0]
     parts = [constraint.jacobian(robot, q) for constraint in constraint_list(contacts)]
     parts.append(np.zeros((0, robot.nv)))
     leading = np.broadcast_shapes(q.shape[:-1], *(part.shape[:-2] for part in parts))
@@ -50,6 +53,8 @@ def constraint_bias(
         v: (..., nv).
     """
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
+    if rows := _kernel_rows(robot, q, v, contacts):
+        return rows[1]
     parts = [constraint.bias(robot, q, v) for constraint in constraint_list(contacts)]
     parts.append(np.zeros(0))
     shapes = (part.shape[:-1] for part in parts)
@@ -57,6 +62,26 @@ def constraint_bias(
     return np.concatenate(
         [np.broadcast_to(part, leading + part.shape[-1:]) for part in parts], axis=-1
     )
+
+
+def rows_and_bias(
+    robot: RigidBodySystem, q: Array, v: Array, contacts: Constraints
+) -> tuple[Array, Array]:
+    """Jacobian and bias, as ``constraint_jacobian`` and ``constraint_bias``, of checked q and v."""
+    if rows := _kernel_rows(robot, q, v, contacts):
+        return rows
+    return constraint_jacobian(robot, q, contacts), constraint_bias(robot, q, v, contacts)
+
+
+def _kernel_rows(
+    robot: RigidBodySystem, q: Array, v: Array, contacts: Constraints
+) -> tuple[Array, Array] | None:
+    """Jacobian and bias of contacts and loops by one kernel; None for others, or for none."""
+    inputs = prepared(contacts)
+    if inputs is None or not inputs.names:
+        return None
+    J, bias = robot.kernel('constraint_rows', *inputs.names)(q, v, *inputs.places)
+    return J, bias
 
 
 def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:

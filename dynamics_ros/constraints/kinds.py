@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of constraints: contacts, closed loops, and linear constraints on v.
+"""Kinds of constraints: contacts and closed loops.
 
 A constraint is an object with ``rows``, ``jacobian`` and ``bias``: it requires J(q) v = 0 and J a +
 J-dot v = 0 ([RD] eq. 2.270). Its force f causes the torques J^T f. The force of the environment on
@@ -9,19 +9,17 @@ the robot is positive, with the opposite sign of F_c in [RD] eq. 3.57.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.constrained import HELD_ROWS, HELD_TOGETHER
+from dynamics_ros.algorithms.constrained import DIRECTED, HELD_ROWS, HELD_TOGETHER
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.joints import plane_axes
 from dynamics_ros.multibody.arguments import (
-    check_count,
-    finite_arrays,
     finite_matrix,
     finite_vector,
     rigid_pose,
@@ -31,14 +29,11 @@ from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import Vector3
 
-from .points import ORIGIN, checked_point, point_bias, point_jacobian, point_position
+ORIGIN = (0.0, 0.0, 0.0)
 
 CONTACT_KINDS = tuple(kind for kind in HELD_ROWS if kind not in HELD_TOGETHER)
 
 UP = (0.0, 0.0, 1.0)
-
-NO_DIRECTIONS = (ORIGIN, ORIGIN)
-"""Directions of a kind that does not use them."""
 
 
 class Constraint(Protocol):
@@ -55,12 +50,87 @@ class Constraint(Protocol):
         """Bias J-dot v (..., rows)."""
 
 
+class Slopes(NamedTuple):
+    """Derivatives of the rows of a constraint, by q along velocities.
+
+    Attributes:
+        torques_dq: (..., nv, nv) of J^T f at constant forces f.
+        rows_dq: (..., rows, nv) of J a + J-dot v at constant v and a.
+        rows_dv: (..., rows, nv) of J-dot v.
+    """
+
+    torques_dq: Array
+    rows_dq: Array
+    rows_dv: Array
+
+
 Constraints = str | Constraint | Sequence[str | Constraint]
 """One constraint or several; the name of a frame is a point contact at its origin."""
 
 
+class _Held(Protocol):
+    """Rows of a contact or a loop, from a kernel."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def kind(self) -> str:
+        """A key of ``HELD_ROWS``."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Kind and frames, which are options of kernels."""
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Points in the frames, inputs of kernels."""
+
+    @property
+    def directions(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Directions, inputs of kernels."""
+
+    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
+        """Jacobian (..., rows, nv) in root frame axes; of a loop, the difference of two.
+
+        [RD] eq. 2.154.
+        """
+        return self._rows(robot, q, np.zeros(robot.nv))[0]
+
+    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
+        """Bias J-dot v (..., rows)."""
+        return self._rows(robot, q, v)[1]
+
+    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
+        """Derivatives of J^T f and of J a + J-dot v."""
+        kernel = robot.kernel('constraint_slopes', *self.key)
+        return Slopes(*kernel(q, v, a, forces, *places([self])))
+
+    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
+        """Derivative (..., rows, nv) of J v along velocities."""
+        return self.slopes(robot, q, np.zeros(robot.nv), v, np.zeros(self.rows)).rows_dq
+
+    def _rows(self, robot: RigidBodySystem, q: Array, v: Array) -> tuple[Array, Array]:
+        kernel = robot.kernel('constraint_rows', *self.key)
+        J, bias = kernel(q, v, *places([self]))
+        return J, bias
+
+
+def places(constraints: Sequence[_Held]) -> tuple[Array, ...]:
+    """Last inputs of kernels of contacts and loops.
+
+    Returns:
+        Points (m, 2, 3), and directions (m, 2, 3) if a kind needs them.
+    """
+    points = np.array([x.points for x in constraints]).reshape(-1, 2, 3)
+    if any(x.kind in DIRECTED for x in constraints):
+        return points, np.array([x.directions for x in constraints])
+    return (points,)
+
+
 @dataclass(frozen=True)
-class Contact:
+class Contact(_Held):
     """A contact of a frame with the environment, at rest in the root frame ([RD] 2.10.4).
 
     Attributes:
@@ -73,17 +143,49 @@ class Contact:
         point: the point in the frame [m].
         normal: normal of the ground, away from it, in axes of the root frame; used by the kind
             'normal'.
+        anchor: position in the root frame where the point is held [m], for ``residual``; None if
+            it is not known.
+        rotation: (3, 3) rotation of the frame in the root frame in which a surface is held, for
+            ``residual``; None if it is not known.
     """
 
     frame: str
     kind: str = 'point'
     point: tuple[float, ...] = ORIGIN
     normal: tuple[float, ...] = UP
+    anchor: tuple[float, ...] | None = None
+    rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         _check_kind('kind', self.kind, CONTACT_KINDS)
         object.__setattr__(self, 'point', checked_point('point', self.point))
         object.__setattr__(self, 'normal', _unit('normal', self.normal))
+        if self.anchor is not None:
+            object.__setattr__(self, 'anchor', checked_point('anchor', self.anchor))
+        object.__setattr__(self, 'rotation', _checked_rotation(self.rotation))
+
+    @classmethod
+    def held_at(
+        cls,
+        robot: RigidBodySystem,
+        q: ArrayLike,
+        frame: str,
+        kind: str = 'point',
+        point: tuple[float, ...] = ORIGIN,
+        normal: tuple[float, ...] = UP,
+    ) -> Contact:
+        """Contact that is held where it is at a given configuration.
+
+        Args:
+            robot: the robot with the frame.
+            q: (nq) configuration.
+            frame, kind, point, normal: as the attributes; ``anchor`` and ``rotation`` are
+                computed.
+        """
+        pose = robot.forward_kinematics(finite_vector('q', q, robot.nq), frame)
+        anchor = pose[:3, :3] @ np.array(checked_point('point', point)) + pose[:3, 3]
+        rotation = tuple(map(tuple, pose[:3, :3].tolist()))
+        return cls(frame, kind, point, normal, tuple(anchor.tolist()), rotation)
 
     @property
     def rows(self) -> int:
@@ -105,27 +207,37 @@ class Contact:
         """The normal, and a placeholder for the second direction of a loop."""
         return self.normal, ORIGIN
 
-    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Contact Jacobian (..., rows, nv), in axes of the root frame."""
-        return self._rows(point_jacobian(robot, q, self.frame, self.point))
-
-    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Bias J-dot v (..., rows)."""
-        return self._rows(point_bias(robot, q, v, self.frame, self.point)[..., None])[..., 0]
-
-    def _rows(self, columns: Array) -> Array:
-        """Constrained rows (..., rows, n) of columns (..., 6, n) of twists."""
-        if self.kind == 'normal':
-            return np.asarray(np.array(self.normal) @ columns[..., :3, :])[..., None, :]
-        return columns[..., : self.rows, :]
-
     def position(self, robot: RigidBodySystem, q: Array) -> Array:
         """Position (..., 3) of the point in the root frame [m]."""
-        return point_position(robot, q, self.frame, self.point)
+        return _point_position(robot, q, self.frame, self.point)
+
+    def residual(self, robot: RigidBodySystem, q: Array) -> Array:
+        """How far the contact is from where it is held (..., rows); its rate is J v if it is small.
+
+        The vector from the anchor to the point in axes of the root frame [m], of a 'normal' its
+        part along the normal; a 'surface' has three more rows: the rotation vector from the held
+        to the actual rotation, in axes of the root frame [rad].
+
+        Raises:
+            InvalidArgumentError: the contact has no ``anchor``, or a surface no ``rotation``.
+        """
+        expected = 'where it is held, as Contact.held_at gives it'
+        if self.anchor is None:
+            raise InvalidArgumentError('anchor', 'None', expected)
+        offset = self.position(robot, q) - np.array(self.anchor)
+        if self.kind == 'normal':
+            return np.asarray(offset @ np.array(self.normal))[..., None]
+        if self.kind == 'point':
+            return offset
+        if self.rotation is None:
+            raise InvalidArgumentError('rotation', 'None', expected)
+        pose = robot.forward_kinematics(q, self.frame)
+        turned = pose_error(pose, _at_origin(self.rotation))[..., 3:]
+        return np.concatenate([offset, turned], axis=-1)
 
 
 @dataclass(frozen=True)
-class ClosedLoop:
+class ClosedLoop(_Held):
     """Closure of a kinematic loop: a joint between two frames of the robot ([Lie] 3).
 
     The loop has to be closed (``gap`` is zero) at the configurations at which the constraint is
@@ -158,10 +270,7 @@ class ClosedLoop:
         object.__setattr__(self, 'other_point', checked_point('other_point', self.other_point))
         object.__setattr__(self, 'axis', _unit('axis', self.axis))
         object.__setattr__(self, 'other_axis', _unit('other_axis', self.other_axis))
-        if self.rotation is not None:
-            R = finite_matrix('rotation', self.rotation, 3)
-            rigid_pose('rotation', _at_origin(R))
-            object.__setattr__(self, 'rotation', tuple(map(tuple, R.tolist())))
+        object.__setattr__(self, 'rotation', _checked_rotation(self.rotation))
 
     @classmethod
     def closed_at(
@@ -213,33 +322,6 @@ class ClosedLoop:
         first, second = plane_axes(Vector3.of(self.other_axis))
         return tuple(map(float, first)), tuple(map(float, second))
 
-    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Difference (..., rows, nv) of both Jacobians, in root frame axes ([RD] eq. 2.154)."""
-        J = point_jacobian(robot, q, self.frame, self.point)
-        J = J - point_jacobian(robot, q, self.other, self.other_point)
-        if self.kind != 'revolute':
-            return np.asarray(J[..., : self.rows, :])
-        return np.concatenate(
-            [J[..., :3, :], self._directions_in_root(robot, q) @ J[..., 3:, :]], axis=-2
-        )
-
-    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Bias J-dot v (..., rows)."""
-        bias = point_bias(robot, q, v, self.frame, self.point)
-        bias = bias - point_bias(robot, q, v, self.other, self.other_point)
-        if self.kind != 'revolute':
-            return np.asarray(bias[..., : self.rows])
-        B = self._directions_in_root(robot, q)
-        angular_velocities = [
-            robot.frame_velocity(q, v, name)[..., 3:] for name in (self.frame, self.other)
-        ]
-        # The directions are fixed to the other frame, so J-dot has a term of its rotation.
-        direction_rates = np.cross(angular_velocities[1][..., None, :], B)
-        turned = apply(B, bias[..., 3:]) + apply(
-            direction_rates, angular_velocities[0] - angular_velocities[1]
-        )
-        return np.concatenate([bias[..., :3], turned], axis=-1)
-
     def gap(self, robot: RigidBodySystem, q: Array) -> Array:
         """Gap of the loop; for a closed loop its rate is J v.
 
@@ -249,8 +331,8 @@ class ClosedLoop:
         rows: the rotation vector from the desired to the actual rotation, in axes of the root frame
         [rad].
         """
-        position = point_position(robot, q, self.frame, self.point)
-        position = position - point_position(robot, q, self.other, self.other_point)
+        position = _point_position(robot, q, self.frame, self.point)
+        position = position - _point_position(robot, q, self.other, self.other_point)
         if self.kind == 'revolute':
             axis = robot.forward_kinematics(q, self.frame)[..., :3, :3] @ np.array(self.axis)
             components = apply(self._directions_in_root(robot, q), axis)
@@ -277,42 +359,6 @@ class ClosedLoop:
         """``directions`` (..., 2, 3) in axes of the root frame."""
         R = robot.forward_kinematics(q, self.other)[..., :3, :3]
         return np.asarray(np.array(self.directions) @ transposed(R))
-
-
-@dataclass(frozen=True)
-class LinearConstraint:
-    """Constraint A(q) v = 0 with a user's matrix A, e.g. a gear or a rolling wheel ([RD] eq. 3.35).
-
-    Attributes:
-        rows: number of rows of A.
-        matrix: function of q (..., nq) that returns A (..., rows, nv).
-        rate: function of q and v that returns A-dot v (..., rows); None for a constant A.
-    """
-
-    rows: int
-    matrix: Callable[[Array], ArrayLike]
-    rate: Callable[[Array, Array], ArrayLike] | None = None
-
-    def __post_init__(self) -> None:
-        check_count('rows', self.rows, 1)
-
-    @classmethod
-    def constant(cls, matrix: ArrayLike) -> LinearConstraint:
-        """Constraint with a constant matrix A (rows, nv)."""
-        A = np.array(matrix, dtype=float)
-        if A.ndim != 2:
-            raise InvalidArgumentError('matrix', f'shape {A.shape}', 'shape (rows, nv)')
-        return cls(A.shape[0], lambda q: A)
-
-    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Matrix A (..., rows, nv)."""
-        return finite_arrays('matrix', self.matrix(q), (self.rows, robot.nv))
-
-    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Bias A-dot v (..., rows)."""
-        if self.rate is None:
-            return np.zeros(self.rows)
-        return finite_arrays('rate', self.rate(q, v), (self.rows,))
 
 
 def constraint_list(contacts: Constraints) -> list[Constraint]:
@@ -349,9 +395,34 @@ def contact_list(contacts: str | Contact | Sequence[str | Contact]) -> list[Cont
     return result
 
 
+def checked_point(argument: str, point: tuple[float, ...]) -> tuple[float, ...]:
+    """Check a point (3), and return it as a tuple.
+
+    Raises:
+        InvalidArgumentError: the point is not three finite numbers; the error names the argument.
+    """
+    return tuple(finite_vector(argument, point, 3).tolist())
+
+
+def _point_position(
+    robot: RigidBodySystem, q: Array, frame: str, point: tuple[float, ...]
+) -> Array:
+    """Position (..., 3) in the root frame of a point that is given in a frame [m]."""
+    pose = robot.forward_kinematics(q, frame)
+    return np.asarray(pose[..., :3, :3] @ np.array(point) + pose[..., :3, 3])
+
+
 def _check_kind(argument: str, kind: str, known: tuple[str, ...]) -> None:
     if kind not in known:
         raise InvalidArgumentError(argument, repr(kind), f'one of {known}')
+
+
+def _checked_rotation(rotation: ArrayLike | None) -> tuple[tuple[float, ...], ...] | None:
+    if rotation is None:
+        return None
+    R = finite_matrix('rotation', rotation, 3)
+    rigid_pose('rotation', _at_origin(R))
+    return tuple(map(tuple, R.tolist()))
 
 
 def _at_origin(rotation: ArrayLike) -> Array:

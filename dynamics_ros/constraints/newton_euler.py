@@ -11,7 +11,7 @@ from dynamics_ros.multibody.arguments import finite_vectors
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .points import point_bias, point_jacobian
+from .kinds import Contact
 
 
 def projected_newton_euler(
@@ -36,9 +36,9 @@ def projected_newton_euler(
     gravity = np.array([*robot.model.gravity])
     for body, inertia in zip(robot.body_names, robot.model.inertias, strict=True):
         m, center = inertia.mass, tuple(inertia.center)
-        J = point_jacobian(robot, q, body, center)
+        held = Contact(body, 'surface', center)
+        J, bias = held.jacobian(robot, q), held.bias(robot, q, v)
         J_S, J_R = J[..., :3, :], J[..., 3:, :]
-        bias = point_bias(robot, q, v, body, center)
         R = robot.forward_kinematics(q, body)[..., :3, :3]
         Theta = R @ np.array([[*row] for row in inertia.rotational]) @ transposed(R)
         Omega = apply(J_R, v)

@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from dynamics_ros.algorithms.control.constrained import DIRECTED
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .kinds import ClosedLoop, Constraints, Contact, constraint_list
+from .kinds import ClosedLoop, Constraints, Contact, constraint_list, places
 
 MAX_CACHED = 256
 """Largest number of stored sets of constraints; a program may create new ones in each call."""
@@ -76,7 +73,7 @@ def contact_dynamics(robot: RigidBodySystem, contacts: Constraints) -> ContactDy
         InvalidArgumentError: an entry is not a constraint.
     """
     if type(contacts) is list or type(contacts) is tuple:
-        latest = robot.kept.get('contacts')
+        latest = robot._kept.get('contacts')
         # Identical elements compare without a call of their __eq__.
         if latest is not None and latest.given == tuple(contacts):
             return latest
@@ -85,7 +82,7 @@ def contact_dynamics(robot: RigidBodySystem, contacts: Constraints) -> ContactDy
         return ContactDynamics(None, (), ())
     kernel = robot.kernel('dynamics_in_contact', *inputs.names)
     latest = ContactDynamics(kernel, inputs.places, inputs.given)
-    robot.kept['contacts'] = latest
+    robot._kept['contacts'] = latest
     return latest
 
 
@@ -97,10 +94,7 @@ def _prepare(
     known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
     if len(known) < len(constraints):
         return None
-    places = [np.array([x.points for x in known]).reshape(-1, 2, 3)]
-    if any(x.kind in DIRECTED for x in known):
-        places.append(np.array([x.directions for x in known]))
     if len(_prepared) >= MAX_CACHED:
         _prepared.clear()
     names = tuple(name for x in known for name in x.key)
-    return _prepared.setdefault(key, Prepared(names, tuple(places), given))
+    return _prepared.setdefault(key, Prepared(names, places(known), given))

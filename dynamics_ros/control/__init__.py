@@ -3,6 +3,7 @@
 """Model-based control: kinematic, in joint space, at an end effector, and of the whole body."""
 
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.least_squares import constrained_least_squares
 
 from .compliance.compliant_arm import CompliantArm
 from .compliance.gains import ImpedanceGains, joint_ranges, stiffness_matrix
@@ -24,7 +25,6 @@ from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
 from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
-from .least_squares import constrained_least_squares
 from .standing_robot import StandingMotion, StandingRobot, StandingSettings
 from .task_space import (
     motion_torques,

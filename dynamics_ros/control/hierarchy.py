@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_arrays
-from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, Array
-
-from .least_squares import constrained_least_squares
+from dynamics_ros.multibody.least_squares import Singular, constrained_least_squares, feasible
+from dynamics_ros.multibody.linear_systems import Array
 
 
 @dataclass(frozen=True)
@@ -118,19 +117,38 @@ def solve_hierarchy(levels: Sequence[Level]) -> HierarchySolution:
     x, Z = np.zeros(n), np.eye(n)
     C, d = np.zeros((0, n)), np.zeros(0)
     for level in levels:
-        x = x + Z @ _step(level, x, Z, C, d)
+        reduced = Singular.of(level.matrix @ Z, float(np.linalg.norm(level.matrix)))
+        x = x + Z @ _step(level, reduced, x, Z, C, d)
         C = np.vstack([C, level.bounded])
         # A violated bound, even if only by rounding, is relaxed to its current value from here on.
         d = np.maximum(np.concatenate([d, level.bound]), C @ x)
-        Z = Z @ _null_space(level.matrix @ Z, level.matrix)
+        if reduced.rank:
+            Z = Z @ reduced.null_space
     return HierarchySolution(x, tuple(level.violation(x) for level in levels), Z.shape[1])
 
 
-def _step(level: Level, x: Array, Z: Array, C: Array, d: Array) -> Array:
+def _step(level: Level, reduced: Singular, x: Array, Z: Array, C: Array, d: Array) -> Array:
     """Solve for the z of x + Z z that is best for a level and keeps C x <= d.
 
-    One slack variable per inequality of the level measures its violation.
+    Args:
+        level: the level.
+        reduced: decomposition of its matrix times Z.
+        x, Z: solution of earlier levels, and basis of the directions that they leave.
+        C, d: inequalities of earlier levels.
     """
+    CZ, room = C @ Z, d - C @ x
+    own, own_room = level.bounded @ Z, level.bound - level.bounded @ x
+    error = level.target - level.matrix @ x
+    z = reduced.least_squares(error)
+    both, both_room = np.vstack([CZ, own]), np.concatenate([room, own_room])
+    if feasible(both, both_room, z):
+        return z
+    if not len(level.matrix):
+        try:
+            return constrained_least_squares(level.matrix @ Z, error, both, both_room)
+        except InfeasibleError:
+            pass
+    # One slack variable per inequality of the level measures its violation.
     slacks = len(level.bound)
     A = np.block(
         [
@@ -138,16 +156,6 @@ def _step(level: Level, x: Array, Z: Array, C: Array, d: Array) -> Array:
             [np.zeros((slacks, Z.shape[1])), np.eye(slacks)],
         ]
     )
-    b = np.concatenate([level.target - level.matrix @ x, np.zeros(slacks)])
-    bounded = np.block([[C @ Z, np.zeros((len(C), slacks))], [level.bounded @ Z, -np.eye(slacks)]])
-    bound = np.concatenate([d - C @ x, level.bound - level.bounded @ x])
-    return constrained_least_squares(A, b, bounded, bound)[: Z.shape[1]]
-
-
-def _null_space(reduced: Array, matrix: Array) -> Array:
-    """Orthonormal basis of the null space of A Z, with the rank tolerance relative to A."""
-    if 0 in reduced.shape:
-        return np.eye(reduced.shape[1])
-    _, values, Vt = np.linalg.svd(reduced)
-    rank = int((values > RANK_TOLERANCE * np.linalg.norm(matrix, 2)).sum())
-    return np.asarray(Vt[rank:].T)
+    b = np.concatenate([error, np.zeros(slacks)])
+    bounded = np.block([[CZ, np.zeros((len(C), slacks))], [own, -np.eye(slacks)]])
+    return constrained_least_squares(A, b, bounded, both_room)[: Z.shape[1]]

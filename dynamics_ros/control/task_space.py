@@ -9,7 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.constraints.operational_space import check_rank, row_digits
+from dynamics_ros.constraints.operational_space import (
+    ALL_ROWS,
+    EVERY_ROW,
+    check_rank,
+    row_digits,
+)
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
 from dynamics_ros.multibody.linear_systems import Array, transposed
@@ -46,7 +52,7 @@ def motion_torques(
     v: ArrayLike,
     frame: str,
     acceleration: ArrayLike,
-    rows: Sequence[int] = (0, 1, 2, 3, 4, 5),
+    rows: Sequence[int] = ALL_ROWS,
 ) -> Array:
     """Torques (..., nv) that accelerate a frame: J^T (Lambda w-dot + mu + p), [RD] eq. 3.90.
 
@@ -71,14 +77,22 @@ def motion_torques(
     return np.asarray(tau)
 
 
+def _selection(free: Sequence[bool]) -> Array:
+    """Six numbers, 0 or 1, from booleans or the binary numbers of [RD] eq. 3.98."""
+    numbers = np.asarray(free)
+    is_binary = numbers.dtype.kind in 'iuf' and np.isin(numbers, (0, 1)).all()
+    mask = boolean_mask('free', numbers.astype(np.bool_) if is_binary else free, 6)
+    return mask.astype(float)
+
+
 def selection_matrices(free: Sequence[bool], rotation: ArrayLike) -> tuple[Array, Array]:
     """S_M of the motion directions and S_F of the force directions (..., 6, 6), [RD] eq. 3.99.
 
     Args:
-        free: six booleans in the axes of the contact: along x y z, around x y z.
+        free: six booleans, or 0 and 1, in the axes of the contact: along x y z, around x y z.
         rotation: (..., 3, 3) axes of the contact in root axes; the transpose of C in [RD].
     """
-    moving = boolean_mask('free', free, 6).astype(float)
+    moving = _selection(free)
     R = finite_arrays('rotation', rotation, (3, 3))
     S_M = np.zeros((*R.shape[:-2], 6, 6))
     S_M[..., :3, :3] = R * moving[:3] @ transposed(R)
@@ -95,23 +109,31 @@ def operational_space_torques(
     wrench: ArrayLike,
     free: Sequence[bool],
     rotation: ArrayLike,
+    rows: Sequence[int] = ALL_ROWS,
 ) -> Array:
     """Hybrid control torques (..., nv): motion in free directions, force in others, [RD] eq. 3.97.
 
     Args:
-        robot, q, v, frame: as for ``motion_torques``.
-        acceleration: (..., 6) in root axes, used in the free directions.
-        wrench: (..., 6) that the environment shall exert on the frame, in root axes at its origin,
-            used in the other directions; the opposite of F_c in [RD].
+        robot, q, v, frame, rows: as for ``motion_torques``.
+        acceleration: (..., m) of the chosen rows in root axes, used in the free directions.
+        wrench: (..., m) that the environment shall exert on the frame in the chosen rows, in root
+            axes at its origin, used in the other directions; the opposite of F_c in [RD].
         free, rotation: as for ``selection_matrices``.
 
     Raises:
-        RankDeficientError: the joints cannot move the frame in all six directions.
-        InvalidArgumentError: the base moves, or another argument is wrong.
+        RankDeficientError: the joints cannot move the frame in all rows.
+        InvalidArgumentError: the base moves, directions of the contact are partly outside the
+            rows, or another argument is wrong.
     """
     check_fixed_base(robot)
-    moving = boolean_mask('free', free, 6).astype(float)
-    kernel = robot.kernel('operational_space_torques', frame)
+    moving, digits = _selection(free), row_digits(rows)
+    if digits != EVERY_ROW:
+        S = selection_matrices(free, rotation)[0]
+        others = [row for row in ALL_ROWS if row not in rows]
+        if np.abs(S[..., list(rows), :][..., others]).max(initial=0.0) > 1e-9:
+            expected = 'axes of the contact such that each free direction is within the rows'
+            raise InvalidArgumentError('rows', repr(tuple(rows)), expected)
+    kernel = robot.kernel('operational_space_torques', frame, digits)
     tau, pivots = kernel.call(q, v, acceleration, wrench, moving, rotation)
     check_rank(frame, pivots)
     return np.asarray(tau)

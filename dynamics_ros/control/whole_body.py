@@ -14,14 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.constraints import Constraints, constraint_bias, constraint_jacobian
+from dynamics_ros.algorithms.control.whole_body import friction_pyramid
+from dynamics_ros.constraints import Constraints
 from dynamics_ros.constraints.inverse_dynamics import actuated_mask
+from dynamics_ros.constraints.jacobian import rows_and_bias
 from dynamics_ros.constraints.kinds import Contact, constraint_list
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_count, check_not_negative, finite_vector
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+from dynamics_ros.spatial import Vector3
 
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 
@@ -82,8 +85,7 @@ class WholeBodyProblem:
         self._h = robot.nonlinear_effects(self.q, self.v)
         if external_wrenches is not None:
             self._h = self._h - robot.wrench_torques(self.q, external_wrenches)
-        self._J = constraint_jacobian(robot, self.q, self.contacts)
-        self._bias = constraint_bias(robot, self.q, self.v, self.contacts)
+        self._J, self._bias = rows_and_bias(robot, self.q, self.v, self.contacts)
         self._torques = int(self.actuated.sum())
         rows = len(self._bias)
         self._ends = (robot.nv, robot.nv + rows, robot.nv + rows + self._torques)
@@ -205,18 +207,17 @@ class WholeBodyProblem:
             for constraint, end in zip(self.contacts, ends, strict=True)
             if isinstance(constraint, Contact)
         ]
-        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(contacts), 3))
-        angles = 2.0 * np.pi * np.arange(facets) / facets
-        inside = friction * np.cos(np.pi / facets)
+        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(contacts), 3)).tolist()
+        rubbing = {
+            tuple(n) for (contact, _), n in zip(contacts, normals) if contact.kind != 'normal'
+        }
+        pyramids = {n: _pyramid(n, friction, facets) for n in rubbing}
         C = np.zeros((len(contacts), facets + 1, len(self._bias)))
         for block, (contact, start), n in zip(C, contacts, normals, strict=True):
             if contact.kind == 'normal':
                 block[facets, start] = -1.0
-                continue
-            first, second = _tangents(n)
-            sideways = np.outer(np.cos(angles), first) + np.outer(np.sin(angles), second)
-            block[:facets, start : start + 3] = sideways - inside * n
-            block[facets, start : start + 3] = -n
+            else:
+                block[:, start : start + 3] = pyramids[tuple(n)]
         bound = np.tile(np.append(np.zeros(facets), -least_normal_force), len(contacts))
         return Level.inequality(self._columns(C.reshape(-1, len(self._bias)), 1), bound)
 
@@ -231,15 +232,13 @@ class WholeBodyProblem:
         return result
 
 
-def _tangents(normal: Array) -> tuple[Array, Array]:
-    """Two unit vectors that form an orthonormal basis with a unit normal.
+def _pyramid(normal: tuple[float, ...], friction: float, facets: int) -> Array:
+    """Rows (facets + 1, 3) of a friction pyramid, and of the force against the normal.
 
     Raises:
         InvalidArgumentError: the normal is not of unit length.
     """
-    if not abs(float(np.linalg.norm(normal)) - 1.0) < 1e-6:
-        raise InvalidArgumentError('normal', f'{normal.tolist()}', 'unit vectors')
-    helper = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    first = np.cross(normal, helper)
-    first /= np.linalg.norm(first)
-    return first, np.cross(normal, first)
+    n = Vector3.of(normal)
+    if not abs(float(n.norm()) - 1.0) < 1e-6:
+        raise InvalidArgumentError('normal', f'{normal}', 'unit vectors')
+    return np.array([*friction_pyramid(n, friction, facets), [*-n]], dtype=float)

@@ -8,25 +8,22 @@ import argparse
 import json
 import math
 import os
-import socket
 import sys
-import threading
 import time
-import webbrowser
-from contextlib import closing
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from dynamics_ros.errors import DynamicsRosError
 
-from .description import read_description
-from .domain import DomainError, choose_domain
-from .known_robots import LEGGED, legged_description
-from .processes import ChildError, Children
+from .known_robots import LEGGED, read_description
+from .processes import Children, DemonstrationError, own_domain
+
+if TYPE_CHECKING:
+    from .arm import ArmDemonstration
+    from .legged import LeggedDemonstration
 
 MIN_DURATION = 5.0
 """Least duration of a round [s]."""
-
-VIEWER_START = 2.0
-"""Time from the start of the viewer to opening the page in a browser [s]."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,84 +31,51 @@ def main(arguments: list[str] | None = None) -> int:
     began = time.monotonic()
     options = _parse(arguments)
     try:
-        legged = options.robot in LEGGED
-        urdf = legged_description(options.robot) if legged else read_description(options.robot)
-        with closing(choose_domain()) as domain:
-            os.environ['ROS_DOMAIN_ID'] = str(domain.number)
+        urdf = read_description(options.robot)
+        with own_domain() as domain_id:
+            os.environ['ROS_DOMAIN_ID'] = str(domain_id)
             os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
             with Children() as running:
-                if legged:
-                    return _demonstrate_legged(running, options)
-                running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
-                if options.viewer:
-                    _show(running)
-                return _demonstrate(urdf, running, options, domain.number, began)
-    except (DynamicsRosError, ChildError, DomainError) as error:
-        return _fail(str(error), options)
+                return _demonstrate(urdf, running, options, began)
+    except (DynamicsRosError, DemonstrationError) as error:
+        failure = str(error)
     except KeyboardInterrupt:
-        return _fail('interrupted before everything was shown', options)
+        failure = 'interrupted before everything was shown'
+    return _end({'robot': options.robot, 'failures': [failure]}, options)
 
 
-def _demonstrate(
-    urdf: str, running: Children, options: argparse.Namespace, domain_id: int, began: float
-) -> int:
-    # The import takes as long as the start of the other processes, so it runs in parallel with it.
-    from .subject import Subject
-
-    subject = Subject.of(urdf)
-    running.start('dynamics_ros', subject.node_parameters())
-    from .demonstration import Demonstration
-    from .display import summary
-
-    demonstration = Demonstration(subject, running, domain_id, began)
-    try:
-        demonstration.run(options.duration)
-    except KeyboardInterrupt:
-        if not demonstration.complete:
-            raise
-    except ChildError as error:
-        demonstration.report.require(False, str(error))
-    report = demonstration.report
-    print(summary(report))
-    for failure in report.failures:
-        print(f'demo: {failure}', file=sys.stderr, flush=True)
-    if options.json:
-        print(json.dumps(report.as_json()), flush=True)
-    return 1 if report.failures else 0
-
-
-def _demonstrate_legged(running: Children, options: argparse.Namespace) -> int:
-    from .legged import demonstrate_legged
-
+def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, began: float) -> int:
     if options.viewer:
-        _show(running)
-    report = demonstrate_legged(options.robot, running, options.duration)
-    print(report.summary())
-    for failure in report.failures:
+        running.start('dynamics_ros_viewer', {'dynamics_ros_viewer': {'open': True}})
+        print('the viewer opens http://localhost:8080', flush=True)
+    # Imported late, because these modules read ROS_DOMAIN_ID.
+    course: ArmDemonstration | LeggedDemonstration
+    if options.robot in LEGGED:
+        from .legged import LeggedDemonstration
+
+        course = LeggedDemonstration(LEGGED[options.robot], urdf, running)
+    else:
+        from .arm import ArmDemonstration
+
+        course = ArmDemonstration(urdf, running, began)
+    try:
+        course.run(options.duration)
+    except KeyboardInterrupt:
+        if not course.complete:
+            raise
+    except DemonstrationError as error:
+        course.report.require(False, str(error))
+    print(course.report.summary())
+    return _end(asdict(course.report), options)
+
+
+def _end(report: dict[str, Any], options: argparse.Namespace) -> int:
+    """Print the failures of a report, and the report if it is wanted; return the exit code."""
+    for failure in report['failures']:
         print(f'demo: {failure}', file=sys.stderr, flush=True)
     if options.json:
-        print(json.dumps(report.as_json()), flush=True)
-    return 1 if report.failures else 0
-
-
-def _show(running: Children) -> None:
-    """Start the viewer, and open its page in a browser if there is one."""
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
-    running.start('dynamics_ros_viewer', {'dynamics_ros_viewer': {'port': port}})
-    address = f'http://localhost:{port}'
-    print(f'the page is at {address}', flush=True)
-    opening = threading.Timer(VIEWER_START, webbrowser.open, (address,))
-    opening.daemon = True
-    opening.start()
-
-
-def _fail(failure: str, options: argparse.Namespace) -> int:
-    print(f'demo: {failure}', file=sys.stderr, flush=True)
-    if options.json:
-        print(json.dumps({'robot': options.robot, 'failures': [failure]}), flush=True)
-    return 1
+        print(json.dumps(report), flush=True)
+    return 1 if report['failures'] else 0
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -1,6 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Legged robots that the demonstration knows by name, from the PyPI package example-robot-data."""
+"""Descriptions of demonstrated robots: a file, the package's arm, or a legged robot by its name.
+
+Legged robots are those of the PyPI package example-robot-data.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from dynamics_ros.errors import ModelError
+from dynamics_ros.errors import ModelError, meant
+from dynamics_ros.model.description_file import read_description_file
 
 NEEDED = 'mujoco example-robot-data'
 """Names of the Python packages that a legged robot needs."""
@@ -64,12 +68,25 @@ def robots_folder() -> Path:
     raise FileNotFoundError('example-robot-data: install it with "pip install example-robot-data"')
 
 
-def legged_description(name: str) -> str:
-    """URDF text of a robot of `LEGGED`.
+def read_description(robot: str | None) -> str:
+    """URDF text of a robot of `LEGGED` or of a file, which may be xacro; None: the package's arm.
 
     Raises:
-        ModelError: the description or MuJoCo is not installed.
+        ModelError: the file cannot be read or expanded, or a required package is not installed.
     """
+    # Here, because benchmarks use this file without ROS.
+    from ament_index_python.packages import get_package_share_directory
+
+    if robot in LEGGED:
+        return _legged_description(robot)
+    if robot and robot.isidentifier() and not Path(robot).exists():
+        reason = f'neither a file nor a known robot ({", ".join(LEGGED)}){meant(robot, LEGGED)}'
+        raise ModelError(f'robot {robot!r}', reason)
+    own = Path(get_package_share_directory('dynamics_ros'), 'urdf', 'seven_joint_arm.urdf')
+    return read_description_file(robot or own)
+
+
+def _legged_description(name: str) -> str:
     try:
         path = robots_folder() / LEGGED[name].file
         found = find_spec('mujoco') is not None

@@ -1,22 +1,34 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs executables of the package as child processes, which end with the demonstration."""
+"""ROS domain and child processes of a demonstration; both are released when it ends."""
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ament_index_python.packages import get_package_prefix
 
+from dynamics_ros.ros_yaml import temporary_yaml
+
+DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
+"""Overrides the choice of the domain. ROS_DOMAIN_ID is ignored: a real robot may use that one."""
+
+_DOMAINS = range(20, 100)
+_MAX_DOMAIN = 232  # the ports of higher domains exceed 65535
+_PARTICIPANTS = 8  # checked participant numbers of a domain; a participant takes the first free one
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TIMEOUT = 3.0  # s, from the request to end a child until it is killed
 _ERRORS = ('[ERROR]', '[FATAL]')
@@ -24,62 +36,74 @@ _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _libc = ctypes.CDLL(None)  # loaded before forks: a child must not wait for a lock of a thread
 
 
-class ChildError(Exception):
-    """A child process could not be started, has ended, or sends no messages."""
+class DemonstrationError(Exception):
+    """No domain is free, or a process could not be started, has ended, or sends no messages."""
 
 
-class Child:
+@contextmanager
+def own_domain() -> Iterator[int]:
+    """Context with a ROS domain that nobody uses, or the one that ``DOMAIN_VARIABLE`` names.
+
+    The domain is locked against other demonstrations on this machine.
+
+    Raises:
+        DemonstrationError: another demonstration uses the named domain, or none is free.
+    """
+    named = os.environ.get(DOMAIN_VARIABLE)
+    if named and not (named.isdecimal() and int(named) <= _MAX_DOMAIN):
+        reason = f'{DOMAIN_VARIABLE}={named!r} is not a number from 0 to {_MAX_DOMAIN}'
+        raise DemonstrationError(reason)
+    first = os.getpid() % len(_DOMAINS)
+    with ExitStack() as locks:
+        for number in [int(named)] if named else [*_DOMAINS[first:], *_DOMAINS[:first]]:
+            path = Path(tempfile.gettempdir(), f'dynamics_ros_demo_domain_{number}.lock')
+            try:
+                fcntl.flock(locks.enter_context(path.open('a')), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            # Checked after locking: two demonstrations that start together must not both take it.
+            if named or _is_free(number):
+                yield number
+                return
+    if named:
+        reason = f'another demonstration runs in domain {named} ({DOMAIN_VARIABLE})'
+        raise DemonstrationError(reason)
+    raise DemonstrationError(f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use')
+
+
+def _is_free(number: int) -> bool:
+    """Whether no participant uses a port of the domain or has left shared memory behind.
+
+    Shared memory of a killed participant delays discovery by seconds.
+    """
+    # Port numbers of DDSI-RTPS 9.6.1.
+    base = 7400 + 250 * number
+    if any(Path('/dev/shm').glob(f'fastdds_port{base // 10}*')):
+        return False
+    # Participants of Cyclone DDS may have only the ports that all share, for multicast.
+    for port in (0, 1, *range(10, 10 + 2 * _PARTICIPANTS, 2)):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(('', base + port))
+            except OSError:
+                return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Child:
     """A running executable of the package, whose output goes to a file."""
 
-    def __init__(
-        self, executable: str, parameters: Mapping[str, Mapping[str, Any]], folder: Path
-    ) -> None:
-        """Start the executable; see ``Children.start``."""
-        self.executable = executable
-        path = Path(get_package_prefix('dynamics_ros'), 'lib', 'dynamics_ros', executable)
-        if not path.is_file():
-            raise ChildError(
-                f'{executable}: no such executable in {path.parent}; run scripts/setup'
-            )
-        file = folder / f'{executable}.yaml'
-        by_node = {node: {'ros__parameters': dict(own)} for node, own in parameters.items()}
-        file.write_text(yaml.safe_dump(by_node), encoding='utf-8')
-        self._log = folder / f'{executable}.log'
-        with self._log.open('wb') as log:
-            self._process = subprocess.Popen(
-                [str(path), '--ros-args', '--params-file', str(file)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal must reach only the demonstration
-                preexec_fn=_die_with_parent if sys.platform == 'linux' else None,
-            )
-
-    def check(self) -> None:
-        """Raise ChildError with the last output if the process has ended."""
-        code = self._process.poll()
-        if code is not None:
-            raise ChildError(f'{self.executable} has ended with code {code}{self.last_words()}')
+    executable: str
+    process: subprocess.Popen[bytes]
+    log: Path
 
     def last_words(self) -> str:
         """Last error of the output, otherwise its last line; '' if there is no output."""
-        lines = self._log.read_text(errors='replace').split('\n')
+        lines = self.log.read_text(errors='replace').split('\n')
         printed = [line.strip() for line in lines if line.strip()]
         errors = [line for line in printed if line.startswith(_ERRORS)]
         return f': {(errors or printed)[-1]}' if printed else ''
-
-    def ask_to_end(self) -> None:
-        """Send SIGINT."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-
-    def end(self, patience: float) -> None:
-        """Wait for the end, and kill the process after a time [s]."""
-        try:
-            self._process.wait(timeout=max(patience, 0.0))
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
 
 class Children:
@@ -90,7 +114,7 @@ class Children:
     """
 
     def __init__(self) -> None:
-        self._running: list[Child] = []
+        self._running: list[_Child] = []
         self._interrupted = False
         self._folder = tempfile.TemporaryDirectory(prefix='dynamics_ros_demo_')
 
@@ -100,28 +124,42 @@ class Children:
         return self
 
     def start(self, executable: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:
-        """Start an executable.
-
-        Args:
-            executable: name of a console script of the package.
-            parameters: node name to the parameters of that node.
+        """Start a console script of the package with the parameters of each of its nodes.
 
         Raises:
-            ChildError: there is no such executable.
+            DemonstrationError: there is no such executable.
         """
-        self._running.append(Child(executable, parameters, Path(self._folder.name)))
+        path = Path(get_package_prefix('dynamics_ros'), 'lib', 'dynamics_ros', executable)
+        if not path.is_file():
+            reason = f'{executable}: no such executable in {path.parent}; run scripts/setup'
+            raise DemonstrationError(reason)
+        by_node = {node: {'ros__parameters': dict(own)} for node, own in parameters.items()}
+        log = Path(self._folder.name, f'{executable}.log')
+        with log.open('wb') as file:
+            process = subprocess.Popen(
+                [str(path), '--ros-args', '--params-file', temporary_yaml(by_node)],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C in the terminal must reach only the demonstration
+                preexec_fn=_die_with_parent if sys.platform == 'linux' else None,
+            )
+        self._running.append(_Child(executable, process, log))
 
     def check(self) -> None:
         """Raise an exception if a signal was received or a process has ended.
 
         Raises:
             KeyboardInterrupt: a signal was received.
-            ChildError: a process has ended.
+            DemonstrationError: a process has ended.
         """
         if self._interrupted:
             raise KeyboardInterrupt
         for child in self._running:
-            child.check()
+            code = child.process.poll()
+            if code is not None:
+                reason = f'{child.executable} has ended with code {code}{child.last_words()}'
+                raise DemonstrationError(reason)
 
     def last_words(self) -> str:
         """Last output line of each process, for an error message."""
@@ -132,10 +170,13 @@ class Children:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         for child in self._running:
-            child.ask_to_end()
+            child.process.send_signal(signal.SIGINT)
         deadline = time.monotonic() + _TIMEOUT
         for child in self._running:
-            child.end(deadline - time.monotonic())
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(timeout=max(deadline - time.monotonic(), 0.0))
+            child.process.kill()
+            child.process.wait()
         self._folder.cleanup()
 
     def _interrupt(self, *_: object) -> None:

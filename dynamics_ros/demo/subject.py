@@ -27,7 +27,7 @@ from dynamics_ros.simulation import (
 
 Array = NDArray[np.float64]
 
-_LENGTH = 0.3  # m, lever arm of the wrench estimate: parameter wrench.length_scale
+_LENGTH = 0.3  # m, lever arm of the wrench estimate
 _DEFAULT_THRESHOLD = 0.02  # Nm per N, default of wrench.singular_threshold
 _SHARE_OF_LEVER = 0.05  # largest ratio of the threshold to the shortest lever
 _MIN_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
@@ -40,7 +40,6 @@ class Subject:
     """A robot with its tool, its posture and a suitable push.
 
     Attributes:
-        urdf: the description.
         robot: the robot.
         reference: independent computation of its poses and torques, from Lagrange's equations.
         tool: frame that is observed and pushed.
@@ -49,7 +48,6 @@ class Subject:
         observable: whether joint torques determine the whole wrench at the tool (six joints do).
     """
 
-    urdf: str
     robot: Robot
     reference: LagrangianReference
     tool: str
@@ -77,7 +75,7 @@ class Subject:
             raise ModelError(f'link {tool!r}', reason)
         observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
         reference = LagrangianReference(urdf, robot.joint_names)
-        return cls(urdf, robot, reference, tool, posture, force, observable)
+        return cls(robot, reference, tool, posture, force, observable)
 
     def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:
         """Parameters of each node; the description reaches the nodes by its topic.

@@ -5,13 +5,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.qos import QoSCompatibility, qos_check_compatible
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSCompatibility,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
 
-from .graph import CLOCK, JOINT_STATE, Graph, Topic
+from dynamics_ros.reasons import ACTION, KEY, Reason
+
+from .graph import CLOCK, JOINT_STATE, Endpoint, Graph, Topic
 
 LATE = 0.5
 """Age [s] from which states, and results computed from them, are outdated."""
@@ -22,11 +29,26 @@ EARLY = -0.05
 COMMANDS = re.compile(r'(command|commands|cmds?|cmd_vel|joint_trajectory)$')
 """Names of topics that command a robot."""
 
-STILL = re.compile(r'unconfigured|inactive|paused|finalized')
-"""Status words of a node that sends no commands at the moment."""
+SLOW_PACE, SLOW_RATE = 0.95, 0.9
+"""A publisher is too slow if its stamps advance by less than this share of the clock, or if its
+rate is less than this share of that of its stamps."""
+
+MAX_INTERVALS = 2.0
+"""Age of stamps in intervals between messages up to which the publisher is slow, not its clock."""
+
+MAX_DELAY = 600.0
+"""Age above which stamps are those of another clock or of a recording, not of a slow publisher
+[s]."""
 
 REFUSED = 'refused: '
 """Prefix of status keys that count refused inputs."""
+
+NAMESAKES = 'nodes of this name'
+"""Status key with the number of nodes that share a name."""
+
+
+EFFORTS = 'contacts need measured torques: have the driver report effort (docs/efforts.md)'
+ACTIVATE = 'ros2 lifecycle set NODE configure, then activate; or the parameter autostart'
 
 
 class Finding(NamedTuple):
@@ -41,65 +63,58 @@ class Finding(NamedTuple):
     advice: str = ''
 
 
-CURES = (
-    (
-        r'robot_description',
-        'start robot_state_publisher with the description, or set the parameter robot_description',
+CURES = {
+    Reason.WAITING_FOR_DESCRIPTION: (
+        'start robot_state_publisher with the description, or set the parameter robot_description'
     ),
-    (
-        r'has no publisher',
+    Reason.NO_PUBLISHER: (
         'start the driver or joint_state_broadcaster; if it publishes under another name, remap: '
-        '-r joint_states:=NAME',
+        '-r joint_states:=NAME'
     ),
-    (
-        r'cannot be heard here',
+    Reason.INCOMPATIBLE_PUBLISHER: (
         'give publisher and subscription the same type, and a reliability and durability that suit '
-        '(qos_overrides of docs/interfaces.md)',
+        '(qos_overrides of docs/interfaces.md)'
     ),
-    (
-        r'name joints that robot',
+    Reason.UNKNOWN_JOINTS: (
         'description and driver are of different robots, or of different prefixes: compare '
-        '`ros2 topic echo --once` with `ros2 run dynamics_ros inspect`',
+        '`ros2 topic echo --once` with `ros2 run dynamics_ros inspect`'
     ),
-    (r'lack their positions', 'lock joints that nobody tells: locked_joints.names and .positions'),
-    (r'have stopped coming', 'look at the driver: it has died, or its robot is in protective stop'),
-    (r'degrees', 'joint_states are in radians and metres: convert them in the driver'),
-    (
-        r'no effort of|all efforts are zero|efforts do not change',
-        'contacts need measured torques: have the driver report effort (docs/efforts.md)',
+    Reason.JOINTS_MISSING: 'lock joints without state: locked_joints.names and .positions',
+    Reason.JOINTS_UNSUPPORTED: 'lock these joints: locked_joints.names and .positions',
+    Reason.POSITION_NOT_FINITE: (
+        'look at the driver or the encoders of these joints: their positions are NaN or infinite'
     ),
-    (r'carry no stamp', 'have the driver set header.stamp of its joint states'),
-    (
-        r'linear velocity of odom',
-        'publish the twist in the axes of child_frame_id: rotate it by the inverse of the pose',
+    Reason.STATES_STOPPED: 'look at the driver: it has died, or its robot is in protective stop',
+    Reason.STATES_FROZEN: 'look at the driver: it repeats the same joint state',
+    Reason.POSITIONS_BEYOND_LIMITS: (
+        'joint_states are in radians and metres: convert degrees or millimetres in the driver'
     ),
-    (r'twist of odom is always zero', 'use a state estimator that fills in all six components'),
-    (
-        r'no mass is given',
-        'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them',
+    Reason.EFFORT_MISSING: EFFORTS,
+    Reason.EFFORTS_INVALID: EFFORTS,
+    Reason.STAMP_MISSING: 'have the driver set header.stamp of its joint states',
+    Reason.ODOMETRY_AXES: (
+        'publish the twist in the axes of child_frame_id: rotate it by the inverse of the pose'
     ),
-    (
-        r'were refused',
-        'the log of the node names the first ones; all reasons: `ros2 topic echo /diagnostics`',
+    Reason.ODOMETRY_INCOMPLETE: 'use a state estimator that fills in all six components',
+    Reason.MASSES_MISSING: (
+        'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them'
     ),
-    (
-        r'no news for longer than joint_timeout',
-        'whoever tells these joints has fallen silent: look at that driver; or raise joint_timeout',
+    Reason.MESSAGES_REFUSED: (
+        'the log of the node names the first ones; all reasons: `ros2 topic echo /diagnostics`'
     ),
-    (
-        r'beyond calibrated postures',
-        'record these postures as well and calibrate again (docs/calibration.md)',
+    Reason.JOINTS_STALE: (
+        'the driver of these joints has stopped reporting them: look at it; or raise joint_timeout'
     ),
-    (
-        r'clock of joint_states',
-        'a bag was played anew or a simulator was reset; else look at the clock of the driver',
+    Reason.BEYOND_CALIBRATION: (
+        'record these postures as well and calibrate again (docs/calibration.md)'
     ),
-    (
-        r'unconfigured|inactive',
-        'ros2 lifecycle set NODE configure, then activate; or the parameter autostart',
+    Reason.CLOCK_SET_BACK: (
+        'a bag was played anew or a simulator was reset; else look at the clock of the driver'
     ),
-)
-"""Status words and the advice for them."""
+    Reason.UNCONFIGURED: ACTIVATE,
+    Reason.INACTIVE: ACTIVATE,
+}
+"""Advice for the reasons that nodes report."""
 
 
 def findings(graph: Graph) -> list[Finding]:
@@ -162,68 +177,79 @@ def _mismatches(topic: Topic, graph: Graph) -> Iterator[Finding]:
             f'{topic.name} has several types: {", ".join(pairs)}',
             'nodes of different types do not hear each other: remap one of them',
         )
-    reasons: dict[tuple[str, str], str] = {}
     for publisher in topic.publishers:
         for subscription in topic.subscriptions:
             if publisher.type != subscription.type:
                 continue
             verdict, why = qos_check_compatible(publisher.qos, subscription.qos)
             if verdict == QoSCompatibility.ERROR:
-                reasons[publisher.node, subscription.node] = why.strip(' ;').removeprefix('ERROR: ')
-    for (sender, listener), why in reasons.items():
-        yield Finding(
-            f'{listener} cannot hear {sender} on {topic.name}: {why}',
-            _match(topic.name, sender, listener, why, graph),
-        )
+                text = why.strip(' ;').removeprefix('ERROR: ')
+                yield Finding(
+                    f'{subscription.node} cannot hear {publisher.node} on {topic.name}: {text}',
+                    _match(topic.name, publisher, subscription, graph),
+                )
 
 
-def _match(topic: str, sender: str, listener: str, why: str, graph: Graph) -> str:
+def _match(topic: str, sender: Endpoint, listener: Endpoint, graph: Graph) -> str:
     """Return advice for incompatible quality of service settings."""
-    advice = f'have {listener} ask for less, or {sender} offer more'
-    policies = (
-        ('reliability', 'best_effort', 'reliable'),
-        ('durability', 'volatile', 'transient_local'),
-    )
-    for policy, less, more in policies:
-        # The text has the form "Best effort publisher and reliable subscription".
-        if not re.search(f'{less}|{more}'.replace('_', ' '), why, re.IGNORECASE):
-            continue
-        if listener in graph.statuses:
-            return f'{advice}: qos_overrides.{topic}.subscription.{policy} {less} of {listener}'
-        if sender in graph.statuses:
-            return f'{advice}: qos_overrides.{topic}.publisher.{policy} {more} of {sender}'
+    advice = f'have {listener.node} ask for less, or {sender.node} offer more'
+    offered, asked = sender.qos, listener.qos
+    if (offered.reliability, asked.reliability) == (
+        ReliabilityPolicy.BEST_EFFORT,
+        ReliabilityPolicy.RELIABLE,
+    ):
+        policy, less, more = 'reliability', 'best_effort', 'reliable'
+    elif (offered.durability, asked.durability) == (
+        DurabilityPolicy.VOLATILE,
+        DurabilityPolicy.TRANSIENT_LOCAL,
+    ):
+        policy, less, more = 'durability', 'volatile', 'transient_local'
+    else:
+        return advice
+    if listener.node in graph.statuses:
+        return f'{advice}: qos_overrides.{topic}.subscription.{policy} {less} of {listener.node}'
+    if sender.node in graph.statuses:
+        return f'{advice}: qos_overrides.{topic}.publisher.{policy} {more} of {sender.node}'
     return advice
 
 
 def _silences(graph: Graph) -> Iterator[Finding]:
-    names_of: dict[str, list[str]] = {}
+    names_of: dict[tuple[str, str], list[str]] = {}
     for name, status in sorted(graph.statuses.items()):
-        if status.level != DiagnosticStatus.OK and name in graph.nodes:
-            # Nodes with equal names have a finding of their own.
-            message = re.sub(r'; \d+ nodes are named \S+$', '', status.message)
-            message += _most_refused(status)
-            names_of.setdefault(message, []).append(name)
-    for message, names in names_of.items():
-        if message.startswith('publishing to whoever listens'):
+        values = _values(status)
+        reason = values.get(KEY, Reason.OTHER.value)
+        # Nodes with equal names have a finding of their own.
+        if status.level == DiagnosticStatus.OK or name not in graph.nodes or reason == Reason.OK:
             continue
-        yield Finding(f'{", ".join(names)}: {message}', _cure(message, graph))
+        message = status.message
+        if NAMESAKES in values:
+            message = message.removesuffix(f'; {values[NAMESAKES]} nodes are named {name}')
+        if reason == Reason.MESSAGES_REFUSED:
+            message += _most_refused(values)
+        names_of.setdefault((message, reason), []).append(name)
+    for (message, reason), names in names_of.items():
+        yield Finding(f'{", ".join(names)}: {message}', _cure(reason, graph))
 
 
-def _most_refused(status: DiagnosticStatus) -> str:
+def _values(status: DiagnosticStatus) -> dict[str, str]:
+    return {value.key: value.value for value in status.values}
+
+
+def _most_refused(values: Mapping[str, str]) -> str:
     """Return the most frequent reason of refusal if the status counts refusals; else ''."""
     counts = {
-        value.key.removeprefix(REFUSED): int(value.value)
-        for value in status.values
-        if value.key.startswith(REFUSED) and value.value.isdigit()
+        key.removeprefix(REFUSED): int(value)
+        for key, value in values.items()
+        if key.startswith(REFUSED) and value.isdigit()
     }
-    if 'were refused' not in status.message or not any(counts.values()):
+    if not any(counts.values()):
         return ''
     reason = max(counts, key=lambda name: counts[name])
     return f', mostly: {reason} ({counts[reason]})'
 
 
-def _cure(message: str, graph: Graph) -> str:
-    if 'has no publisher' in message and 'robot_description' not in message:
+def _cure(reason: str, graph: Graph) -> str:
+    if reason == Reason.NO_PUBLISHER:
         others = [
             topic.name
             for topic in _sorted(graph)
@@ -231,7 +257,7 @@ def _cure(message: str, graph: Graph) -> str:
         ]
         if others:
             return f'joint states are on {", ".join(others)}: -r joint_states:={others[0]}'
-    return next((cure for words, cure in CURES if re.search(words, message)), '')
+    return next((cure for each, cure in CURES.items() if each == reason), '')
 
 
 def _simulated_time(graph: Graph) -> Iterator[Finding]:
@@ -261,12 +287,31 @@ def _clocks(graph: Graph) -> Iterator[Finding]:
         # A result carries the stamp of the state that it was computed from.
         if topic.age is None or JOINT_STATE not in topic.types or not _is_input(topic, graph):
             continue
-        if not EARLY <= topic.age <= LATE:
-            side = 'behind' if topic.age > 0.0 else 'ahead of'
-            yield Finding(
-                f'stamps of {topic.name} are {abs(topic.age):.3g} s {side} {clock}',
-                'set use_sim_time on all nodes or none, and the clocks of all machines by chrony',
+        if EARLY <= topic.age <= LATE:
+            continue
+        side = 'behind' if topic.age > 0.0 else 'ahead of'
+        problem = f'stamps of {topic.name} are {abs(topic.age):.3g} s {side} {clock}'
+        advice = 'set use_sim_time on all nodes or none, and the clocks of all machines by chrony'
+        if _is_slow(topic):
+            sources = ', '.join(sorted({one.node for one in topic.publishers}))
+            problem += f', at {topic.rate:.3g} Hz'
+            advice = (
+                f'{sources} is too slow: rate and stamps are late together; lower its rate or the '
+                'load of its machine'
             )
+        yield Finding(problem, advice)
+
+
+def _is_slow(topic: Topic) -> bool:
+    """Whether late stamps come from a publisher that is too slow rather than from its clock."""
+    if topic.age is None or not topic.rate or not 0.0 < topic.age < MAX_DELAY:
+        return False
+    if topic.pace is not None and topic.pace < SLOW_PACE:
+        return True
+    alone = len({one.node for one in topic.publishers}) == 1
+    if alone and topic.stamp_rate is not None and topic.rate < SLOW_RATE * topic.stamp_rate:
+        return True
+    return topic.age * topic.rate <= MAX_INTERVALS
 
 
 def _is_input(topic: Topic, graph: Graph) -> bool:
@@ -305,5 +350,7 @@ def _commanded_twice(graph: Graph) -> Iterator[Finding]:
 
 
 def _is_still(node: str, graph: Graph) -> bool:
+    """Whether a node sends no commands at the moment, by its status."""
     status = graph.statuses.get(node)
-    return status is not None and bool(STILL.search(status.message))
+    values = {} if status is None else _values(status)
+    return values.get('lifecycle', 'active') != 'active' or values.get(ACTION) == Reason.PAUSED

@@ -42,6 +42,9 @@ class Topic:
         count: number of messages.
         rate: messages per second between the first and the last one.
         age: median age of the stamps on arrival [s]; None without stamps.
+        pace: time by which the stamps advance per second; None if they do not.
+        stamp_rate: rate of the stamps, by the median of their steps [Hz]; None if they do not
+            advance.
     """
 
     name: str
@@ -51,6 +54,8 @@ class Topic:
     count: int = 0
     rate: float = 0.0
     age: float | None = None
+    pace: float | None = None
+    stamp_rate: float | None = None
 
     @property
     def types(self) -> set[str]:

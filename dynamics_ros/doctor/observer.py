@@ -9,11 +9,12 @@ only while somebody subscribes.
 from __future__ import annotations
 
 import os
-import struct
 import time
+from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -21,10 +22,15 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rosgraph_msgs.msg import Clock
 
+from dynamics_ros.files import use_writable_log_folder
+from dynamics_ros.wire.cdr import MalformedMessageError, stamp_of
+
 from .graph import CLOCK, JOINT_STATE, OUTPUTS, Endpoint, Graph, Topic
+
+if TYPE_CHECKING:  # newer releases have it elsewhere
+    from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 LOOK_PERIOD = 0.25
 """Period between two discovery checks [s]."""
@@ -35,8 +41,11 @@ DEPTH = 1000
 NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
 """Name of the node of an endpoint that is discovered before its node."""
 
-MAX_AGES = 1000
+MAX_AGES = 10000
 """Largest number of stamps kept per topic."""
+
+MIN_ELAPSED = 0.5
+"""Shortest time over which the advance of stamps is judged [s]."""
 
 
 def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
@@ -46,6 +55,7 @@ def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
         seconds: observation time [s].
         arguments: ROS arguments, as after ``--ros-args``.
     """
+    use_writable_log_folder()
     context = rclpy.Context()
     rclpy.init(args=arguments, context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
@@ -147,7 +157,8 @@ class _Observer:
         for name, heard in self._heard.items():
             topic = graph.topics[name]
             topic.listened, topic.count, topic.rate = True, heard.count, heard.rate
-            topic.age = median(heard.ages) if heard.ages else None
+            topic.age = median(age for _, age in heard.ages) if heard.ages else None
+            topic.pace, topic.stamp_rate = heard.pace()
         return graph
 
 
@@ -156,7 +167,7 @@ class _Heard:
 
     def __init__(self, has_stamp: bool) -> None:
         self.count = 0
-        self.ages: list[float] = []
+        self.ages: list[tuple[float, float]] = []  # stamp, age [s]
         self._has_stamp = has_stamp
         self._first = self._last = 0.0
 
@@ -165,12 +176,22 @@ class _Heard:
         self._last = time.monotonic()
         self._first = self._first or self._last
         self.count += 1
-        if self._has_stamp and len(data) >= 12 and len(self.ages) < MAX_AGES:
-            # CDR: four bytes give the byte order, then the header begins with the stamp.
-            order = '<' if data[1] & 1 else '>'
-            sec, nanosec = struct.unpack_from(f'{order}iI', data, 4)
-            if sec or nanosec:
-                self.ages.append(now - sec - 1e-9 * nanosec)
+        if self._has_stamp and len(self.ages) < MAX_AGES:
+            with suppress(MalformedMessageError):
+                stamp = 1e-9 * stamp_of(data)
+                if stamp:
+                    self.ages.append((stamp, now - stamp))
+
+    def pace(self) -> tuple[float | None, float | None]:
+        """Return how far stamps advance per second, and their rate [Hz]; None if they do not."""
+        steps = [after - before for (before, _), (after, _) in pairwise(self.ages)]
+        forward = [step for step in steps if step > 0.0]
+        if not forward:
+            return None, None
+        advanced = self.ages[-1][0] - self.ages[0][0]
+        elapsed = advanced + self.ages[-1][1] - self.ages[0][1]
+        pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
+        return pace, 1.0 / median(forward)
 
     @property
     def rate(self) -> float:

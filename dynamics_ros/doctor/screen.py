@@ -37,7 +37,9 @@ def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> It
     for name, status in sorted(graph.statuses.items()):
         count = graph.nodes[name]
         gone = '  (gone)' if not count else f'  (x{count})' if count > 1 else ''
-        yield _cut(f'  {name}{gone}  {status.hardware_id}  {status.message}', width)
+        slow = any(x.key == 'kernel calls' and x.value == 'ctypes' for x in status.values)
+        calls = '  (kernels called through ctypes: slower)' if slow else ''
+        yield _cut(f'  {name}{gone}  {status.hardware_id}  {status.message}{calls}', width)
     if others:
         yield _cut(f'  others: {", ".join(others)}', width)
     if graph.nodes:

@@ -27,7 +27,7 @@ from .observers import TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .static_observer import StaticObserver
-from .uncertainty.friction_adaptation import FrictionAdaptation
+from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
 from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
     by_effort_limit,
@@ -54,9 +54,6 @@ unidentified friction."""
 COLLISION = 0.2
 """Default collision threshold as a share of the effort limit."""
 
-WITHOUT_LIMIT = {MODEL_ERROR: 0.1, MOTION_ERROR: 0.5, COLLISION: 30.0}
-"""The same defaults for a joint without an effort limit [Nm], [Nms/rad], [Nm]."""
-
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -80,6 +77,7 @@ class Thresholds:
         detector: ContactDetector,
         feet: FootContactEstimator | None,
         excess: Array,
+        increase: Array,
     ) -> Array:
         """Updates the noise levels of the estimators for a sample interval.
 
@@ -87,7 +85,8 @@ class Thresholds:
             interval: time between samples [s].
             observer, estimator, detector, feet: estimators to update.
             excess: (nv) observed deviation beyond the stated one; it increases the wrench
-                covariance but changes no threshold.
+                covariance.
+            increase: (nv) increase of the contact thresholds.
 
         Returns:
             (nv) stated deviation of the external torque at the largest inertia of the robot.
@@ -101,7 +100,13 @@ class Thresholds:
         if feet is not None:
             feet.change_noise(own, gains.momentum)
         scatter = external_torque_noise(gains, effort_noise, self.momentum_noise, model_error)
-        detector.change_thresholds(*thresholds_of(robot, values, scatter))
+        contact, collision = thresholds_of(robot, values, scatter)
+        if not values.thresholds.collision:
+            # What is no contact is no collision either.
+            collision = np.where(
+                increase > 0.0, np.maximum(collision, contact + increase), collision
+            )
+        detector.change_thresholds(contact + increase, collision)
         return scatter
 
 
@@ -145,7 +150,8 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
         )
         for name in names
     }
-    return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows))
+    noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
+    return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows), noise)
 
 
 def known_postures(robot: Robot, values: ContactSettings) -> KnownPostures | None:
@@ -176,10 +182,9 @@ def adaptation(
         adapted.change_effort_model(adapted.effort_model.with_values(coulomb=coulomb))
 
     return FrictionAdaptation(
-        *(model.coulomb, model.stribeck, model.friction_velocity, bound),
+        *(model.coulomb, model.stribeck, model.speeds[0], bound),
         time_constant=given.time_constant,
-        speed=given.speed,
-        margin=given.margin,
+        speed=MIN_SPEED * model.motion,
         apply=apply,
     )
 
@@ -252,17 +257,14 @@ def sample_filter(
     robot: Robot,
     values: ContactSettings,
     consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter[RobotState]:
+) -> SampleFilter:
     """Creates a sample filter for joint states."""
-    effort, given = values.effort, values.plausibility
+    effort = values.effort
     return SampleFilter(
         robot,
         velocity_noise=per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise'),
         effort_noise=per_velocity(robot, effort.noise, 'effort.noise'),
         effort_scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
-        sigmas=given.sigmas,
-        velocity_factor=given.velocity,
-        effort_factor=given.effort,
         max_gap=values.observer.max_gap,
         consistent=consistent,
     )
@@ -280,7 +282,6 @@ def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
             if is_calibrated(values) and not given.velocity
             else _or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR)
         ),
-        acceleration_term=per_velocity(robot, given.acceleration, 'thresholds.acceleration'),
         debounce=given.debounce,
         release=given.release,
     )
@@ -310,7 +311,6 @@ def wrench_estimator(
         expressed_in=wrench.expressed_in or frames,
         reference_points=points,
         force_only=wrench.force_only,
-        length_scale=wrench.length_scale,
         singular_threshold=wrench.singular_threshold,
     )
 
@@ -327,7 +327,6 @@ def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
         velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
         friction=given.friction,
         normal=given.normal,
-        force_threshold=given.force_threshold or None,
     )
 
 
@@ -352,7 +351,7 @@ def per_velocity(
 
 
 def _or_share(robot: Robot, values: tuple[float, ...], name: str, share: float) -> Array:
-    """Returns the given values as (nv), or the default share of the effort limits."""
+    """Returns the given values as (nv), or the default share of the range of efforts."""
     if values:
         return per_velocity(robot, values, name)
-    return by_effort_limit(robot, share, WITHOUT_LIMIT[share])
+    return by_effort_limit(robot, share)

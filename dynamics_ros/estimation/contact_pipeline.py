@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.reasons import Explanation, Reason
+
 from . import contact_estimators as estimators
 from .contact.detector import ContactReport
 from .contact_settings import ContactSettings
-from .effort_check import EffortCheck
+from .effort_check import EffortCheck, EffortVerdict
 from .effort_watch import EffortWatch
 from .external_torques import Compared, Estimates, ExternalTorques, index_of
 from .legged import FootContacts
@@ -84,9 +86,9 @@ class ContactPipeline:
         self.unexplained = estimators.unexplained(robot, values)
         self._postures = estimators.known_postures(robot, values)
         self.feet = estimators.feet(robot, values)
-        self.effort_check = EffortCheck(
-            robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
-        )
+        held = None if self.unexplained is None else self.unexplained.standing
+        model, still = self.observer.effort_model, values.tare.max_velocity
+        self.effort_check = EffortCheck(robot, model, friction=held, max_velocity=still)
         self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
         tare = values.tare
         self.residuals = ResidualWatch(robot, max_velocity=tare.max_velocity)
@@ -94,10 +96,10 @@ class ContactPipeline:
         self.tare = Tare(
             robot.nv,
             window=tare.window,
-            max_velocity=tare.max_velocity,
+            max_velocity=tare.max_velocity * model.motion,
             max_deviation=tare.max_deviation,
         )
-        self._overdue_joints = OverdueJoints(robot.nv, robot.joint_v_indices)
+        self._overdue_joints = OverdueJoints(model.motion, robot.joint_v_indices)
         self._thresholds: estimators.Thresholds | None = None
         self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
         self._external: ExternalTorques | None = None
@@ -269,7 +271,8 @@ class ContactPipeline:
             self._interval.begin(states.time)
         if not observer.settled:
             self._interval.count += 1 if isinstance(times, int) else len(times)
-            self.silence = f'the observer has not settled since: {observer.restart}'
+            why = 'the observer has not settled since: '
+            self.silence = Explanation(Reason.OTHER, why, observer.restart)
             return None
         if event is UPDATED or event not in IGNORED:
             first = times if isinstance(times, int) else int(times[0])
@@ -284,7 +287,7 @@ class ContactPipeline:
             load = model.scale * states.effort + model.offset + raw
             deviation, added = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
-        return Compared(values, deviation, self.detector.compare(times, values, ignored, v, added))
+        return Compared(values, deviation, self.detector.compare(values, ignored, v, added))
 
     def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
@@ -297,7 +300,7 @@ class ContactPipeline:
             return 1
         if self._interval.count and self.observer.settles(int(states.time[0])):
             return 1  # settling updates the measured interval and the thresholds
-        count = self.detector.batch_size(self.observer.batch_size(states.time))
+        count = self.observer.batch_size(states.time)
         if self.unexplained is not None:
             count = self.unexplained.batch_size(states.time[:count])
         count = self.residuals.batch_size(states.time[:count])
@@ -325,11 +328,19 @@ class ContactPipeline:
             return
         if isinstance(states, RobotStates):
             for i in wanted(states.time, residuals):
-                raw = compared.part(i).as_at_rest(self._stated) + self.tare.offset
-                residuals.add(int(states.time[i]), raw, v[i])
+                self._watch(int(states.time[i]), compared.part(i), v[i])
         elif residuals.wants(states.time):
-            raw = compared.as_at_rest(self._stated) + self.tare.offset
-            residuals.add(states.time, raw, v)
+            self._watch(states.time, compared, v)
+
+    def _watch(self, stamp: int, compared: Compared, v: Array) -> None:
+        """Adds a state to the comparison of torques with their stated deviation."""
+        raw = compared.as_at_rest(self._stated) + self.tare.offset
+        above = 0.0 * raw
+        if not self.values.thresholds.contact:
+            # Given thresholds are those of a user, and stay.
+            threshold = self.detector.constants[0] + compared.exceeded.added
+            above = np.abs(compared.values) - threshold + self.residuals.increase
+        self.residuals.add(stamp, raw, v, above)
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
@@ -407,15 +418,15 @@ class ContactPipeline:
     def torque_deviations(self) -> Array:
         """(nv) deviation of external torques without contact at rest; inf if a joint is unused."""
         sigmas = estimators.contact_sigmas(self.robot, self.values)
-        found: Array = self.detector.constants[0] / sigmas
+        found: Array = (self.detector.constants[0] - self.residuals.increase) / sigmas
         return found
 
     def _update_noise(self) -> None:
         if self._thresholds is None:
             self._thresholds = estimators.thresholds(self.robot, self.values)
         targets = self.observer, self.estimator, self.detector, self.feet
-        excess = self.residuals.excess
-        self._stated = self._thresholds.apply(self._interval.seconds, *targets, excess)
+        excess, increase = self.residuals.excess, self.residuals.increase
+        self._stated = self._thresholds.apply(self._interval.seconds, *targets, excess, increase)
         if self.unexplained is not None:
             self.unexplained.change(
                 self._stated, estimators.contact_sigmas(self.robot, self.values)
@@ -431,19 +442,22 @@ class ContactPipeline:
             self._update_noise()
         self._find_caution(stamp)
         if residuals.advice:
-            self.caution = '; '.join(filter(None, (self.caution, residuals.advice)))
+            self.caution = Explanation.joined((self.caution, residuals.advice))
 
     def _find_caution(self, stamp: int) -> None:
         if self.caution:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
-            self.caution = report.advice
+            zeros = report.verdict is EffortVerdict.ZEROS
+            reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
+            self.caution = Explanation(reason, report.advice)
         elif self.observer.kind == StaticObserver.kind:
             self.caution = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
-            self.caution = f'refused: {refused}'
+            self.caution = Explanation(Reason.OTHER, 'refused: ', refused)
         elif self._postures and self.judged and (far := self._postures.beyond(self.judged.q)):
-            self.caution = f'beyond calibrated postures, less certain than stated: {far}'
+            text = 'beyond calibrated postures, less certain than stated: '
+            self.caution = Explanation(Reason.BEYOND_CALIBRATION, text, far)
         elif self.feet is not None and not self.feet.ready:
             self.caution = NO_KERNEL.format('foot contacts')

@@ -11,7 +11,6 @@ from dynamics_ros.settings import parameter
 
 from .effort_model import MAX_LOAD_FRICTION
 from .observers import GAIN
-from .samples.sample_filter import FACTOR, SIGMAS
 
 MAX_DURATION = 3600.0
 """s: times beyond are mistakes, and the largest floats are no number of nanoseconds."""
@@ -78,7 +77,8 @@ class ContactEffortSettings(EffortSettings):
     model_error: tuple[float, ...] = parameter(
         (),
         'Standard deviation of the errors of model, friction and calibration at rest. Empty: 0.1 '
-        '% of the effort limit of each joint, 0.1 where it has none',
+        '% of the effort limit of each joint, or of a usual one where it has none or one that does '
+        'not fit its weight',
         unit='Nm or N',
         minimum=1e-6,
     )
@@ -104,8 +104,9 @@ class FrictionSettings:
     )
     velocity: float = parameter(
         0.01,
-        'Speed at which dry friction has almost its full magnitude',
-        unit='rad/s or m/s',
+        'Speed at which dry friction has almost its full magnitude; of a sliding joint times its '
+        'range over 2 pi, 0.1 m without a range',
+        unit='rad/s',
         minimum=1e-6,
         maximum=1000.0,
     )
@@ -119,8 +120,8 @@ class FrictionSettings:
     )
     stribeck_velocity: float = parameter(
         0.1,
-        'Speed at which the Stribeck friction has almost faded',
-        unit='rad/s or m/s',
+        'Speed at which the Stribeck friction has almost faded; of a sliding joint as above',
+        unit='rad/s',
         minimum=1e-6,
         maximum=1000.0,
     )
@@ -196,34 +197,6 @@ class UnexplainedSettings:
 
 
 @dataclass(frozen=True)
-class PlausibilitySettings:
-    """Plausibility limits of joint states, and the handling of those that contradict the model."""
-
-    sigmas: float = parameter(
-        SIGMAS,
-        'A single position, velocity or effort is refused if it departs from both neighbours by '
-        'this many usual changes of its joint and deviations of effort.noise, '
-        'effort.velocity_noise; a lasting change is accepted, one message late',
-        minimum=1.0,
-        maximum=1e6,
-    )
-    velocity: float = parameter(
-        FACTOR,
-        'A velocity above this multiple of the velocity limit of its joint is refused, 1000 rad/s '
-        'or m/s where it has none',
-        minimum=1.0,
-        maximum=1e6,
-    )
-    effort: float = parameter(
-        FACTOR,
-        'An effort above this multiple of the effort limit of its joint is refused, 1e5 Nm or N '
-        'where it has none',
-        minimum=1.0,
-        maximum=1e6,
-    )
-
-
-@dataclass(frozen=True)
 class ObserverSettings:
     """Settings of the external torque observer."""
 
@@ -273,11 +246,11 @@ class WrenchSettings:
         unit='m',
     )
     force_only: bool = parameter(False, 'A point contact: no torque at the contact frame')
-    length_scale: float = parameter(
-        0.3, 'Lever arm that gives torques the same weight as forces', unit='m', minimum=1e-3
-    )
     singular_threshold: float = parameter(
-        0.02, 'Singular values below this one are damped', unit='Nm per N', minimum=1e-6
+        0.02,
+        'Singular values below this one are damped; less for a robot with short levers',
+        unit='Nm per N',
+        minimum=1e-6,
     )
 
 
@@ -297,8 +270,8 @@ class ThresholdSettings:
     collision: tuple[float, ...] = parameter(
         (),
         'Collision threshold of the external torque; inf: joint not monitored. Empty: 20 % of the '
-        'effort limit of each joint, 30 where it has none, and at least twice the contact '
-        'threshold',
+        'effort limit of each joint, or of a usual one as for effort.model_error, and at least '
+        'twice the contact threshold',
         unit='Nm or N',
         minimum=0.0,
         may_be_infinite=True,
@@ -319,14 +292,8 @@ class ThresholdSettings:
         (),
         'Increase of both thresholds per speed of the joint, for errors of friction and model in '
         'motion. Empty: 0 where unexplained.* is given, else 1 % of the effort limit of each '
-        'joint, 0.5 where it has none',
+        'joint, or of a usual one as for effort.model_error',
         unit='Nms/rad or Ns/m',
-        minimum=0.0,
-    )
-    acceleration: tuple[float, ...] = parameter(
-        (0.0,),
-        'Increase of both thresholds per acceleration of the joint',
-        unit='Nms^2/rad or Ns^2/m',
         minimum=0.0,
     )
     debounce: float = parameter(
@@ -354,12 +321,6 @@ class FeetSettings:
     normal: tuple[float, ...] = parameter(
         (0.0, 0.0, 1.0), 'Upward normal of the ground, in the frame of odom', sizes=(3,)
     )
-    force_threshold: float = parameter(
-        0.0,
-        'Normal force that indicates contact; 0: 3 % of the weight divided by the number of feet',
-        unit='N',
-        minimum=0.0,
-    )
 
 
 @dataclass(frozen=True)
@@ -368,7 +329,11 @@ class TareSettings:
 
     window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01, maximum=MAX_DURATION)
     max_velocity: float = parameter(
-        0.02, 'Speed of a joint above which a tare is refused', unit='rad/s or m/s', minimum=0.0
+        0.02,
+        'Speed of a joint above which a tare is refused; of a sliding joint times its range over '
+        '2 pi',
+        unit='rad/s',
+        minimum=0.0,
     )
     max_deviation: float = parameter(
         0.5,
@@ -400,20 +365,6 @@ class AdaptationSettings:
         unit='Nm or N',
         minimum=0.0,
     )
-    speed: float = parameter(
-        0.05,
-        'Slower joints are not used; the value is at least three times friction.velocity',
-        unit='rad/s or m/s',
-        minimum=0.0,
-    )
-    margin: float = parameter(
-        1.0,
-        'Time without adaptation after the last state with an exceeded threshold, a contact or a '
-        'latched collision',
-        unit='s',
-        minimum=0.1,
-        maximum=MAX_DURATION,
-    )
 
 
 @dataclass(frozen=True)
@@ -427,7 +378,6 @@ class ContactSettings:
     effort: ContactEffortSettings = field(default_factory=ContactEffortSettings)
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
     unexplained: UnexplainedSettings = field(default_factory=UnexplainedSettings)
-    plausibility: PlausibilitySettings = field(default_factory=PlausibilitySettings)
     observer: ObserverSettings = field(default_factory=ObserverSettings)
     wrench: WrenchSettings = field(default_factory=WrenchSettings)
     thresholds: ThresholdSettings = field(default_factory=ThresholdSettings)

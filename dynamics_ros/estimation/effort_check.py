@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from dynamics_ros.estimation.samples.sparse import wanted
 from dynamics_ros.multibody.arguments import check_positive
+from dynamics_ros.reasons import Explanation, Figure, Reason
+
+from .uncertainty.thresholds import unmeasured_friction
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -53,7 +56,10 @@ UNLIKE = 0.25
 """Minimum ratio, relative to the largest one, of currents of joints with different gears."""
 
 ALIKE = (0.7, 1.4)
-"""Range of effort over gravity torque that an unknown payload or friction can explain."""
+"""Range of effort over gravity torque that an unknown payload can explain."""
+
+MIN_FRICTION_RATIO = 3.0
+"""Minimum ratio of the gravity torque of a joint to the friction that may hold it."""
 
 
 class EffortVerdict(Enum):
@@ -68,6 +74,8 @@ class EffortVerdict(Enum):
     OPPOSITE = 'of the opposite sign'
     UNEXPLAINED = 'not like the weight'
 
+
+RATIO = '{ratio:.3g}'
 
 ADVICE = {
     EffortVerdict.ZEROS: 'efforts are all zero: this robot does not report them',
@@ -117,15 +125,23 @@ class EffortCheck:
     """
 
     def __init__(
-        self, robot: Robot, model: EffortModel, *, window: float = 0.3, max_velocity: float = 0.02
+        self,
+        robot: Robot,
+        model: EffortModel,
+        *,
+        friction: Vector | None = None,
+        window: float = 0.3,
+        max_velocity: float = 0.02,
     ) -> None:
         """Creates a check without samples.
 
         Args:
             robot: provides the gravity torques.
             model: configured meaning of the efforts.
+            friction: (nv) largest static friction; None is that of the model, or of usual gears
+                where it has none [Nm or N].
             window: averaging time at rest [s].
-            max_velocity: speed above which a joint is moving [rad/s or m/s].
+            max_velocity: speed above which a joint is moving [rad/s, times ``model.motion``].
 
         Raises:
             InvalidArgumentError: a value is not positive.
@@ -135,8 +151,12 @@ class EffortCheck:
         self.report: EffortReport | None = None
         self._robot = robot
         self._model = model
+        if friction is None:
+            dry = model.coulomb + np.maximum(model.stribeck, 0.0)
+            friction = np.where(dry > 0.0, dry, unmeasured_friction(robot, dry))
+        self._friction = friction
         self._window = round(window * 1e9)
-        self._max_velocity = max_velocity
+        self._max_velocity = max_velocity * model.motion
         self._samples: deque[tuple[int, Vector]] = deque()
         self._last = self.next = 0
 
@@ -155,7 +175,7 @@ class EffortCheck:
             return
         samples = self._samples
         self._last, self.next = stamp, stamp + self._window // SPACING
-        if np.abs(v).max() > self._max_velocity or (samples and stamp <= samples[-1][0]):
+        if (np.abs(v) > self._max_velocity).any() or (samples and stamp <= samples[-1][0]):
             samples.clear()
             return
         samples.append((stamp, effort))
@@ -173,20 +193,29 @@ class EffortCheck:
         gravity = self._robot.gravity(q)[base:]
         torque = (self._model.scale * effort + self._model.offset)[base:]
         load = np.abs(gravity).max(initial=0.0)
-        loaded = np.abs(gravity) > LOADED * load
         if load < MIN_LOAD:
+            return EffortReport(EffortVerdict.UNLOADED, '')
+        if not effort[base:].any():
+            return EffortReport(EffortVerdict.ZEROS, ADVICE[EffortVerdict.ZEROS])
+        # Friction can hold a joint with any effort between its weight less and plus friction.
+        friction = self._friction[base:]
+        loaded = np.abs(gravity) > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
+        if not loaded.any():
             return EffortReport(EffortVerdict.UNLOADED, '')
         ratios = torque[loaded] / gravity[loaded]
         ratio = float(np.median(ratios))
-        reported = bool(effort[base:].any())
-        verdict = self._likeness(ratios, ratio) if reported else EffortVerdict.ZEROS
+        held = float(np.median(friction[loaded] / np.abs(gravity[loaded])))
+        verdict = self._likeness(ratios, ratio, held)
         expected = verdict is EffortVerdict.EXPECTED
-        advice = '' if expected else ADVICE[verdict].format(ratio=ratio)
-        return EffortReport(verdict, advice)
+        if expected:
+            return EffortReport(verdict, '')
+        head, sign, tail = ADVICE[verdict].partition(RATIO)
+        figures = (Figure(ratio, '.3g'),) if sign else ()
+        return EffortReport(verdict, Explanation(Reason.OTHER, head, *figures, tail))
 
-    def _likeness(self, ratios: Vector, ratio: float) -> EffortVerdict:
-        alike = ALIKE[0] <= ratio <= ALIKE[1]
-        small = np.median(np.abs(ratios)) < SMALL
+    def _likeness(self, ratios: Vector, ratio: float, friction: float) -> EffortVerdict:
+        alike = ALIKE[0] - friction <= ratio <= ALIKE[1] + friction
+        small = np.median(np.abs(ratios)) < max(SMALL, friction)
         # Motor currents carry the weight with one sign, at ratios that depend on the gears.
         currents = bool(ratios.min() > max(MIN_CURRENT, UNLIKE * ratios.max()))
         if not self._model.includes_gravity:

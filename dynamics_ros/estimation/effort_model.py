@@ -17,17 +17,15 @@ from dynamics_ros.algorithms.joint_friction import friction_torque, torque_behin
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
+from .uncertainty.thresholds import motion_scales
+
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 
-FRICTION_VELOCITY = 0.01
-"""Default velocity scale of the smoothed dry friction [rad/s or m/s]."""
-
-STRIBECK_VELOCITY = 0.1
-"""Default velocity scale of the Stribeck friction decay [rad/s or m/s]."""
-
+FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.01, 0.1
+"""Default speeds of the smoothed dry friction and of the decay of Stribeck friction [rad/s]."""
 
 MAX_LOAD_FRICTION = 0.9
 """Upper bound of load friction per carried torque; gears of robots have up to about 0.2."""
@@ -53,10 +51,12 @@ class EffortModel:
             minus ``coulomb``, if dry friction grows with speed instead.
         load_friction: (nv) increase of dry friction per torque tau carried by the joint.
         rotor_inertia: (nv) motor inertia times the gear ratio squared [kg m^2 or kg].
-        friction_velocity: speed [rad/s or m/s] at which dry friction reaches 76 %; below it a
-            sensor cannot determine the sign, and a step there would appear as contact.
-        stribeck_velocity: speed at which Stribeck friction has decayed to 37 % [rad/s or m/s].
+        friction_velocity: speed at which dry friction reaches 76 %; below it a sensor cannot
+            determine the sign, and a step there would appear as contact [rad/s, see ``motion``].
+        stribeck_velocity: speed at which Stribeck friction has decayed to 37 % [rad/s].
         includes_gravity: whether reported efforts include the gravity torques.
+        motion: (nv) motion of each joint that corresponds to 1 rad, by which both speeds are
+            multiplied; of a sliding joint its range over 2 pi [rad or m].
     """
 
     scale: Vector
@@ -69,13 +69,25 @@ class EffortModel:
     friction_velocity: float
     stribeck_velocity: float
     includes_gravity: bool
+    motion: Vector
 
     @classmethod
     def ideal(cls, robot: Robot) -> EffortModel:
         """Returns a model whose efforts are the joint torques, without friction."""
         zero = np.zeros(robot.nv)
         speeds = FRICTION_VELOCITY, STRIBECK_VELOCITY
-        return cls(np.ones(robot.nv), zero, zero, zero, zero, zero, zero, *speeds, True)
+        return cls(
+            np.ones(robot.nv),
+            zero,
+            zero,
+            zero,
+            zero,
+            zero,
+            zero,
+            *speeds,
+            True,
+            motion_scales(robot),
+        )
 
     @classmethod
     def from_robot(
@@ -89,7 +101,7 @@ class EffortModel:
 
         Args:
             robot: the robot; the friction of a mimic joint is added to that of its leader.
-            friction_velocity: rad/s or m/s.
+            friction_velocity: see the class [rad/s].
             includes_gravity: whether reported efforts include the gravity torques.
 
         Raises:
@@ -132,7 +144,7 @@ class EffortModel:
             stribeck: number or (nv), at least minus ``coulomb`` [Nm or N].
             load_friction: number or (nv), from 0 to ``MAX_LOAD_FRICTION``.
             rotor_inertia: number or (nv), not negative [kg m^2 or kg].
-            friction_velocity, stribeck_velocity: rad/s or m/s.
+            friction_velocity, stribeck_velocity: see the class [rad/s].
             includes_gravity: see the class.
 
         Raises:
@@ -190,9 +202,13 @@ class EffortModel:
         )
         return torque
 
-    def _curve(self) -> tuple[Vector, Vector, Vector, float, float]:
-        speeds = self.friction_velocity, self.stribeck_velocity
-        return (self.viscous, self.coulomb, self.stribeck, *speeds)
+    @property
+    def speeds(self) -> tuple[Vector, Vector]:
+        """(nv) ``friction_velocity`` and ``stribeck_velocity`` of each joint [rad/s or m/s]."""
+        return self.friction_velocity * self.motion, self.stribeck_velocity * self.motion
+
+    def _curve(self) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+        return (self.viscous, self.coulomb, self.stribeck, *self.speeds)
 
     def joint_torque(
         self, effort: ArrayLike, v: ArrayLike, gravity: ArrayLike | None = None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.reasons import Explanation, Figure, Names, Reason
+
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 AT_REST = 0.02
-"""Speed above which a joint counts as moving [rad/s or m/s]."""
+"""Speed above which a joint counts as moving [rad/s, times ``EffortModel.motion``]."""
 
 LOAD = 0.5
 """Gravity torque that zero efforts cannot carry [Nm or N]."""
@@ -78,12 +80,14 @@ class EffortWatch:
         # Usually the last effort alone rules out that all are zero.
         zero = not effort[-1] and not effort[self._base :].any()
         if zero and self._model.includes_gravity:
-            at_rest = np.abs(v).max(initial=0.0) < AT_REST
+            at_rest = not self._moves(v)
             load = np.abs(self._robot.gravity(q)[self._base :]).max(initial=0.0)
             if load > LOAD and (self._measured or at_rest):
-                self.reason = (
-                    f'all efforts are zero, and the weight takes up to {load:.1f}: this robot does '
-                    'not report them, or no longer'
+                self.reason = Explanation(
+                    Reason.EFFORTS_INVALID,
+                    'all efforts are zero, and the weight takes up to ',
+                    Figure(float(load), '.1f'),
+                    ': this robot does not report them, or no longer',
                 )
         return bool(self.reason)
 
@@ -101,10 +105,13 @@ class EffortWatch:
                 still &= np.abs(external) > thresholds
             if not still.any():
                 self._still = still
-            elif np.abs(v).max(initial=0.0) > AT_REST:
+            elif self._moves(v):
                 self._still = still
                 self._report_standstill()
         return bool(self.reason)
+
+    def _moves(self, v: Vector) -> bool:
+        return bool((np.abs(v) > AT_REST * self._model.motion).any())
 
     def _stand_still(self, runs: Vector) -> NDArray[np.bool_]:
         run, usual = runs
@@ -113,4 +120,6 @@ class EffortWatch:
     def _report_standstill(self) -> None:
         names = [self._names.get(int(i), 'the base') for i in np.flatnonzero(self._still)]
         if names:
-            self.reason = f'efforts do not change although the robot moves: {", ".join(names)}'
+            listed = Names(tuple(names), ', '.join(names))
+            text = 'efforts do not change although the robot moves: '
+            self.reason = Explanation(Reason.EFFORTS_INVALID, text, listed)

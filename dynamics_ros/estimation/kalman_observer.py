@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from importlib import import_module
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.contact.disturbance_filter import ROWS, disturbance_step, first_rows
+from dynamics_ros.algorithms.contact.disturbance_filter import (
+    ROWS,
+    first_rows,
+    torque_variance,
+)
 from dynamics_ros.algorithms.contact.torque_observer import KALMAN, MEMORY
 from dynamics_ros.multibody.arguments import per_entry
 
@@ -23,7 +29,7 @@ from .observers import (
     TorqueObserver,
 )
 from .static_observer import StaticObserver
-from .uncertainty.noise import NoiseGains, gains_of_response
+from .uncertainty.noise import LinearFilter, NoiseGains, gains_of_filter
 from .uncertainty.thresholds import largest_momentum_noise
 
 if TYPE_CHECKING:
@@ -45,8 +51,7 @@ IGNORED_CHANGE = 0.2
 FACTOR, STATED = (MEMORY + ROWS.index(name) for name in ('factor', 'stated'))
 """Memory rows: factor on the stated variance of momenta, and that variance."""
 
-SETTLING = 15.0
-"""Settling time of the filter, in time constants of the stated gain."""
+TINY = np.finfo(float).tiny
 
 
 class ObserverOptions(TypedDict, total=False):
@@ -98,6 +103,9 @@ class KalmanObserver(TorqueObserver):
         self._velocity_variance = np.square(np.maximum(velocity, MIN_NOISE))
         self._applied_factor = self._share = np.ones(robot.nv)
         """Noise factor at the last ``noise_gains`` call, and share of momenta in that variance."""
+        self._largest: tuple[Robot, Vector] | None = None
+        # It takes a third of a second to import: not with the module, and not in a step.
+        import_module('scipy.linalg')
         super().__init__(robot, gain, **options)
 
     @property
@@ -132,37 +140,34 @@ class KalmanObserver(TorqueObserver):
             stated = np.square(M) @ self._velocity_variance
         else:
             stated = memory[STATED]
-        found = [self._gains(j, stated[j], interval) for j in range(len(self.gain))]
-        effort, momentum = np.array(found).reshape(-1, 2).T
+        effort, momentum = self._gains(stated, interval)
         momentum = momentum * self._applied_factor
         # Evaluate at the largest inertia, as the thresholds do.
-        largest = largest_momentum_noise(self.robot, np.sqrt(self._velocity_variance))
-        of_momenta = np.square(momentum * largest)
+        if self._largest is None or self._largest[0] is not self.robot:
+            noise = np.sqrt(self._velocity_variance)
+            self._largest = self.robot, largest_momentum_noise(self.robot, noise)
+        of_momenta = np.square(momentum * self._largest[1])
         of_efforts = np.square(effort) * self._effort_variance
-        self._share = of_momenta / np.maximum(of_momenta + of_efforts, np.finfo(float).tiny)
+        self._share = of_momenta / np.maximum(of_momenta + of_efforts, TINY)
         return NoiseGains(effort, momentum)
 
-    def _gains(self, j: int, stated: float, interval: float) -> tuple[float, float]:
-        """Computes the noise gains of a joint from the impulse response of the settled filter."""
-        share = float(self._differenced[j])
-        given = self.gain[j], self._effort_variance[j], stated, share, 0.0
-        rows, factor = first_rows(0.0, stated), self._applied_factor[j] ** 2
-
-        def stepped(e: float, rows: list[Any]) -> list[Any]:
-            # The noise is given here, so disable its adaptation.
-            known = len(ROWS) - 3
-            rows = [*rows[:known], factor, stated, e]
-            return [*disturbance_step(e, rows, interval, *given, 0.0)[:known], factor, stated, e]
-
-        count = round(SETTLING / (float(self.gain[j]) * interval)) + 10
-        for _ in range(count):
-            rows = stepped(0.0, rows)
-        response = []
-        for k in range(count):
-            rows = stepped(float(k == 0), rows)
-            response.append(rows[0])
-        bandwidth = float(self._bandwidth[j])
-        return gains_of_response(np.array(response), self._sampling, interval, share, bandwidth)
+    def _gains(self, stated: Vector, interval: float) -> tuple[Vector, Vector]:
+        """Computes noise gains (nv) of the settled filters for stated variances (nv) of momenta."""
+        matrices, inputs = settled_filters(
+            *(interval, self.gain, self._effort_variance, stated, self._differenced),
+            np.square(self._applied_factor),
+        )
+        gains = [
+            gains_of_filter(
+                LinearFilter.after_step(matrix, effect),
+                *(self._sampling, interval, float(share), float(bandwidth)),
+            )
+            for matrix, effect, share, bandwidth in zip(
+                matrices, inputs, self._differenced, self._bandwidth, strict=True
+            )
+        ]
+        effort, momentum = np.array(gains).reshape(-1, 2).T
+        return effort, momentum
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         estimates = super()._update_all(stamps, q, v, effort)
@@ -190,6 +195,45 @@ class KalmanObserver(TorqueObserver):
         memory[0], memory[1], memory[MEMORY:] = estimate, 0.0, np.transpose(columns)
         if before is not None:
             memory[FACTOR] = before[FACTOR]
+
+
+def settled_filters(
+    interval: float,
+    gain: Vector,
+    effort_variance: Vector,
+    noise: Vector,
+    share: Vector,
+    factor: Vector,
+) -> tuple[NDArray[np.float64], Vector]:
+    """Returns the settled filter of each joint, for arguments of ``disturbance_step``.
+
+    Its covariance is the solution of a discrete Riccati equation, with the state (p, T tau, m) and
+    an innovation whose noise, p's, n and the next m, is part of that of the state.
+
+    Returns:
+        (nv, 3, 3) matrix from the estimates (tau^, d, m^) of one interval to those of the next, and
+        (nv, 3) effect of the torque e of the interval on them.
+    """
+    T = interval
+    A = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    C = np.array([1.0, 1.0, -1.0])
+    white, differenced = (1.0 - share) * noise, 0.5 * share * noise
+    Q = torque_variance(T, gain, effort_variance, white, differenced)
+    S = T * T * effort_variance
+    R, D = factor * white, factor * differenced
+    gains = []
+    for s, q, _, d in np.transpose([S, T * T * Q, R, D] / np.maximum(S + R + D, TINY)):
+        # In units of the variance of the innovation's noise.
+        process, common = np.diag([s, q, d]), np.array([s, 0.0, d])
+        P = scipy.linalg.solve_discrete_are(
+            A.T, C[:, np.newaxis], process, [[1.0]], s=common[:, np.newaxis]
+        )
+        gains.append((A @ P @ C + common) / (1.0 + C @ P @ C))
+    d_gain, tau_gain, m_gain = np.transpose(gains)
+    gains_of_rows = np.stack([tau_gain / T, d_gain, m_gain], axis=-1)
+    unchanged = np.array([[1.0, 0.0, 0.0], [T, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    matrices = unchanged + gains_of_rows[..., np.newaxis] * np.array([-T, -1.0, 1.0])
+    return matrices, T * (gains_of_rows - np.array([0.0, 1.0, 0.0]))
 
 
 OBSERVERS: dict[str, type[TorqueObserver]] = {

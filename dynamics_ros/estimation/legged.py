@@ -36,8 +36,8 @@ Mask = NDArray[np.bool_]
 THRESHOLD_SHARE = 0.03
 """Default force threshold of a foot, as a share of the weight divided by the number of feet."""
 
-IN_CONTACT, DEGRADED = 4, 6
-"""Indices of outputs of the kernel."""
+IN_CONTACT = 4
+"""Index of an output of the kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +206,9 @@ class FootContactEstimator:
             self._rows_of_noise[:] = self._current_noise = noise
 
     @property
-    def latest(self) -> FootContacts:
-        """Results of the last run of ``step``, in arrays that the next run overwrites."""
-        return self._contacts(self._results)
-
-    @property
-    def flags(self) -> tuple[bytes, bytes]:
-        """Contact states, and whether degraded, after the last run of ``step``, as bytes."""
-        return self._results[IN_CONTACT].tobytes(), self._results[DEGRADED].tobytes()
+    def results(self) -> tuple[Array, ...]:
+        """Arrays that ``step`` writes, in the order of ``FootContacts``; flags are 0 or 1."""
+        return self._results
 
     def _contacts(self, results: Sequence[Array]) -> FootContacts:
         forces, deviations, held, probabilities, in_contact, violations, degraded = results

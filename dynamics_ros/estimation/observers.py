@@ -27,6 +27,7 @@ from dynamics_ros.estimation.samples.cadence import Cadence
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
+from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
 from .observer_events import UPDATED, ObservedRobot, ObserverEvent
@@ -168,7 +169,7 @@ class TorqueObserver:
         """Clears all state except the counts; the next sample starts the observer."""
         self._models = self._models[-1:]
         self._estimate = self._zero
-        self._restart = ObserverEvent.STARTED.value
+        self._restart: str = ObserverEvent.STARTED.value
         self._stamp: int | None = None
         self._started, self._event = 0, ObserverEvent.STARTED
 
@@ -326,7 +327,8 @@ class TorqueObserver:
         self._models = [model]
         self._estimate, self._restart = self._zero, event.value
         if event is not ObserverEvent.STARTED and self._stamp is not None:
-            self._restart += f' ({(time - self._stamp) * 1e-9:+.3f} s)'
+            jump = Figure((time - self._stamp) * 1e-9, '+.3f')
+            self._restart = Explanation(Reason.OTHER, event.value, ' (', jump, ' s)')
         self._started = self._stamp = time
         self._cadence.begin(time)
         self._note(event)
@@ -379,6 +381,7 @@ class TorqueObserver:
         # The torques that support a moving base are estimated, never reported.
         share = float(not efforts.includes_gravity) * (np.arange(len(self.gain)) >= base_nv)
         rows: dict[str, ArrayLike] = {'gain': self.gain, 'gravity_share': share}
+        rows |= dict(zip(('friction_velocity', 'stribeck_velocity'), efforts.speeds, strict=True))
         rows |= self._variances()
         rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])

@@ -20,6 +20,7 @@ pseudo-inertia is L L^T, positive semidefinite ([Rucker2022]).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,18 +53,17 @@ OBSERVABLE_LENGTH = 0.03
 """A centre of mass is observable if its deviation is below this length [m], an inertia if its
 deviation is below mass times length^2."""
 
-OFFSET, OFFSET_WITHOUT_LIMIT = 0.01, 0.5
-"""Default prior deviation of the offset of a joint torque: fraction of its effort limit, or Nm or N
-without a limit."""
+OFFSET = 0.01
+"""Default prior deviation of the offset of a joint torque, over its range of efforts."""
 
 MAX_LAG = 50
 """Largest lag over which correlations of residuals are summed [windows]."""
 
 MAX_STATIC_SPEED = 0.01
-"""Maximum speed of a joint in a static posture [rad/s or m/s]."""
+"""Maximum speed of a joint in a static posture, times ``EffortModel.motion`` [rad/s]."""
 
 MIN_DISTANCE = 0.1
-"""Minimum difference of a joint between distinct static postures [rad or m]."""
+"""Minimum difference of a position between distinct static postures [rad or m]."""
 
 MAX_TORQUE = 1e9
 """Bound of plausible torques; squares of much larger ones overflow [Nm or N]."""
@@ -160,7 +160,7 @@ class PayloadIdentifier:
             raise InvalidArgumentError('frame', f'no joint feels {frame!r}', 'a frame that moves')
         self._noise = noise[self._rows]
         if effort_offset is None:
-            effort_offset = by_effort_limit(robot, OFFSET, OFFSET_WITHOUT_LIMIT)
+            effort_offset = by_effort_limit(robot, OFFSET)
         offset = per_entry('effort_offset', effort_offset, robot.nv, least=0.0)
         self._offset = offset[self._rows]
         self._columns = slice(10 * body, 10 * body + 10)
@@ -205,7 +205,7 @@ class PayloadIdentifier:
         # Append the stamp last: an estimate in another thread uses the number of stamps.
         self._samples.append(np.concatenate([q, v, tau]))
         self._stamps.append(stamp)
-        if np.abs(v).max() < MAX_STATIC_SPEED and all(
+        if np.abs(v / efforts.motion).max() < MAX_STATIC_SPEED and all(
             np.abs(q - k).max() > MIN_DISTANCE for k in self._static_postures
         ):
             self._static_postures.append(q.copy())
@@ -291,13 +291,20 @@ class PayloadIdentifier:
 
 
 def estimate_of(
-    frame: str, pi: Array, covariance: Array, residual: float, samples: int, windows: int
+    frame: str,
+    pi: Array,
+    covariance: Array,
+    residual: float,
+    samples: int,
+    windows: int,
+    unit_deviation: float = 0.0,
 ) -> PayloadEstimate:
     """Returns the estimate for parameters (10) with a covariance (10, 10).
 
     Args:
         frame, residual, samples, windows: see ``PayloadEstimate``.
         pi, covariance: parameters in the frame, about its origin, and their covariance.
+        unit_deviation: deviation of a factor of all parameters, which comes on top of that.
 
     Raises:
         NotIdentifiableError: the mass is not determined.
@@ -305,14 +312,20 @@ def estimate_of(
     units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
     values, vectors = np.linalg.eigh(covariance / np.outer(units, units))
     coloring = units[:, np.newaxis] * vectors * np.sqrt(np.maximum(values, 1e-16 * values[-1]))
-    return _estimate(frame, pi, coloring, residual, samples, windows)
+    return _estimate(frame, pi, coloring, residual, samples, windows, unit_deviation)
 
 
 def _estimate(
-    frame: str, pi: Array, coloring: Array, residual: float, samples: int, windows: int
+    frame: str,
+    pi: Array,
+    coloring: Array,
+    residual: float,
+    samples: int,
+    windows: int,
+    unit_deviation: float = 0.0,
 ) -> PayloadEstimate:
     """Returns the estimate for parameters (10) with the covariance ``coloring @ coloring.T``."""
-    deviation = float(np.linalg.norm(coloring[0]))
+    deviation = math.hypot(float(np.linalg.norm(coloring[0])), unit_deviation * float(pi[0]))
     is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
     if not is_observable and deviation > max(pi[0], MIN_MASS):
         raise NotIdentifiableError(
@@ -322,7 +335,9 @@ def _estimate(
     possible = _possible(pi, np.linalg.inv(coloring).astype(np.float64))
     mass, center, inertia = _split(possible)
     jacobian = _split_derivative(possible)
-    spread = np.linalg.norm(jacobian @ coloring, axis=1)
+    # The unit of efforts does not say which payload is possible, so it comes after ``_possible``.
+    with_unit = np.column_stack([coloring, unit_deviation * possible])
+    spread = np.linalg.norm(jacobian @ with_unit, axis=1)
     center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
     observable = inertia_deviation < mass * OBSERVABLE_LENGTH**2
     return PayloadEstimate(

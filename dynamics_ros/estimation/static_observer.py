@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.reasons import Explanation, Reason
+
 from .observers import TorqueObserver
 from .samples.robot_state import RobotState
 
@@ -56,8 +58,9 @@ class StaticFallback:
             return observer, v
         if self._static is None:
             self._static = self._make()
-        self.caution = (
-            f'by gravity alone, not valid in motion: no velocity of '
-            f'{", ".join(state.velocity_missing)}'
+        self.caution = Explanation(
+            Reason.VELOCITY_MISSING,
+            'by gravity alone, not valid in motion: no velocity of '
+            f'{", ".join(state.velocity_missing)}',
         )
         return self._static, v

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.multibody.arguments import check_count, check_positive, finite_vector
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import (
+    check_count,
+    check_positive,
+    finite_vector,
+    per_entry,
+)
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -60,7 +66,7 @@ class Tare:
         size: int,
         *,
         window: float = 1.0,
-        max_velocity: float = 0.02,
+        max_velocity: ArrayLike = 0.02,
         max_deviation: float = 0.5,
     ) -> None:
         """Creates a tare with offset zero.
@@ -68,7 +74,7 @@ class Tare:
         Args:
             size: nv.
             window: averaging time [s].
-            max_velocity: speed above which a joint counts as moving [rad/s or m/s].
+            max_velocity: speed above which a joint counts as moving, number or (nv) [rad/s or m/s].
             max_deviation: standard deviation above which a torque is too noisy [Nm or N].
 
         Raises:
@@ -76,12 +82,14 @@ class Tare:
         """
         check_count('size', size, least=1)
         check_positive('window', window)
-        check_positive('max_velocity', max_velocity)
         check_positive('max_deviation', max_deviation)
         self._size = size
         self._window = round(window * 1e9)
         self._prune_interval = self._window // 8
-        self._max_velocity = max_velocity
+        self._max_velocity = per_entry('max_velocity', max_velocity, size)
+        if not np.all(self._max_velocity > 0.0):
+            expected = 'positive numbers'
+            raise InvalidArgumentError('max_velocity', f'{max_velocity!r}', expected)
         self._max_deviation = max_deviation
         # Per call: last stamp, all stamps, torques, velocities.
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
@@ -145,9 +153,10 @@ class Tare:
                 duration,
             )
         fastest = np.abs(_averaged(stamps, velocities)).max(axis=0)
-        joint = int(fastest.argmax())
-        if fastest[joint] > self._max_velocity:
-            message = f'moved at {fastest[joint]:.3g} rad/s; at most {self._max_velocity:g}'
+        joint = int((fastest / self._max_velocity).argmax())
+        if fastest[joint] > self._max_velocity[joint]:
+            limit = f'at most {self._max_velocity[joint]:.3g}'
+            message = f'moved at {fastest[joint]:.3g} rad/s or m/s; {limit}'
             return self._refused('moving', message, duration, joint)
         deviation = torques.std(axis=0)
         joint = int(deviation.argmax())

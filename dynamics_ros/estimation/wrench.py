@@ -55,7 +55,7 @@ class WrenchEstimate:
 
     @property
     def degraded(self) -> bool:
-        """Whether a direction is damped or unobservable."""
+        """Whether a component of the wrench about the frame's origin is not observable."""
         return bool(self.flags[6] > 0.5)
 
 
@@ -123,7 +123,9 @@ class JointNoise:
         used = self._support & np.isfinite(self._noise) & ~ignored
         rows = np.zeros((NOISE_ROWS, len(used)))
         if used.any():
-            rows[0, used] = self._noise[used].min() / self._noise[used]
+            # A geometric mean, which neither the most accurate nor the noisiest joint decides.
+            usual = np.exp(np.log(self._noise[used]).mean())
+            rows[0, used] = usual / self._noise[used]
         rows[1, used] = np.hypot(self._noise[used], self._excess[used])
         rows[2, used] = self._momentum_gain[used]
         rows[3] = self._velocity_noise
@@ -291,9 +293,9 @@ class WrenchEstimator:
         return self._estimates(self._results, self._joint_count)
 
     @property
-    def seen(self) -> tuple[bytes, int]:
-        """Flags of all wrenches after the last ``step`` as bytes, and the number of joints used."""
-        return self._results[3].tobytes(), self._joint_count
+    def joint_count(self) -> int:
+        """Number of joints used after ``prepare_step``, the length of ``singular_values``."""
+        return self._joint_count
 
     def _estimates(self, results: Sequence[Array], joint_count: int) -> tuple[WrenchEstimate, ...]:
         *each, singular = results

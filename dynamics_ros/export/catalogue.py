@@ -4,25 +4,31 @@
 
 from __future__ import annotations
 
-from dynamics_ros.algorithms.jacobian import REFERENCES
-from dynamics_ros.errors import InvalidArgumentError, closest
-from dynamics_ros.model import Model
-from dynamics_ros.multibody.definitions import DEFINITIONS, Key
-from dynamics_ros.multibody.definitions.definition import (
+from dynamics_ros.algorithms.quantity import (
     DEFAULT_REFERENCE,
+    DEFINITIONS,
+    REFERENCES,
+    Definition,
+    Key,
     Options,
     checked_indices,
     checked_rows,
 )
+from dynamics_ros.errors import InvalidArgumentError, closest
+from dynamics_ros.model import Model
 
-CATALOGUE = {name: x for name, x in DEFINITIONS.items() if not x.internal or x.inputs is not None}
-"""Definitions by name: methods of a robot, and control laws. Other definitions are parts of solvers
-and observers, whose state is in Python."""
+
+def catalogue() -> dict[str, Definition]:
+    """Return what can be exported by name: methods of a robot, and control laws.
+
+    Other quantities are parts of solvers and observers, whose state is in Python.
+    """
+    return {name: x for name, x in DEFINITIONS.items() if not x.internal or x.exported}
 
 
 def usages() -> dict[str, str]:
     """Summary of each kernel, by its name with the syntax of its options."""
-    return {name + x.options.value: x.summary for name, x in CATALOGUE.items()}
+    return {name + x.options.value: x.summary for name, x in catalogue().items()}
 
 
 def key_of(text: str, model: Model) -> Key:
@@ -33,14 +39,15 @@ def key_of(text: str, model: Model) -> Key:
         UnknownFrameError: a frame does not exist.
     """
     name, *options = text.split(':')
-    definition = CATALOGUE.get(name)
+    known = catalogue()
+    definition = known.get(name)
     if definition is None:
-        close = [other + CATALOGUE[other].options.value for other in closest(name, CATALOGUE)]
+        close = [other + known[other].options.value for other in closest(name, known)]
         first = f'{", ".join(close)}, or another ' if close else ''
         raise InvalidArgumentError(
             'kernels',
             f'no kernel {name!r}',
-            f'{first}one of {len(CATALOGUE)}, which `export_kernels --list` prints',
+            f'{first}one of {len(known)}, which `export_kernels --list` prints',
         )
     kind = definition.options
     if kind is Options.FRAME_AND_REFERENCE and len(options) == 1:

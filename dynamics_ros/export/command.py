@@ -14,7 +14,7 @@ from dynamics_ros.command_line import acceleration
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.build import ROOT_JOINTS
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.multibody.other_formats import DEFAULT_GRAVITY
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
 from .catalogue import usages

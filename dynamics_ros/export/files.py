@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from dynamics_ros.algorithms.quantity import Key, define
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.files import NotWrittenError, write_files
 from dynamics_ros.kernels import trace
 from dynamics_ros.kernels.source.c import c_function
 from dynamics_ros.model import Model
-from dynamics_ros.multibody.definitions import Key, define
 from dynamics_ros.robot import Robot
 
 from .casadi_interface import interface, jacobian_of
@@ -64,7 +64,7 @@ def export_kernels(
     if not texts:
         raise InvalidArgumentError('kernels', 'none', 'at least one')
     keys = [key_of(text, robot.model) for text in texts]
-    code, declarations = write_files(folder, kernel_files(robot, keys, prefix, casadi))
+    code, declarations = write_package(folder, kernel_files(robot, keys, prefix, casadi))
     return code, declarations
 
 
@@ -88,8 +88,8 @@ def kernel_files(
     }
 
 
-def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> list[Path]:
-    """Write files to a folder, each atomically; return their paths in the order of ``texts``.
+def write_package(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> list[Path]:
+    """Write all files of a folder or none; return their paths in the order of ``texts``.
 
     Args:
         folder: the folder; it is created if it does not exist.
@@ -98,15 +98,12 @@ def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> lis
     Raises:
         InvalidArgumentError: the folder cannot be written.
     """
-    paths = [Path(folder, name) for name in texts]
+    contents: dict[Path, str | bytes] = {Path(folder, name): text for name, text in texts.items()}
     try:
-        for path, text in zip(paths, texts.values(), strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, text)
-    except OSError as error:
-        problem = f'{str(folder)!r}: {error.strerror}'
-        raise InvalidArgumentError('folder', problem, 'a folder that can be written') from error
-    return paths
+        write_files(contents)
+    except NotWrittenError as error:
+        raise InvalidArgumentError('folder', str(error), 'a folder that can be written') from error
+    return list(contents)
 
 
 def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> list[Function]:
@@ -150,16 +147,3 @@ def writer() -> str:
         return f'dynamics_ros {version("dynamics_ros")}'
     except PackageNotFoundError:
         return 'dynamics_ros (not installed)'
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file atomically: readers see the old or the new content."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-    try:
-        with os.fdopen(handle, 'w', encoding='utf-8') as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

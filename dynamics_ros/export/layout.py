@@ -8,12 +8,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from dynamics_ros.algorithms.quantity import DEFINITIONS, Key, Options
 from dynamics_ros.kernels import Trace
 from dynamics_ros.kernels.source.c import CFunction, comment, helpers
 from dynamics_ros.model import ROOT, Joint
 from dynamics_ros.model.joints import Entries
-from dynamics_ros.multibody.definitions import DEFINITIONS, Key
-from dynamics_ros.multibody.definitions.definition import INPUTS, Options
 from dynamics_ros.robot import Robot
 
 from .casadi_interface import INTEGER
@@ -156,7 +155,7 @@ def _documentation(function: Function, robot: Robot) -> Iterator[str]:
     if definition.may_be_singular:
         yield 'Where the mass matrix is singular, results are infinite or NaN.'
     for i, (x, c_name) in enumerate(zip(traced.inputs, function.code.inputs, strict=True)):
-        meaning = INPUTS.get(x.name) or (definition.inputs or {}).get(x.name)
+        meaning = definition.meanings.get(x.name)
         if meaning is None and definition.options is not Options.WRENCHES:
             yield f'  in   {c_name} {_shape(x.shape)}'
             continue

@@ -11,7 +11,7 @@ from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.robot import Robot
 
-from .files import function_name, kernel_files, write_files, writer
+from .files import function_name, kernel_files, write_package, writer
 from .ros2_control import ControlPackage
 
 
@@ -51,4 +51,4 @@ def export_ros2_control(
     for path, text in kernel_files(robot, package.keys, name).items():
         above = f'include/{name}' if path.endswith('.h') else 'src'
         texts[f'{above}/{path}'] = text.replace(f'"{name}_kernels.h"', f'"{name}/{name}_kernels.h"')
-    return write_files(Path(folder, name), texts)
+    return write_package(Path(folder, name), texts)

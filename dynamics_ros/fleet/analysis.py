@@ -7,43 +7,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.files import completed
 from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.reasons import Counts
 from dynamics_ros.recordings.bag import (
     JOINT_STATE,
     Recording,
     RecordingError,
     RecordingWriter,
-    completed,
 )
 from dynamics_ros.recordings.estimates import EstimateWriter, copied
-from dynamics_ros.recordings.estimators import EstimatorFactory, Estimators
-from dynamics_ros.recordings.inputs import (
+from dynamics_ros.recordings.settings import EstimationSettings
+from dynamics_ros.recordings.states import (
+    BATCH,
     ODOMETRY,
     PAYLOAD,
+    EstimatedBlock,
+    EstimatedStates,
+    EstimatorFactory,
+    Estimators,
     Topics,
+    batches,
     busiest_joint_states,
     recorded_description,
     recorded_joints,
     topic_of,
 )
-from dynamics_ros.recordings.settings import EstimationSettings
-from dynamics_ros.recordings.states import BATCH, EstimatedBlock, EstimatedStates, batches
+from dynamics_ros.settings import NUMBERS, declared, replaced
 
-from .bag_reduction import BagReduction
 from .bags import WRITTEN, Bag, folder_name
-from .contacts import ContactEvents, Event
-from .payloads import PayloadWatch
-from .residuals import JointResiduals, ResidualSums
-from .samples import BLOCK, Block
+from .contacts import ContactEvents, Event, PayloadWatch
+from .residuals import BLOCK, Block, JointResiduals, ResidualSums
 from .tables import EVENTS, SIGNALS, SUMMARY, SignalFile, place, write_rows
 from .timing import ClockReport, ClockWatch
 
@@ -70,7 +73,6 @@ class Task:
         topic: topic of the joint states; None selects the one with most messages.
         free_motion: nothing has touched the robots, so that all detected contacts are false.
         signals: whether to write one row per sample.
-        reduce: whether to write triangles for ``calibrate_robot``.
         bags: storage of bags with inputs and estimates, 'mcap' or 'sqlite3'; '' writes none.
     """
 
@@ -81,7 +83,6 @@ class Task:
     free_motion: bool = False
     signals: bool = False
     bags: str = ''
-    reduce: bool = False
 
 
 def analyze(task: Task, bag: Bag) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
     try:
         write_rows(task.output, SUMMARY, bag, [summary])
     except OSError as error:
-        summary = failed(bag, f'cannot be written: {error}')
+        summary = failed(bag, str(error))
     return {'robot': bag.robot, 'bag': bag.name, **summary}
 
 
@@ -140,7 +141,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         writer = None
         if task.bags:
             path = task.output / WRITTEN / folder_name(bag.robot) / bag.name
-            partial = stack.enter_context(completed(path, replace=True))
+            partial = stack.enter_context(completed(path))
             writer = stack.enter_context(RecordingWriter(partial, task.bags))
             read = copied(read, topics, text, writer)
         estimates = states.blocks(clock.watched(read))
@@ -149,14 +150,9 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         signals = None
         if task.signals:
             signals = stack.enter_context(SignalFile(place(task.output, SIGNALS, bag)))
-        reduction = BagReduction(factory.robot) if task.reduce else None
         for block in analysis.blocks(estimates):
             if signals is not None:
                 signals.add(block)
-            if reduction is not None:
-                reduction.add(block)
-        if reduction is not None:
-            reduction.write(task.output, bag)
     summary, events = analysis.result(bag, factory.robot.name, clock.report, task.free_motion)
     if factory.geometry_problem and summary['contacts']:
         first_problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
@@ -188,7 +184,13 @@ def _matched(
             names=(*locked.names, *places),
             positions=(*locked.positions, *places.values()),
         )
-        factory = _factory(text, replace(settings.robot, locked_joints=locked), settings.contact)
+        contact = settings.contact
+        for one in declared(type(contact)):
+            values: Any = reduce(getattr, one.path, contact)
+            if one.type == NUMBERS and not one.constraint.sizes and len(values) == len(own) > 1:
+                rest = tuple(x for x, name in zip(values, own, strict=True) if name in columns)
+                contact = replaced(contact, one.path, rest)
+        factory = _factory(text, replace(settings.robot, locked_joints=locked), contact)
     return factory, {old: new for old, new in names.items() if old != new}, assumed
 
 
@@ -226,7 +228,7 @@ class Analysis:
         self._joints = pipeline.joint_names
         self._indices = pipeline.joint_indices
         self._count = 0
-        self._advice: dict[str, None] = {}
+        self._advice = Counts()
         self._payloads = None
         if not base_moves:
             gravity = np.array([*pipeline.robot.model.gravity], dtype=np.float64)
@@ -271,7 +273,7 @@ class Analysis:
     def _note_advice(self, estimators: Estimators) -> None:
         report = estimators.pipeline.effort_check.report
         if report is not None and report.advice:
-            self._advice[report.advice] = None
+            self._advice.add(report.advice, 1)
 
     def result(
         self, bag: Bag, model: str, clock: ClockReport, free_motion: bool
@@ -285,7 +287,8 @@ class Analysis:
         if not self._count:
             missing = states.estimators.buffer.missing()
             missing_text = f'{NO_COMPLETE_STATE}: {", ".join(missing)} missing' if missing else ''
-            why = '; '.join(filter(None, [missing_text, *states.silent])) or 'too short'
+            silent = [reason for reason, _ in states.silent.items()]
+            why = '; '.join(filter(None, [missing_text, *silent])) or 'too short'
             raise RecordingError(f'nothing can be estimated: {why}')
         residuals = self._sums.result()
         events = self._contacts.result(
@@ -344,7 +347,7 @@ class Analysis:
 
     def _findings(self, residuals: JointResiduals) -> list[str]:
         """Returns sentences about the quality of the bag."""
-        found = list(self._advice)
+        found = [advice for advice, _ in self._advice.items()]
         for why, count in self._states.silent.items():
             if count > 0.01 * self._states.messages + 100:
                 found.append(f'{count} joint states without an estimate: {why}')

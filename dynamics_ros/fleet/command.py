@@ -13,9 +13,10 @@ from typing import Any
 
 from dynamics_ros.command_line import INTERRUPTED
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.files import write_files
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.recordings.bag import METADATA, require_rosbags
-from dynamics_ros.recordings.interruption import interrupted_by_signals
+from dynamics_ros.recordings.command import interrupted_by_signals
 from dynamics_ros.recordings.settings import read_settings
 
 from .analysis import OK, Task
@@ -58,7 +59,6 @@ def _run(options: argparse.Namespace) -> int:
         free_motion=options.free_motion,
         signals=options.signals,
         bags=options.bags or '',
-        reduce=options.reduce,
     )
     task.output.mkdir(parents=True, exist_ok=True)
     with workers(options.jobs, options.backend, options.scheduler):
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     for one in findings(summaries):
         print(one)
     print(_summary_text(summaries, task.output))
-    (task.output / 'report.html').write_text(report(summaries, _events(task.output, bags, bad)))
+    write_files({task.output / 'report.html': report(summaries, _events(task.output, bags, bad))})
     return 1 if bad else 0
 
 
@@ -150,9 +150,6 @@ def _parser() -> argparse.ArgumentParser:
         '--bags',
         choices=('mcap', 'sqlite3'),
         help='also write bags of inputs and estimates, in this storage format',
-    )
-    parser.add_argument(
-        '--reduce', action='store_true', help='also write reduced recordings for calibrate_robot'
     )
     parser.add_argument(
         '--jobs',

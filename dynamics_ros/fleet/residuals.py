@@ -13,26 +13,32 @@ masses and payloads, so that it is not taken for friction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
-
-from .low_pass import LowPass
-from .samples import Block
+from dynamics_ros.estimation.external_torques import Estimates
 
 Array = NDArray[np.float64]
+
+BLOCK = 4096
+"""Number of samples processed together."""
+
+CHUNK = 64
+"""Number of samples filtered in one matrix product."""
 
 COLUMNS = ('viscous', 'coulomb', 'offset', 'weight')
 
 MOVING = 0.01
-"""Minimum speed of samples used for friction [rad/s or m/s]."""
+"""Minimum speed of samples used for friction, times ``EffortModel.motion`` [rad/s]."""
 
 SPEED = 0.2
-"""Speed at which friction is compared [rad/s or m/s]."""
+"""Speed at which friction is compared, of a sliding joint times ``motion_scales`` [rad/s]."""
 
 MIN_FREE_SHARE = 0.7
 """Minimum share of the motion that must be without contact to exclude motion in contact. If
@@ -44,6 +50,92 @@ MIN_MOTION = 2.0
 
 RIDGE = 1e-9
 """Regularization relative to the largest entry, so that undetermined unknowns are zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive samples.
+
+    Attributes:
+        time: (n) stamps [ns].
+        q: (n, nq), v: (n, nv), effort: (n, nv) reported efforts.
+        external: (n, nv) estimated external torques [Nm or N].
+        state: (n) contact states, values of ``ContactState``.
+    """
+
+    time: NDArray[np.int64]
+    q: Array
+    v: Array
+    effort: Array
+    external: Array
+    state: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @classmethod
+    def of(cls, estimates: Estimates) -> Block:
+        """Creates a block from estimates."""
+        states = estimates.states
+        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
+        return cls(states.time, states.q, states.v, states.effort, estimates.values, state)
+
+    @classmethod
+    def together(cls, parts: Sequence[Block]) -> Block:
+        """Concatenates blocks."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate(columns) for columns in zip(*map(_columns, parts))))
+
+    def rows(self, which: slice | NDArray[np.bool_]) -> Block:
+        """Selects samples."""
+        return Block(*(column[which] for column in _columns(self)))
+
+
+def _columns(block: Block) -> tuple[NDArray[Any], ...]:
+    return block.time, block.q, block.v, block.effort, block.external, block.state
+
+
+class LowPass:
+    """First-order low-pass y_k = d y_(k-1) + (1 - d) x_k, initialized with the first sample.
+
+    ``scipy.signal`` also has one but takes 70 MB and most of a second to load in each worker.
+    """
+
+    def __init__(self) -> None:
+        self._last: Array | None = None
+
+    def filtered(self, values: Array, decay: Array) -> Array:
+        """Filters the next samples.
+
+        With y_0 the last output, y_k = d^k y_0 + (1 - d) sum_(i = 1..k) d^(k - i) x_i, which is a
+        product with a triangular matrix for several samples at a time.
+
+        Args:
+            values: (n, rows, columns).
+            decay: (rows) factor d of each row, between 0 and 1.
+
+        Returns:
+            (n, rows, columns).
+        """
+        last = values[0] if self._last is None else self._last
+        steps = np.arange(min(CHUNK, len(values)))
+        lag = steps[:, np.newaxis] - steps
+        one = decay[:, np.newaxis]
+        weights = np.where(lag < 0, 0.0, one[..., np.newaxis] ** np.maximum(lag, 0))
+        weights *= 1.0 - one[..., np.newaxis]
+        remaining = (one ** (steps + 1))[..., np.newaxis]
+        found = np.empty((values.shape[1], len(values), values.shape[2]))
+        rows = np.ascontiguousarray(values.transpose(1, 0, 2))
+        for begin in range(0, len(values), CHUNK):
+            chunk = rows[:, begin : begin + CHUNK]
+            count = chunk.shape[1]
+            part = weights[:, :count, :count] @ chunk
+            part += remaining[:, :count] * last[:, np.newaxis]
+            found[:, begin : begin + count] = part
+            last = part[:, -1]
+        self._last = last
+        return found.transpose(1, 0, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +195,7 @@ class ResidualSums:
         decay = np.exp(-self._gain * float(np.median(intervals)))
         columns = self._low_pass.filtered(columns, decay)
         free = block.state == 0
-        moving = np.abs(columns[..., 0]) > MOVING
+        moving = np.abs(columns[..., 0]) > MOVING * self._model.motion
         rows = np.concatenate([columns, -block.external[..., np.newaxis]], axis=-1)
         for which, mask in enumerate((moving & free[:, np.newaxis], moving)):
             chosen = rows * mask[..., np.newaxis]
@@ -117,14 +209,15 @@ class ResidualSums:
 
     def columns(self, v: Array, gravity: Array) -> Array:
         """Returns the regressor (..., nv, 4) of friction and weight."""
-        dry = np.tanh(v / self._model.friction_velocity)
+        dry = np.tanh(v / self._model.speeds[0])
         return np.stack([v, dry, np.ones_like(v), gravity], axis=-1)
 
     def result(self) -> JointResiduals:
         """Returns the residuals and the friction of the joints."""
         nv = len(self._gain)
         unknowns, deviation = np.full((nv, len(COLUMNS)), np.nan), np.full(nv, np.nan)
-        at_speed = np.array([SPEED, np.tanh(SPEED / self._model.friction_velocity), 0.0, 0.0])
+        speed, zero = SPEED * self._model.motion, np.zeros(nv)
+        rows = np.stack([speed, np.tanh(speed / self._model.speeds[0]), zero, zero], axis=1)
         for joint in range(nv):
             free, whole = self._times[:, joint]
             which = 0 if free >= MIN_FREE_SHARE * whole else 1
@@ -136,7 +229,7 @@ class ResidualSums:
             independent = 0.5 * self._gain[joint] * self._times[which, joint]
             left = max(gram[-1, -1] - x @ gram[:-1, -1], 0.0)
             unknowns[joint] = x
-            deviation[joint] = np.sqrt(at_speed @ covariance @ at_speed * left / independent)
+            deviation[joint] = np.sqrt(rows[joint] @ covariance @ rows[joint] * left / independent)
         free, whole = self._counts
         which = 0 if free >= MIN_FREE_SHARE * whole else 1
         effort, residual = np.sqrt(self._squares[which] / max(self._counts[which], 1.0))
@@ -146,7 +239,7 @@ class ResidualSums:
             residual,
             self._times[1],
             unknowns,
-            declared + unknowns @ at_speed,
+            declared + (unknowns * rows).sum(axis=1),
             deviation,
             declared,
             self._model.viscous + unknowns[:, 0],
@@ -164,4 +257,4 @@ def _solved(gram: Array) -> tuple[Array, Array]:
 
 
 def _friction_at(model: EffortModel) -> Array:
-    return model.friction_torque(np.full(len(model.scale), SPEED))
+    return model.friction_torque(SPEED * model.motion)

@@ -9,17 +9,18 @@ complete.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.files import completed
 
 from .bags import Bag, folder_name
-from .samples import Block
+from .residuals import Block
 
 try:
     import pyarrow as pa
@@ -95,7 +96,7 @@ def write_rows(output: Path, table: str, bag: Bag, rows: Sequence[Mapping[str, A
     """Writes the rows of a bag.
 
     Raises:
-        OSError: the file cannot be written.
+        NotWrittenError: the file cannot be written.
     """
     with SignalFile(place(output, table, bag), table) as file:
         file.write(pa.Table.from_pylist([dict(row) for row in rows], schema=_schema(table)))
@@ -123,21 +124,19 @@ class SignalFile:
 
     def __init__(self, path: Path, table: str = SIGNALS) -> None:
         """Prepares a file with the columns of a table."""
-        self._path, self._partial = path, path.with_name(f'.{path.name}.{os.getpid()}')
-        self._schema = _schema(table)
+        self._path, self._schema = path, _schema(table)
 
     def __enter__(self) -> SignalFile:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = parquet.ParquetWriter(self._partial, self._schema, compression='zstd')
+        with ExitStack() as stack:
+            unfinished = stack.enter_context(completed(self._path))
+            self._writer = stack.enter_context(
+                parquet.ParquetWriter(unfinished, self._schema, compression='zstd')
+            )
+            self._contexts = stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self._writer.close()
-            if kind is None:
-                self._partial.replace(self._path)
-        finally:
-            self._partial.unlink(missing_ok=True)
+    def __exit__(self, *raised: Any) -> None:
+        self._contexts.__exit__(*raised)
 
     def write(self, table: Any) -> None:
         """Writes an Arrow table with the columns of the file."""

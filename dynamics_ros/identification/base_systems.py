@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import Equations
-from .equations.friction_shape import FrictionShape
 from .normal_equations import Layout
 from .prior import Prior
 
@@ -61,31 +59,13 @@ class BaseSystems:
     """Gram matrices of base parameters, friction coefficients and efforts, for each joint.
 
     Attributes:
-        grams: (..., nv, d, d) matrices with d = b + m + 1, for m friction coefficients.
+        grams: (..., nv, d, d) matrices with d = b + m + 1, for m friction coefficients, from
+            ``normal_equations.grams``.
         base: number b of base parameters.
     """
 
     grams: Array
     base: int
-
-    @classmethod
-    def of(cls, layout: Layout, grams: Array, shape: FrictionShape) -> BaseSystems:
-        """Systems for a friction shape.
-
-        Args:
-            layout: layout of the unknowns.
-            grams: (..., nv, c, c) Gram matrices of all columns, from ``normal_equations.grams``.
-            shape: friction shape.
-        """
-        b, T = len(layout.base), shape.unknowns()
-        d = b + T.shape[1] + 1
-        turned = np.empty((*grams.shape[:-1], d))
-        turned[..., :b], turned[..., -1] = grams[..., :b], grams[..., -1]
-        turned[..., b:-1] = grams[..., b:-1] @ T
-        found = np.empty((*grams.shape[:-2], d, d))
-        found[..., :b, :], found[..., -1, :] = turned[..., :b, :], turned[..., -1, :]
-        found[..., b:-1, :] = T.T @ turned[..., b:-1, :]
-        return cls(found, b)
 
     def solved(self, prior: BasePrior, weights: Array) -> Array:
         """(w, ..., nv, d) best unknowns of each joint's rows, and -1, for w weights of the prior.
@@ -149,11 +129,3 @@ class BaseSystems:
         left = (self.grams @ unknowns[..., np.newaxis]).squeeze(-1)
         found: Array = np.einsum('...d,...d->...', left, unknowns)
         return found
-
-
-def rows_of(layout: Layout, equations: Equations, shape: FrictionShape) -> Array:
-    """(nv, r, d) rows with the columns of ``BaseSystems``."""
-    b, T = len(layout.base), shape.unknowns()
-    rows = equations.rows
-    parts = rows[..., :b], rows[..., b : b + len(T)] @ T, rows[..., -1:]
-    return np.concatenate(parts, axis=-1)

@@ -5,20 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 from dynamics_ros.robot import Robot
 
 from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
-from .equations.friction_shape import FRICTION_VELOCITIES, STRIBECK_VELOCITIES, FrictionShape
 from .evaluation import Evaluation
 from .fit import Fit
 from .normal_equations import FRICTION, Layout, Sums, grams
-from .prior import unmeasured_friction
 
 Array = NDArray[np.float64]
 
@@ -116,18 +115,15 @@ def parameters(
     everything = np.ones(len(equations.begins), dtype=bool)
     gram = grams(equations, weights, everything)
     base, layout = maker.base, fit.layout
-    whole, _, _ = Sums.of(layout, gram).assembled(fit.shape)
+    whole, _, _ = Sums.of(layout, gram).assembled()
     posterior = whole + fit.prior.precision + fit.prior.divergence
     if fit.held:
         free = slice(layout.bodies, None)
-        spread = _standard_deviations(
-            posterior[free, free], _speed_information(fit, layout, gram)[free]
-        )
+        spread = _standard_deviations(posterior[free, free], fit.of_speed[free])
         found = _body_parameters(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
         return found[layout.bodies :] + _friction_parameters(
             maker, fit, evaluation, spread[layout.joints :], moved
         )
-    speeds = _speed_information(fit, layout, gram)
     combined = np.zeros((len(base), layout.count))
     combined[:, : layout.inertial] = base.combination
     reach, values = _prior_deviations(fit, base), combined @ fit.x
@@ -140,13 +136,13 @@ def parameters(
         )
         for name, i, value, deviation, open_, width in zip(
             *(base.expressions, base.chosen, values),
-            *(_standard_deviations(one, speeds, combined) for one in (posterior, loose)),
+            *(_standard_deviations(one, fit.of_speed, combined) for one in (posterior, loose)),
             reach,
             strict=False,
         )
     ]
-    spread = _standard_deviations(posterior, speeds)
-    found += _body_parameters(maker, fit, spread, _standard_deviations(loose, speeds))
+    spread = _standard_deviations(posterior, fit.of_speed)
+    found += _body_parameters(maker, fit, spread, _standard_deviations(loose, fit.of_speed))
     return found + _friction_parameters(maker, fit, evaluation, spread[layout.inertial :], moved)
 
 
@@ -204,9 +200,9 @@ def _friction_parameters(
     unseen = np.stack([np.maximum(dry, fit.friction[:, 0]), dry, dry, dry], axis=1) / np.sqrt(3.0)
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
     for j, joint in enumerate(maker.robot.joint_names):
-        loads, rest = fit.shape.loads, fit.shape.stribeck_velocity is not None
-        carried = loads[j] if loads else 0.0
-        absent = [name for name, has in (('breakaway', rest), ('load', carried)) if not has]
+        carried = fit.loads[j]
+        terms = ('breakaway', maker.stribeck), ('load', carried)
+        absent = [name for name, has in terms if not has]
         for k, name in enumerate(FRICTION):
             if name in absent:
                 continue
@@ -237,7 +233,7 @@ def torque_deviations(
     layout, robot = fit.layout, maker.robot
     weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
     gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
-    whole, _, _ = Sums.of(layout, gram).assembled(fit.shape)
+    whole, _, _ = Sums.of(layout, gram).assembled()
     information = whole + fit.prior.precision + fit.prior.divergence
     scale = 1.0 / np.sqrt(np.diag(information))
     open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)
@@ -340,82 +336,12 @@ def _inertial(matrix: Array, layout: Layout) -> Array:
     return matrix[: layout.inertial, : layout.inertial]
 
 
-@dataclass(frozen=True, eq=False)
-class _Speeds:
-    """Speeds of the friction shape as additional unknowns of the fit.
-
-    Attributes:
-        cross: (n, m) information between the unknowns and m speeds.
-        own: (m, m) information of the speeds.
-        cells: (m) widths of the intervals in which the selected candidate is the nearest one.
-        values: (m) selected speeds [rad/s or m/s].
-    """
-
-    cross: Array
-    own: Array
-    cells: Array
-    values: Array
-
-    def __getitem__(self, rows: slice) -> _Speeds:
-        """Restrict ``cross`` to some of the unknowns."""
-        return replace(self, cross=self.cross[rows])
-
-
-def _speed_information(fit: Fit, layout: Layout, gram: Array) -> _Speeds:
-    """Information of the speeds v_f and v_s, which all joints share.
-
-    The derivative of friction by a speed is approximated by the difference between the neighbouring
-    candidates.
+def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -> Array:
+    """Standard deviations of unknowns with the information H.
 
     Args:
-        fit: fit with its friction.
-        layout: layout of the unknowns; its inertial ones may be base parameters.
-        gram: (nv, c, c) Gram matrices of all columns.
-    """
-    T, b = fit.shape.unknowns(), len(layout.base)
-    friction = fit.friction[:, : T.shape[1]]
-    columns, cells, values = [], [], []
-    for name, tried in (
-        ('velocity', FRICTION_VELOCITIES),
-        ('stribeck_velocity', STRIBECK_VELOCITIES),
-    ):
-        value = getattr(fit.shape, name)
-        if value is None:
-            continue
-        speeds = sorted(tried)
-        k = speeds.index(value)
-        low, high = speeds[max(k - 1, 0)], speeds[min(k + 1, len(speeds) - 1)]
-        below, above = (_with_speed(fit.shape, name, x).unknowns() for x in (low, high))
-        columns.append(friction @ (above - below).T / (high - low))
-        cells.append(0.5 * (high - low) * (1.0 if low < value < high else 2.0))
-        values.append(value)
-    D = np.stack(columns, axis=-1)
-    inertial, of_friction = gram[:, :b, b:-1], gram[:, b:-1, b:-1]
-    cross = np.zeros((layout.count, D.shape[-1]))
-    cross[: layout.inertial] = layout.base.combination.T @ (inertial @ D).sum(axis=0)
-    for joint in range(layout.joints):
-        first = layout.friction(joint).start
-        cross[first : first + T.shape[1]] = T.T @ of_friction[joint] @ D[joint]
-    own = (D.transpose(0, 2, 1) @ of_friction @ D).sum(axis=0)
-    return _Speeds(cross, own, np.array(cells), np.array(values))
-
-
-def _with_speed(shape: FrictionShape, name: str, value: float) -> FrictionShape:
-    if name == 'velocity':
-        return replace(shape, velocity=value)
-    return replace(shape, stribeck_velocity=value)
-
-
-def _standard_deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -> Array:
-    """Standard deviations of unknowns, including the uncertainty of the friction speeds.
-
-    The best unknowns x(s) for speeds s have the derivative dx/ds = -H^-1 C. The deviations include
-    the uncertainty of the speeds from the recording [SeberWild1989], and a uniform distribution
-    over the cell of the nearest candidate.
-
-    Args:
-        H: information of the unknowns.
-        speeds: information of the speeds.
+        H: (n, n) information.
+        of_speed: (n) deviation of all unknowns together due to that of the friction speed.
         rows: (m, n) linear combinations of the unknowns; None: each unknown.
 
     Returns:
@@ -423,14 +349,8 @@ def _standard_deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -
     """
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
-    # Limit the deviation in directions without information.
-    inverse = vectors / np.maximum(values, 1e-14) @ vectors.T
-    cross = scale[:, np.newaxis] * speeds.cross
-    moved = inverse @ cross
-    # Prior of a speed: a standard deviation equal to its value.
-    information = speeds.own - cross.T @ moved + np.diag(1.0 / speeds.values**2)
-    open_ = np.linalg.inv(information) + np.diag(speeds.cells**2 / 12.0)
     combined = np.diag(scale) if rows is None else rows * scale
-    covariance = inverse + moved @ open_ @ moved.T
-    found: Array = np.sqrt(np.einsum('mi,ij,mj->m', combined, covariance, combined))
+    # Limit the deviation in directions without information.
+    own = np.linalg.norm(combined @ vectors / np.sqrt(np.maximum(values, 1e-14)), axis=1)
+    found: Array = np.hypot(own, of_speed if rows is None else rows @ of_speed)
     return found

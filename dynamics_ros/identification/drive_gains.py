@@ -30,6 +30,7 @@ from .deviations import correlation_factors
 from .equations import Equations
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
+from .normal_equations import FRICTION
 from .payload import drift_of_friction
 
 Array = NDArray[np.float64]
@@ -102,11 +103,14 @@ def identify_drive_gains(
             f'no joint tells {load.mass:g} kg at {load.frame!r} from nothing: take a heavier load, '
             'or move the joints that carry it further'
         )
-    along = np.sign(gains.gain) == np.sign(first.effort_model.scale)
-    if along[gains.told].mean() < 0.5:
+    opposite = gains.told & (np.sign(gains.gain) != np.sign(first.effort_model.scale))
+    if opposite.any():
+        odd = ', '.join(name for name, bad in zip(robot.joint_names, opposite, strict=True) if bad)
+        center = ', '.join(f'{x:g}' for x in load.center)
         raise UnusableRecordingError(
-            'the robot carries less with the load than without: the last recording has to be the '
-            'one with the load'
+            f'the robot seems to carry less with the load than without at {odd}: the last '
+            'recording has to be the one with the load, and the centre of the load '
+            f'({center} m in {load.frame!r}) has to be right'
         )
     return identify(robot, empty, scale=gains.gain), gains
 
@@ -132,25 +136,25 @@ def _gains(
     prior = base.combination @ wide @ base.combination.T + OPEN**2 * np.outer(usual, usual)
     noise = fit.sigma**2 * correlation_factors(first.train) / described_scale**2
     drift = drift_of_friction(first)
-    T, b = fit.shape.unknowns(), len(base)
+    k, b = len(FRICTION), len(base)
     weights = [np.sqrt(fit.weights_of(run, first.moved)[:, run.block]) for run in runs]
-    count, gain, deviation = b + 2 * T.shape[1] + 1, described_scale.copy(), []
+    count, gain, deviation = b + 2 * k + 1, described_scale.copy(), []
     for joint in range(first.robot.nv):
         unit = 1.0 / abs(described_scale[joint])
         H, g = np.zeros((count, count)), np.zeros(count)
         for run, weight, has in zip(runs, weights, (0.0, 1.0), strict=True):
             rows = run.rows[joint] * weight[joint, :, np.newaxis]
-            friction = rows[:, b:-1] @ T
+            friction = rows[:, b:-1]
             columns = [rows[:, :b], friction, has * friction, has * rows[:, :b] @ carried[:, None]]
             A = np.hstack(columns)
             H += A.T @ A / noise[joint]
             g += A.T @ rows[:, -1] / noise[joint]
         H[:b, :b] += np.linalg.inv(unit**2 * prior)
-        own = np.arange(b, b + T.shape[1])
+        own = np.arange(b, b + k)
         size = unit * np.sqrt((first.train.measured[:, joint] ** 2).mean())
         H[own, own] += 1.0 / (10.0 * size) ** 2
-        own += T.shape[1]
-        H[own, own] += 1.0 / (unit * drift[joint, : T.shape[1]]) ** 2
+        own += k
+        H[own, own] += 1.0 / (unit * drift[joint]) ** 2
         H[-1, -1] += 1e-12 * max(H[-1, -1], 1e-12)
         scale = 1.0 / np.sqrt(np.diag(H))
         covariance = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)

@@ -14,28 +14,29 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
+from .equations import EquationMaker
+from .equations.friction import STRIBECK_VELOCITY
 from .fit import Fit
 from .normal_equations import FRICTION
 
 Array = NDArray[np.float64]
 
 
-def effort_model_of(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
-    """Effort model from the friction and rotors of a fit, and the (nv) effort scale."""
-    viscous, offset, dry, rest, _ = fit.friction.T
-    stribeck = fit.shape.stribeck_velocity
+def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
+    """Effort model from a fit, and from the effort scale and friction speed of its equations."""
+    viscous, offset, dry, rest, _ = np.maximum(fit.friction, [0.0, -np.inf, 0.0, 0.0, 0.0]).T
     # The effort model computes torques on the bodies: motor offset and friction are subtracted.
-    model = EffortModel.ideal(robot).with_values(
-        scale=scale,
+    return EffortModel.ideal(maker.robot).with_values(
+        scale=maker.scale,
         offset=-offset,
-        viscous=np.maximum(viscous, 0.0),
-        coulomb=np.maximum(dry, 0.0),
-        stribeck=np.maximum(rest, 0.0) - np.maximum(dry, 0.0) if stribeck else 0.0,
+        viscous=viscous,
+        coulomb=dry,
+        stribeck=rest - dry,
         load_friction=np.minimum(fit.load_friction, MAX_LOAD_FRICTION),
         rotor_inertia=np.maximum(fit.rotors, 0.0),
-        friction_velocity=fit.shape.velocity,
+        friction_velocity=maker.friction_velocity,
+        stribeck_velocity=STRIBECK_VELOCITY,
     )
-    return model.with_values(stribeck_velocity=stribeck) if stribeck else model
 
 
 def friction_at_rest(
@@ -84,14 +85,15 @@ def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | fl
         v: (n) velocities [rad/s or m/s].
         carried: load of the joint, number or (n) [Nm or N].
     """
+    dry_speed, stribeck_speed = model.speeds
     curve: Array = (
         friction_torque(
             v,
             model.viscous[joint],
             model.coulomb[joint],
             model.stribeck[joint],
-            model.friction_velocity,
-            model.stribeck_velocity,
+            dry_speed[joint],
+            stribeck_speed[joint],
             model.load_friction[joint],
             carried,
         )

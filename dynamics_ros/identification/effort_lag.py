@@ -82,9 +82,9 @@ def _lag(equations: Equations, fit: Fit, with_friction: bool) -> EffortLag:
     nothing = replace(fit.prior, mean=np.zeros_like(fit.prior.mean))
 
     def left(target: Equations, known: Array) -> Array:
-        H, g, _ = normal_system(layout, target, fit.sigma, fit.weights, fit.shape)
-        x = ridge(H, g, replace(nothing, mean=known), fit.prior_weight)
-        return target.rows[..., -1] - predictions(layout, target.rows, x, fit.shape)
+        H, g, _ = normal_system(layout, target, fit.sigma, fit.weights)
+        x = ridge(H, g, replace(nothing, mean=known))
+        return target.rows[..., -1] - predictions(layout, target.rows, x)
 
     def left_of(column: Array) -> Array:
         target = replace(equations, rows=equations.rows.copy())

@@ -27,7 +27,6 @@ from .alternatives.misfit import (
 from .alternatives.nearest import SIGNIFICANT, Nearest, nearest, regression
 from .alternatives.states import MIN_EFFORT_SPREAD
 from .equations import MIN_MOVING_ROWS, Equations
-from .equations.friction_shape import SIMPLEST
 from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 
@@ -160,18 +159,18 @@ def _nearest_parameters(
     spread = np.maximum(spread, MIN_EFFORT_SPREAD**2 * spread.max()) + 1e-300
     weight = 1.0 / (spread * many * nv)
     whole = gram * weight[:, np.newaxis, np.newaxis]
-    H, _, _ = Sums.of(layout, whole).assembled(SIMPLEST)
+    H, _, _ = Sums.of(layout, whole).assembled()
     G, power = np.zeros((2, nv, layout.count))
-    T = SIMPLEST.unknowns()
     for joint in range(nv):
         own = np.zeros_like(whole)
         own[joint] = whole[joint]
-        _, G[joint], _ = Sums.of(layout, own).assembled(SIMPLEST)
+        _, G[joint], _ = Sums.of(layout, own).assembled()
         # The first friction column is the velocity.
-        taken = gram[joint, b, b : b + len(T)] @ T
-        friction = slice(layout.friction(joint).start, layout.friction(joint).start + len(taken))
+        taken = gram[joint, b, b:-1]
         norm = np.sqrt(max(gram[joint, b, b], 1e-300) * spread[joint] * many[joint])
-        power[joint, friction] = taken * [1.0, 0.0, 1.0] / norm / np.sqrt(nv)
+        power[joint, layout.friction(joint)] = (
+            taken * [1.0, 0.0, 1.0, 0.0, 0.0] / norm / np.sqrt(nv)
+        )
     P = prior.precision + prior.divergence
     inner = {joint.parent for joint in robot.model.joints}
     for body in set(range(layout.bodies // 10)) - inner:
@@ -208,6 +207,6 @@ def _regression_columns(
     # Rows at rest are excluded: static friction may have any value and dissipates no power.
     count = int(equations.counts[joint, moving].sum())
     rows = every[moving[equations.block]] if count >= MIN_MOVING_ROWS else every
-    rotor, T = layout.base.combination[:, layout.bodies + joint], SIMPLEST.unknowns()
-    A = np.column_stack([rows[:, :b] @ inertial, rows[:, b : b + len(T)] @ T, rows[:, :b] @ rotor])
+    rotor = layout.base.combination[:, layout.bodies + joint]
+    A = np.column_stack([rows[:, :b] @ inertial, rows[:, b : b + 3], rows[:, :b] @ rotor])
     return A, rows[:, -1], count

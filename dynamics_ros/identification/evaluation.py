@@ -97,7 +97,7 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
     K = maker.base.combination
     for chunk in maker.chunks(samples):
         rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
-        modelled = predictions(fit.layout, rows, fit.x, fit.shape).T
+        modelled = predictions(fit.layout, rows, fit.x).T
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
         own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
         whole = Evaluation(chunk.time, chunk.v, *own)

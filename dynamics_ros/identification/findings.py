@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
-from .equations.lengths import Lengths
 from .fit import Fit
 from .joint_states.clock import Stretch
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -20,7 +20,7 @@ from .robust_weights import UNEXPLAINED
 
 Array = NDArray[np.float64]
 STILL = 0.01
-"""Range of positions below which a joint counts as not moved [rad or m]."""
+"""Range of positions below which a joint counts as not moved [rad]."""
 
 MIN_DURATION = 10.0
 """Duration below which a recording is reported as short [s]."""
@@ -34,22 +34,11 @@ LARGE_RESIDUAL = 0.1
 LARGE_STANDING_SHARE = 0.5
 """Share of the time at rest from which it is reported."""
 
-OTHER_LENGTHS, LENGTH_DEVIATIONS = 0.2, 5.0
-"""Difference of a ratio of lengths from 1 that is reported, if it is as many deviations; residuals
-are correlated in time, so the deviations are too small."""
 
-
-def other_lengths(lengths: Lengths) -> list[str]:
-    """A sentence if the recorded robot seems to be of another size than the description."""
-    ratio, deviation = lengths
-    if abs(ratio - 1.0) < max(OTHER_LENGTHS, LENGTH_DEVIATIONS * deviation):
-        return []
-    size = 'smaller' if ratio > 1.0 else 'larger'
-    times = f'about {ratio:.2g} times' if ratio > 0.0 else 'much less than'
-    return [
-        f'the efforts are those of a robot whose lengths are {times} those of the description: it '
-        f'seems to be of a {size} robot of the same kind; its masses are then doubtful, too'
-    ]
+def moved_joints(robot: Robot, span: Array) -> NDArray[np.bool_]:
+    """(nv) whether joints move, by their ranges of positions (nv) [rad or m]."""
+    found: NDArray[np.bool_] = span >= STILL * motion_scales(robot)
+    return found
 
 
 def resting(robot: Robot, span: Array) -> list[str]:
@@ -58,7 +47,8 @@ def resting(robot: Robot, span: Array) -> list[str]:
     Raises:
         UnusableRecordingError: no joint moves.
     """
-    names = [name for name, s in zip(robot.joint_names, span, strict=True) if s < STILL]
+    moved = moved_joints(robot, span)
+    names = [name for name, m in zip(robot.joint_names, moved, strict=True) if not m]
     if len(names) == robot.nv:
         raise UnusableRecordingError('no joint moves in the recording; record a motion of all')
     if not names:
@@ -87,7 +77,7 @@ def constant_efforts(
     """
     lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
     highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
-    moved = span >= STILL
+    moved = moved_joints(robot, span)
     constant = moved & (lowest == highest)
     names = ', '.join(name for name, c in zip(robot.joint_names, constant, strict=True) if c)
     if not names:

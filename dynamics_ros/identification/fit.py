@@ -1,11 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fit of a robot to its equations: robust weights, cross-validation, physical consistency.
+"""Fit of a robot to its equations: robust weights, physical consistency.
 
 1. Joints and one-second blocks are weighted by their residuals (``robust_weights``).
-2. The shape of friction and the weight of the prior are selected by ``cross_validation``.
-3. A semidefinite program computes physically consistent parameters (``consistency``).
-4. Standard deviations account for residuals that are correlated in time (``deviations``).
+2. A semidefinite program computes physically consistent parameters (``consistency``).
+3. Standard deviations account for residuals that are correlated in time (``deviations``).
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bodies import consistency
-from .cross_validation import validated
 from .effort_scale import rotors_told
 from .equations import EquationMaker, Equations
-from .equations.friction_shape import SIMPLEST, FrictionShape
 from .normal_equations import FRICTION, Layout
-from .prior import Prior
+from .prior import PRIOR_WEIGHT, Prior
 from .robust_weights import (
     dry_friction,
     normal_system,
@@ -39,7 +36,7 @@ class Fit:
 
     Attributes:
         layout: positions of the unknowns.
-        shape: friction shape.
+        loads: (nv) usual torque of each joint with load-dependent friction, 0 for others [Nm or N].
         x: (n) unknowns.
         sigma: (nv) standard deviation of the residual of a row [Nm or N].
         weights: (nv, blocks) weights of the blocks, at most 1.
@@ -47,24 +44,25 @@ class Fit:
             largest static friction; 0 if a joint has no rows in the block.
         begins: (blocks) start times of the blocks [s].
         standing: (blocks) whether a block is of joints at rest.
-        prior_weight: weight of the divergence from the description.
         information: (n, n) matrix H of the data, without the prior.
         prior: the prior.
         held: whether bodies were fixed to the description.
+        of_speed: (n) standard deviation of the unknowns due to that of the friction speed, with the
+            signs of their correlation.
     """
 
     layout: Layout
-    shape: FrictionShape
+    loads: Array
     x: Array
     sigma: Array
     weights: Array
     departures: Array
     begins: Array
     standing: NDArray[np.bool_]
-    prior_weight: float
     information: Array
     prior: Prior
     held: bool
+    of_speed: Array
 
     @property
     def bodies(self) -> Array:
@@ -74,7 +72,7 @@ class Fit:
     def weights_of(self, equations: Equations, moving: NDArray[np.bool_]) -> Array:
         """(nv, blocks) weights of rows of other equations: 1 in motion, less at rest."""
         standing = standing_blocks(equations, moving)
-        holds = dry_friction(self.layout, self.x, self.shape) / self.sigma
+        holds = dry_friction(self.layout, self.x, self.loads) / self.sigma
         return share_at_rest(holds[:, np.newaxis] * standing, equations.counts)
 
     @property
@@ -90,8 +88,8 @@ class Fit:
     @property
     def load_friction(self) -> Array:
         """(nv) coefficients of load-dependent friction; 0 for joints without this term."""
-        found: Array = np.maximum(self.friction[:, 4], 0.0)
-        return found * (np.array(self.shape.loads) > 0.0) if self.shape.loads else 0.0 * found
+        found: Array = np.maximum(self.friction[:, 4], 0.0) * (self.loads > 0.0)
+        return found
 
 
 def fit_equations(
@@ -100,7 +98,7 @@ def fit_equations(
     moving: NDArray[np.bool_],
     solver: str = 'auto',
     held: bool = False,
-    before: tuple[FrictionShape, float] | None = None,
+    loads: Array | None = None,
 ) -> Fit:
     """Fit physically consistent bodies, rotors and friction to equations.
 
@@ -110,8 +108,8 @@ def fit_equations(
         moving: (nv) whether joints move.
         solver: solver of the last step, as in ``consistency.solve``.
         held: whether bodies are fixed to the description; then only friction and rotors are fitted.
-        before: friction shape, of which speeds and loads are kept, and weight of the prior; None:
-            both are selected by cross-validation.
+        loads: (nv) usual torques that joints with load-dependent friction carry; None: no joint has
+            such friction.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     efforts = equations.rows[..., -1]
@@ -120,21 +118,17 @@ def fit_equations(
     rotors = rotors_told(layout, equations, prior.mean)
     prior = Prior.of(robot, layout, sizes, moving, held, rotors)
     standing = standing_blocks(equations, moving)
-    shape, weight = before or (SIMPLEST, 10.0)
+    loads = np.zeros(robot.nv) if loads is None else loads
     weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)
     sigma = 0.1 * sizes + 1e-9
     sigma, weights, departures = reweighted(
-        layout, equations, prior, shape, weight, sigma, weights, standing
+        layout, equations, prior, loads, sigma, weights, standing
     )
-    shape, weight = validated(layout, equations, prior, sigma, weights, before)
-    sigma, weights, departures = reweighted(
-        layout, equations, prior, shape, weight, sigma, weights, standing
-    )
-    H, g, _ = normal_system(layout, equations, sigma, weights, shape)
+    H, g, _ = normal_system(layout, equations, sigma, weights)
     mean = prior.precision @ prior.mean
     rotors = np.zeros_like(prior.divergence)
     own = slice(layout.bodies, layout.inertial)
-    rotors[own, own] = weight * prior.divergence[own, own]
+    rotors[own, own] = PRIOR_WEIGHT * prior.divergence[own, own]
     positive = np.zeros(layout.count, dtype=bool)
     positive[layout.bodies :] = True
     positive[layout.inertial + 1 :: len(FRICTION)] = False
@@ -146,11 +140,15 @@ def fit_equations(
         total[free, free],
         pull[free],
         prior.bodies[:0] if held else prior.bodies,
-        weight,
+        PRIOR_WEIGHT,
         positive[free],
     )
     x = np.concatenate([known[: free.start], consistency.solve(program, solver)])
+    # Without a Stribeck term friction at rest is Coulomb friction.
+    coulomb = layout.inertial + FRICTION.index('coulomb') + len(FRICTION) * np.arange(layout.joints)
+    absent = coulomb[H[coulomb + 1, coulomb + 1] == 0.0]
+    x[absent + 1] = x[absent]
     return Fit(
-        *(layout, shape, x, sigma, weights, departures, equations.begins, equations.standing),
-        *(weight, H, prior, held),
+        *(layout, loads, x, sigma, weights, departures, equations.begins, equations.standing),
+        *(H, prior, held, np.zeros(layout.count)),
     )

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,15 +22,13 @@ from .effort_lag import EffortLag, late_efforts, without_lag
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .equations.column_store import ColumnStore
-from .equations.lengths import lengths_of
 from .evaluation import Evaluation, evaluate
 from .findings import (
-    STILL,
     brief,
     constant_efforts,
     mostly_standing,
+    moved_joints,
     much_left_over,
-    other_lengths,
     resting,
     single_spikes,
     unexplained_times,
@@ -38,8 +36,9 @@ from .findings import (
     without_friction,
 )
 from .fit import Fit, fit_equations
+from .friction_shape import with_best_shape
 from .joint_states.clock import extremes_of, regular_stretches
-from .joint_states.noise import Noises, sample_noises
+from .joint_states.noise import sample_noises
 from .joint_states.plausibility import (
     NotThisRobotError,
     cut_off_at,
@@ -155,7 +154,7 @@ def identify(
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
-    resting(robot, span)
+    still = resting(robot, span)
     constant = constant_efforts(robot, stretches, span, held)
     doubts = check_reading(robot, stretches, held)
     edges, cut_off = cut_off_at(stretches)
@@ -168,88 +167,31 @@ def identify(
     def equations_by(maker: EquationMaker) -> Equations:
         return Equations.joined([maker.equations(samples) for samples in recordings])
 
-    found = identify_equations(
-        maker,
-        equations_by(maker),
-        span,
-        extremes_of(stretches),
-        solver,
-        scale,
-        lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
-        lambda equations, fit: constant + spikes + unexplained_times(robot, equations, fit),
-        lambda scale: sample_noises(stretches, scale),
-        held,
-        equations_by,
-    )
-    if not held:
-        doubts += other_lengths(
-            lengths_of(found.maker, recordings, found.bodies, found.fit.shape, found.fit.sigma)
-        )
-    doubts += doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
-    doubts += brief(sum(len(one) * one.period for one in stretches))
-    notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
-    return replace(
-        found,
-        maker=replace(found.maker, store=None),
-        findings=(*notes, *found.findings, *doubts),
-    )
-
-
-def identify_equations(
-    maker: EquationMaker,
-    equations: Equations,
-    span: Array,
-    extremes: Array,
-    solver: str,
-    scale: Array | None,
-    evaluated: Callable[[EquationMaker, Fit], Evaluation],
-    pushes: Callable[[Equations, Fit], list[str]],
-    noises: Callable[[Array], Noises],
-    held: bool = False,
-    made: Callable[[EquationMaker], Equations] | None = None,
-) -> Identified:
-    """Identify a robot from equations, which may come from recordings or reduced recordings.
-
-    Args:
-        maker: source of the equations, for efforts as reported.
-        equations: equations of all recordings.
-        span: (nv) largest range of positions without a gap [rad or m].
-        extremes: (2, nv) lowest and highest positions [rad or m].
-        solver, scale, held: as in ``identify``.
-        evaluated: returns the residuals on the recordings.
-        pushes: returns sentences on times that the model does not explain.
-        noises: returns the noise of single samples for an effort scale.
-        made: returns the equations of another maker; None: equations cannot be made again, so
-            load-dependent friction and a lag of efforts are not identified.
-
-    Raises:
-        UnusableRecordingError: no joint moves.
-        NotThisRobotError: no masses explain the recordings.
-    """
-    robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
-    findings = resting(robot, span)
+    equations, layout = equations_by(maker), Layout(base, robot.nv)
+    findings: list[str] = []
+    moved = moved_joints(robot, span)
     if scale is None:
-        judged = effort_scale(robot, layout, equations, span >= STILL)
-        findings += judged.doubts
-        scale = judged.scale
+        estimated = effort_scale(robot, layout, equations, moved)
+        findings += estimated.doubts
+        scale = estimated.scale
     if (scale != 1.0).any():
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
 
     def fitted(maker: EquationMaker, equations: Equations) -> Fit:
-        return fit_equations(maker, equations, span >= STILL, solver, held)
+        return fit_equations(maker, equations, moved, solver, held)
 
-    fit, lag = fitted(maker, equations), EffortLag(0.0, np.inf)
-    if made is not None:
-        maker, equations, fit, lag = without_lag(maker, equations, fit, made, fitted)
-        findings += late_efforts(robot, equations, lag)
-        maker, equations, fit = with_load(maker, equations, fit, made, span >= STILL, solver)
-    fit, guessed = friction_at_rest(robot, fit, span >= STILL)
-    findings += guessed
-    findings += mostly_standing(robot, equations, span >= STILL)
-    findings += pushes(equations, fit)
-    findings += much_left_over(fit, equations)
-    findings += without_friction(fit, equations, span >= STILL)
-    train = evaluated(maker, fit)
+    fit = fitted(maker, equations)
+    maker, equations, fit, lag = without_lag(maker, equations, fit, equations_by, fitted)
+    findings += late_efforts(robot, equations, lag)
+    maker, equations, of_speed = with_best_shape(maker, equations, fit, equations_by)
+    fit = fitted(maker, equations)
+    maker, equations, fit = with_load(maker, equations, fit, equations_by, moved, solver)
+    fit = replace(fit, of_speed=of_speed)
+    fit, guessed = friction_at_rest(robot, fit, moved)
+    findings += [*still, *guessed, *mostly_standing(robot, equations, moved)]
+    findings += [*constant, *spikes, *unexplained_times(robot, equations, fit)]
+    findings += [*much_left_over(fit, equations), *without_friction(fit, equations, moved)]
+    train = Evaluation.joined([evaluate(maker, fit, samples) for samples in recordings])
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
         whatever = 'friction, with masses as described' if held else 'masses'
@@ -258,29 +200,32 @@ def identify_equations(
             f'{whatever}: the recording is of another robot, of one mounted otherwise (--gravity), '
             'its efforts are no torques, or its angles are in degrees (--units degrees)'
         )
-    found = parameters(maker, fit, equations, train, span >= STILL)
-    postures = _postures(robot, extremes, span)
+    known = parameters(maker, fit, equations, train, moved)
+    postures = _postures(robot, extremes_of(stretches), moved)
     # Base parameters are the first ones of the list.
-    missing = [k for k, parameter in enumerate(found) if _is_unidentified(parameter)]
+    missing = [k for k, parameter in enumerate(known) if _is_unidentified(parameter)]
+    doubts += doubtful_efforts(robot, stretches, scale, cut_off)
+    doubts += brief(sum(len(one) * one.period for one in stretches))
+    notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
     return Identified(
         robot,
-        maker,
+        replace(maker, store=None),
         fit,
-        effort_model_of(robot, fit, scale),
+        effort_model_of(maker, fit),
         lag,
         train,
-        tuple(found),
-        span >= STILL,
-        tuple(findings),
-        tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
-        *noises(scale),
+        tuple(known),
+        moved,
+        (*notes, *findings, *doubts),
+        tuple(motions_that_would_tell(maker, fit, missing, moved, train.rms)),
+        *sample_noises(stretches, scale),
         np.sqrt((train.residual**2).mean(axis=0)),
         *torque_deviations(maker, fit, equations, train, postures),
         postures,
     )
 
 
-def _postures(robot: Robot, extremes: Array, span: Array) -> Array:
+def _postures(robot: Robot, extremes: Array, moved: NDArray[np.bool_]) -> Array:
     """(2, nv) lowest and highest positions for which the accuracy of torques is computed.
 
     ``RANGE_FACTOR`` times the recorded range, within limits; all positions of a joint that did not
@@ -292,7 +237,7 @@ def _postures(robot: Robot, extremes: Array, span: Array) -> Array:
     wider = np.clip([lowest - half, highest + half], *limits)
     reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
     anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
-    return np.where(span >= STILL, reached, anywhere)
+    return np.where(moved, reached, anywhere)
 
 
 def _is_unidentified(parameter: Parameter) -> bool:

@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base_systems import BasePrior, BaseSystems
-from .cross_validation import MIN_IMPROVEMENT, fold_grams
 from .equations import EquationMaker, Equations
-from .equations.friction_shape import FrictionShape, Load
 from .fit import Fit, fit_equations
-from .prior import LOAD_REACH
+from .normal_equations import grams
+from .prior import LOAD_REACH, PRIOR_WEIGHT
 
 Array = NDArray[np.float64]
+
+MIN_IMPROVEMENT, FOLDS = 0.99, 5
+"""Ratio of the errors on omitted folds that the load term of a joint has to reach; their number."""
+
 SIGNIFICANT = 2.0
 """Standard deviations by which the load coefficient has to exceed zero."""
 
@@ -45,25 +48,23 @@ def with_load(
 
     def loaded(fit: Fit, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:
         base = maker.base.combination @ fit.x[:inertial]
-        other = replace(maker, load=Load(base, fit.shape.velocity, joints))
+        other = replace(maker, load=joints[:, np.newaxis] * base)
         return other, made(other)
 
     other, changed = loaded(fit, moving)
     assert other.load is not None
-    squares = (changed.rows[..., :b] @ other.load.base) ** 2
-    usual = np.sqrt(squares.sum(axis=1) / changed.counts.sum(axis=1))
-    shape = replace(fit.shape, loads=tuple((usual * moving).tolist()))
-    chosen = joints_with_load(fit, changed, shape)
+    carried = np.einsum('jrb,jb->jr', changed.rows[..., :b], other.load)
+    usual = np.sqrt((carried**2).sum(axis=1) / changed.counts.sum(axis=1))
+    chosen = joints_with_load(fit, changed, usual)
     if not chosen.any():
         return maker, equations, fit
-    shape = replace(shape, loads=tuple((usual * chosen).tolist()))
     for _ in range(2):
         other, changed = loaded(fit, chosen)
-        fit = fit_equations(other, changed, moving, solver, fit.held, (shape, fit.prior_weight))
+        fit = fit_equations(other, changed, moving, solver, fit.held, usual * chosen)
     return other, changed, fit
 
 
-def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> NDArray[np.bool_]:
+def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np.bool_]:
     """(nv) whether joints have load-dependent friction, by cross-validation.
 
     A joint is selected if its load term reduces the error on the omitted folds to
@@ -73,12 +74,12 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
     Args:
         fit: fit without load-dependent friction.
         equations: the equations with the column of the load.
-        shape: friction shape with the loads.
+        loads: (nv) usual torques that the joints carry [Nm or N].
     """
     layout, b = fit.layout, len(fit.layout.base)
-    parts = BaseSystems.of(layout, fold_grams(equations, fit.sigma, fit.weights), shape)
+    parts = BaseSystems(fold_grams(equations, fit.sigma, fit.weights), b)
     others = replace(parts, grams=parts.grams.sum(axis=0) - parts.grams)
-    prior, weight = BasePrior.of(layout, fit.prior), np.array([fit.prior_weight])
+    prior, weight = BasePrior.of(layout, fit.prior), np.array([PRIOR_WEIGHT])
 
     def tried(choices: Sequence[NDArray[np.bool_]]) -> tuple[Array, Array]:
         """For each choice of joints, their errors on omitted folds, and their load coefficients.
@@ -96,7 +97,7 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
         return errors, np.mean(grows, axis=1) / np.maximum(spread, 1e-12)
 
     # Smaller loads contain no information about the coefficient.
-    chosen = LOAD_REACH * np.array(shape.loads) > fit.sigma
+    chosen = LOAD_REACH * loads > fit.sigma
     joints = np.arange(layout.joints)
     # Remove one joint at a time: joints share bodies, so the term of one may replace that of
     # another.
@@ -112,3 +113,12 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
             break
         chosen = chosen & (joints != worst)
     return chosen
+
+
+def fold_grams(equations: Equations, sigma: Array, weights: Array) -> Array:
+    """(folds, nv, c, c) weighted Gram matrices of all columns."""
+    blocks = len(equations.begins)
+    folds = max(2, min(FOLDS, blocks // 2))
+    number = np.arange(blocks) * folds // blocks
+    scaled = weights / sigma[:, np.newaxis] ** 2
+    return np.stack([grams(equations, scaled, number == fold) for fold in range(folds)])

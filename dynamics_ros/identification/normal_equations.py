@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from .bodies.base_parameters import BaseParameters
 from .equations import Equations
-from .equations.friction_shape import FrictionShape
 
 Array = NDArray[np.float64]
 
@@ -76,7 +75,7 @@ def grams(equations: Equations, weights: Array, blocks: NDArray[np.bool_]) -> Ar
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Gram matrices over some blocks, from which the normal equations of any friction shape follow.
+    """Gram matrices over some blocks, from which the normal equations of all unknowns follow.
 
     Attributes:
         layout: layout of the unknowns.
@@ -97,30 +96,28 @@ class Sums:
         H = K.T @ gram[:, :b, :b].sum(axis=0) @ K
         return cls(layout, gram, H, K.T @ gram[:, :b, -1].sum(axis=0))
 
-    def assembled(self, shape: FrictionShape) -> tuple[Array, Array, float]:
+    def assembled(self) -> tuple[Array, Array, float]:
         """H, g, c of x^T H x / 2 - g^T x + c, half the weighted squared residuals of all rows."""
         layout, gram = self.layout, self.gram
         b, K = len(layout.base), layout.base.combination
         H, g = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
         inertial = slice(0, layout.inertial)
         H[inertial, inertial], g[inertial] = self.H, self.g
-        T = shape.unknowns()
         for joint in range(layout.joints):
-            first = layout.friction(joint).start
-            own = slice(first, first + T.shape[1])
-            cross = K.T @ (gram[joint, :b, b:-1] @ T)
+            own = layout.friction(joint)
+            cross = K.T @ gram[joint, :b, b:-1]
             H[inertial, own] = cross
             H[own, inertial] = cross.T
-            H[own, own] = T.T @ gram[joint, b:-1, b:-1] @ T
-            g[own] = T.T @ gram[joint, b:-1, -1]
+            H[own, own] = gram[joint, b:-1, b:-1]
+            g[own] = gram[joint, b:-1, -1]
         return H, g, 0.5 * float(gram[:, -1, -1].sum())
 
 
-def predictions(layout: Layout, rows: Array, x: Array, shape: FrictionShape) -> Array:
-    """(nv, r) modelled efforts of rows (nv, r, b + k + ...)."""
+def predictions(layout: Layout, rows: Array, x: Array) -> Array:
+    """(nv, r) modelled efforts of rows (nv, r, b + 5 + ...)."""
     b = len(layout.base)
-    T = shape.unknowns()
-    friction = layout.friction_of(x)[:, : T.shape[1]] @ T.T
     inertial = rows[..., :b] @ (layout.base.combination @ x[: layout.inertial])
-    found: Array = inertial + np.einsum('jrk,jk->jr', rows[..., b : b + len(T)], friction)
+    found: Array = inertial + np.einsum(
+        'jrk,jk->jr', rows[..., b : b + len(FRICTION)], layout.friction_of(x)
+    )
     return found

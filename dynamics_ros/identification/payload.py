@@ -26,6 +26,7 @@ from .deviations import factors_of
 from .equations import MIN_MOVING_ROWS, Chunk
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
+from .prior import PRIOR_WEIGHT
 from .robust_weights import dry_friction, share_at_rest
 from .unmodelled import MixedEquations, UnmodelledFriction, estimated, groups
 
@@ -39,6 +40,9 @@ LIGHT = 2.0
 
 LEVELS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """rad/s or m/s between which residuals have one deviation: they are larger where joints turn."""
+
+CARRIED = 0.3
+"""Least share of its own weight in the efforts of a joint that shows the unit of efforts."""
 
 MAX_ROWS = 5000
 """Of a run, beyond which more rows tell little of a payload."""
@@ -55,7 +59,12 @@ class Payload:
         mass_deviation, center_of_mass_deviation: standard deviations.
         swapped: whether the first recordings were those with it.
         parameters: inertial parameters (10) in the frame, about its origin.
-        covariance: (10, 10) their covariance.
+        covariance: (10, 10) their covariance, without that of the unit of efforts.
+        own_weight: weight of the robot by the recordings over that of its description, at the
+            joints that tell the payload; not 1 if masses or the unit of efforts are not as
+            described, so deviations of the mass include its difference from 1.
+        unit_deviation: the part of the deviation of the mass that is of this difference, over the
+            mass.
     """
 
     frame: str
@@ -66,6 +75,8 @@ class Payload:
     swapped: bool
     parameters: Array
     covariance: Array
+    own_weight: float = 1.0
+    unit_deviation: float = 0.0
 
 
 def identify_with_payload(
@@ -135,12 +146,42 @@ def _payload(
     carried = np.abs(equations.fixed[..., inertial] @ x[inertial])
     with_load = equations.with_effect(carried * runs.direction)
     x, covariance = estimated(with_load, fit.sigma, memory)
-    pi, C = x[-10:], covariance[-10:, -10:]
+    pi = x[-10:]
+    own_weight, of_unit = _own_weight(with_load, x, fit.prior.mean, fit.layout.inertial, fit.sigma)
+    C = covariance[-10:, -10:]
     mass = float(pi[0])
     center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
     J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
     deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
-    return Payload(frame, mass, center, float(np.sqrt(C[0, 0])), deviation, swapped, pi, C)
+    unit_deviation = float(np.sqrt(of_unit))
+    spread = float(np.hypot(np.sqrt(C[0, 0]), unit_deviation * mass))
+    return Payload(
+        frame, mass, center, spread, deviation, swapped, pi, C, own_weight, unit_deviation
+    )
+
+
+def _own_weight(
+    equations: MixedEquations, x: Array, described: Array, inertial: int, sigma: Array
+) -> tuple[float, float]:
+    """Torques of the robot without payload over those of its description, by all joints.
+
+    Another unit of efforts multiplies the robot and the payload by the same factor.
+
+    Returns:
+        Mean of the ratios, and their mean square difference from 1, weighted by what each joint
+        tells of the payload.
+    """
+    own = equations.fixed[..., :inertial]
+    given, found = own @ described[:inertial], own @ x[:inertial]
+    power = (given**2).sum(axis=1)
+    weight = (((equations.fixed[..., -10:] @ x[-10:]) / sigma[:, np.newaxis]) ** 2).sum(axis=1)
+    # A joint that carries little of the robot does not show its weight.
+    weight = weight * (power > CARRIED**2 * (equations.right**2).sum(axis=1))
+    if not weight.any():
+        return 1.0, 0.0
+    ratio = (given * found).sum(axis=1) / np.maximum(power, 1e-12)
+    mean = float(weight @ ratio / weight.sum())
+    return mean, float(weight @ (ratio - 1.0) ** 2 / weight.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +190,7 @@ class _Runs:
 
     Attributes:
         inertial: (nv, n, b) columns of base parameters.
-        friction: (nv, n, 3 to 5) columns of modelled friction.
+        friction: (nv, n, 5) columns of modelled friction.
         unmodelled: (nv, n, m) those of friction beyond the model.
         direction: (nv, n) of the motion, 1 or -1 where it is fast.
         effort: (nv, n).
@@ -177,12 +218,12 @@ class _Runs:
         fit = identified.fit
         positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
         extremes = positions.min(axis=0), positions.max(axis=0)
-        functions = UnmodelledFriction(*extremes, fit.shape.velocity)
+        functions = UnmodelledFriction(*extremes, identified.maker.friction_velocity)
         maker = replace(identified.maker, further=lambda q, v, _: functions(q, v))
         runs = [_thinned([c for s in part for c in maker.chunks(s)]) for part in (empty, loaded)]
         chunks = [chunk for run in runs for chunk in run]
         enough = sum((~chunk.standing).sum(axis=0) for chunk in chunks) >= MIN_MOVING_ROWS
-        holds = dry_friction(fit.layout, fit.x, fit.shape) / fit.sigma * enough * identified.moved
+        holds = dry_friction(fit.layout, fit.x, fit.loads) / fit.sigma * enough * identified.moved
         shares = []
         for chunk in chunks:
             standing = chunk.standing
@@ -195,7 +236,7 @@ class _Runs:
         further = joined(chunk.further for chunk in chunks)
         return cls(
             joined(chunk.inertial for chunk in chunks),
-            joined(chunk.friction for chunk in chunks) @ fit.shape.unknowns(),
+            joined(chunk.friction for chunk in chunks),
             further[..., :-1],
             further[..., -1],
             joined(chunk.effort for chunk in chunks),
@@ -229,7 +270,7 @@ def _equations(identified: Identified, runs: _Runs, frame: str) -> MixedEquation
         fixed[joint, :, first : first + k] = runs.friction[joint] * runs.loaded[:, np.newaxis]
     fixed[..., n + drift :] = runs.inertial @ into * runs.loaded[:, np.newaxis]
     precision, pull = np.zeros((n + drift + 10,) * 2), np.zeros(n + drift + 10)
-    prior = fit.prior.precision + fit.prior_weight * fit.prior.divergence
+    prior = fit.prior.precision + PRIOR_WEIGHT * fit.prior.divergence
     precision[:n, :n], pull[:n] = prior, prior @ fit.prior.mean
     # A payload of a hundred kg is none; it keeps what is not told finite.
     far = np.array([100.0, *3 * [30.0], *6 * [10.0]])

@@ -14,11 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .base_systems import BasePrior, BaseSystems, rows_of
+from .base_systems import BasePrior, BaseSystems
 from .equations import MIN_MOVING_ROWS, Equations
-from .equations.friction_shape import FrictionShape
 from .normal_equations import Layout, Sums, grams
-from .prior import Prior
+from .prior import PRIOR_WEIGHT, Prior
 
 Array = NDArray[np.float64]
 
@@ -38,31 +37,31 @@ def reweighted(
     layout: Layout,
     equations: Equations,
     prior: Prior,
-    shape: FrictionShape,
-    weight: float,
+    loads: Array,
     sigma: Array,
     weights: Array,
     standing: NDArray[np.bool_],
 ) -> tuple[Array, Array, Array]:
     """Standard deviations of joints, weights of blocks, and normalised residuals of blocks."""
     counts, b = equations.counts, len(layout.base)
-    base_prior, rows = BasePrior.of(layout, prior), rows_of(layout, equations, shape)
+    base_prior, rows = BasePrior.of(layout, prior), equations.rows
     for _ in range(ROUNDS):
         scaled = (weights / sigma[:, np.newaxis] ** 2)[:, equations.block, np.newaxis] * rows
         systems = BaseSystems(scaled.transpose(0, 2, 1) @ rows, b)
-        unknowns = systems.solved(base_prior, np.array([weight]))[0]
+        unknowns = systems.solved(base_prior, np.array([PRIOR_WEIGHT]))[0]
         left = (rows @ unknowns[..., np.newaxis]).squeeze(-1)
         squares = np.stack(
             [np.bincount(equations.block, one**2, minlength=counts.shape[1]) for one in left]
         )
-        spent = systems.freedom(base_prior, weight) / layout.joints
+        spent = systems.freedom(base_prior, PRIOR_WEIGHT) / layout.joints
         in_motion = weights * ~standing
         kept = (in_motion * counts).sum(axis=1)
         freedom = np.maximum(kept - spent, 0.1 * kept)
         sigma = np.sqrt((in_motion * squares).sum(axis=1) / freedom)
         # Limit the weight of a joint without residual.
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
-        holds = _dry_friction(unknowns[:, b:-1], shape)[:, np.newaxis] * standing
+        friction = unknowns[:, b:-1] * (systems.grams.diagonal(0, 1, 2)[:, b:-1] > 0.0)
+        holds = _dry_friction(friction, loads)[:, np.newaxis] * standing
         deviation = np.hypot(sigma[:, np.newaxis], holds)
         departures = np.sqrt(squares / np.maximum(counts, MIN_BLOCK_ROWS)) / deviation
         weights = np.minimum(1.0, (ROBUST_LIMIT / np.maximum(departures, 1e-9)) ** 2)
@@ -70,9 +69,9 @@ def reweighted(
     return sigma, weights, departures
 
 
-def ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
+def ridge(H: Array, g: Array, prior: Prior) -> Array:
     """Least-squares solution with the prior, with the quadratic expansion of its divergence."""
-    total = prior.precision + weight * prior.divergence
+    total = prior.precision + PRIOR_WEIGHT * prior.divergence
     A = H + total
     scale = 1.0 / np.sqrt(np.diag(A))
     solved = np.linalg.solve(A * np.outer(scale, scale), (g + total @ prior.mean) * scale)
@@ -81,12 +80,12 @@ def ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
 
 
 def normal_system(
-    layout: Layout, equations: Equations, sigma: Array, weights: Array, shape: FrictionShape
+    layout: Layout, equations: Equations, sigma: Array, weights: Array
 ) -> tuple[Array, Array, float]:
     """Weighted normal equations H x = g of all rows, and half the weighted squares of efforts."""
     everything = np.ones(len(equations.begins), dtype=bool)
     gram = grams(equations, weights / sigma[:, np.newaxis] ** 2, everything)
-    return Sums.of(layout, gram).assembled(shape)
+    return Sums.of(layout, gram).assembled()
 
 
 def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -101,18 +100,20 @@ def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[
     return found
 
 
-def dry_friction(layout: Layout, x: Array, shape: FrictionShape) -> Array:
-    """(nv) largest static friction of each joint, for a vector of unknowns [Nm or N]."""
-    return _dry_friction(layout.friction_of(x), shape)
+def dry_friction(layout: Layout, x: Array, loads: Array) -> Array:
+    """(nv) largest static friction of each joint, for a vector of unknowns [Nm or N].
+
+    Args:
+        layout, x: the unknowns.
+        loads: (nv) usual torques that joints with load-dependent friction carry [Nm or N].
+    """
+    return _dry_friction(layout.friction_of(x), loads)
 
 
-def _dry_friction(friction: Array, shape: FrictionShape) -> Array:
-    """(nv) largest static friction of joints with friction coefficients (nv, 3 to 5) [Nm or N]."""
-    found = friction[:, 2]
-    if shape.stribeck_velocity:
-        found = np.maximum(found, friction[:, 3])
-    found = np.maximum(found, 0.0)
-    return found + np.maximum(friction[:, 4], 0.0) * shape.loads if shape.loads else found
+def _dry_friction(friction: Array, loads: Array) -> Array:
+    """(nv) largest static friction of joints with friction coefficients (nv, 5) [Nm or N]."""
+    found: Array = np.maximum(np.maximum(friction[:, 2], friction[:, 3]), 0.0)
+    return found + np.maximum(friction[:, 4], 0.0) * loads
 
 
 def share_at_rest(holds: Array, counts: NDArray[np.int64]) -> Array:

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, printable
+from dynamics_ros.kernels import call_path
 from dynamics_ros.model import build_model
 from dynamics_ros.model.build import ROOT_JOINTS
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.doubts import LOG
-from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.tool_frame import tool_frame_and_reason
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.page.robot_page import PORT, RobotPage, check_port
@@ -26,6 +28,9 @@ from dynamics_ros.robot import Robot
 from . import page
 from .oddities import oddities
 from .speed import inverse_kinematics, speeds
+
+TOPIC_WAIT = 10.0
+"""Longest wait for a description on a topic [s]."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='inspect', description=__doc__)
-    parser.add_argument('robot', metavar='FILE', help='URDF or xacro file')
+    parser.add_argument('robot', metavar='FILE', nargs='?', help='URDF or xacro file')
+    parser.add_argument(
+        '--topic',
+        metavar='NAME',
+        help='read the description from a topic, such as /robot_description',
+    )
     parser.add_argument(
         '--xacro', action='append', default=[], metavar='NAME:=VALUE',
         help='argument of a xacro file; repeatable',
@@ -75,28 +85,72 @@ def _parser() -> argparse.ArgumentParser:
 
 def _inspect(options: argparse.Namespace) -> int:
     check_port(options.port)
-    text = read_description_file(options.robot, _xacro_arguments(options.xacro))
+    if (options.robot is None) == (options.topic is None):
+        raise InvalidArgumentError('FILE', 'one of FILE and --topic is needed', 'a file or a topic')
+    arguments = _xacro_arguments(options.xacro)
+    if options.topic is None:
+        text = read_description_file(options.robot, arguments)
+    else:
+        text = _from_topic(options.topic)
     # The report includes the warnings of the parser.
     LOG.setLevel(logging.ERROR)
     description = parse_urdf(text)
     robot = Robot(build_model(description, options.root_joint))
-    folder = Path(options.robot).expanduser().parent
+    folder = Path(options.robot or '').expanduser().parent
     visuals, looks = read_visual_geometry(text, folder)
-    tool = options.frame or tool_frame(description)
+    tool, reason = tool_frame_and_reason(description)
+    if options.frame:
+        tool, reason = options.frame, 'chosen by --frame'
     robot.model.frame(tool)
     odd = oddities(description, robot.model, read_collision_geometry(text, folder), looks)
-    for line in _page(robot, tool, odd, page.tree(robot, description, tool)):
+    for line in _page(robot, tool, reason, odd, page.tree(robot, description, tool)):
         print(line, flush=True)
     if not options.no_speed:
         print('\nkernels on this machine', flush=True)
         for line in page.kernels(speeds(robot, tool)):
             print(f'  {line}', flush=True)
-        print(f'\ninverse kinematics of {tool}\n  {inverse_kinematics(robot, tool)}', flush=True)
+        print(f'  machine code is called by: {call_path()}', flush=True)
+        print(f'\ninverse kinematics of {tool}', flush=True)
+        print(f'  {inverse_kinematics(robot, tool)}', flush=True)
     if options.show:
         with RobotPage(robot, visuals, tool, options.port) as shown:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
+
+
+def _from_topic(name: str) -> str:
+    """Return the description that is published on a topic.
+
+    Raises:
+        ModelError: ROS is not installed, or nothing is published within ``TOPIC_WAIT``.
+    """
+    try:
+        import rclpy
+        from rclpy.exceptions import InvalidTopicNameException
+        from rclpy.qos import DurabilityPolicy, QoSProfile
+        from rclpy.wait_for_message import wait_for_message
+        from std_msgs.msg import String
+    except ImportError:
+        reason = 'a topic needs ROS 2: source its setup file, or give the file'
+        raise ModelError(f'topic {name!r}', reason) from None
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    try:
+        node = rclpy.create_node(f'_inspect_{os.getpid()}', context=context)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        found, message = wait_for_message(
+            String, node, name, qos_profile=latched, time_to_wait=TOPIC_WAIT
+        )
+        node.destroy_node()
+    except InvalidTopicNameException as error:
+        raise ModelError(f'topic {name!r}', str(error).splitlines()[0]) from None
+    finally:
+        rclpy.try_shutdown(context=context)
+    if not found:
+        reason = f'no description within {TOPIC_WAIT:g} s; compare the name and ROS_DOMAIN_ID'
+        raise ModelError(f'topic {name!r}', reason)
+    return str(message.data)
 
 
 def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
@@ -107,7 +161,9 @@ def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _page(robot: Robot, tool: str, odd: Sequence[str], tree: Iterator[str]) -> Iterator[str]:
+def _page(
+    robot: Robot, tool: str, reason: str, odd: Sequence[str], tree: Iterator[str]
+) -> Iterator[str]:
     base = robot.model.root_joint
     yield (
         f'{printable(robot.name)}: {len(robot.joint_names)} joints in q, '
@@ -120,6 +176,7 @@ def _page(robot: Robot, tool: str, odd: Sequence[str], tree: Iterator[str]) -> I
         f'{len(robot.frame_names)} frames, each the name of a link; poses are in '
         f'{robot.root_frame}; * the nodes take {tool} where no frame is given'
     )
+    yield f'* {reason}'
     yield ''
     yield 'odd about this description' if odd else 'nothing is odd about this description'
     for sentence in odd:

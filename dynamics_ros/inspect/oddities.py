@@ -62,7 +62,7 @@ def oddities(
     for link in description.links:
         if link.name in shapes.triangles:
             _about_shape(link.name, link.inertial, shapes.triangles[link.name], doubts)
-    found = [*description.doubts, *([model.doubt] if model.doubt else [])]
+    found = [*description.doubts, *model.warnings, *filter(None, [model.doubt])]
     found = [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in found]
     own = doubts.sentences(model.name)
     found += [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in own]

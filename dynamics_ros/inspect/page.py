@@ -72,15 +72,19 @@ def _bound(value: float, unit: str) -> str:
 
 
 def kernels(measured: Iterable[Speed]) -> Iterator[str]:
-    """Return one line per kernel."""
-    rows: list[tuple[str, ...]] = [('', 'a call', 'operations', 'made in', '')]
+    """Yield a heading and one line per kernel, each as soon as it is measured."""
+    yield _kernel_line('', 'a call', 'operations', 'made in', '')
     for one in measured:
         if one.problem:
-            rows.append((one.name, '-', '', '', one.problem))
+            yield _kernel_line(one.name, '-', '', '', one.problem)
             continue
         made = f'{one.compile_seconds:.2g} s'
-        rows.append((one.name, time_of(one.call_seconds), str(one.operations), made, one.backend))
-    yield from columns(rows)
+        call = time_of(one.call_seconds)
+        yield _kernel_line(one.name, call, str(one.operations), made, one.backend)
+
+
+def _kernel_line(name: str, call: str, operations: str, made: str, rest: str) -> str:
+    return f'{name:<18}  {call:<7}  {operations:<10}  {made:<7}  {rest}'.rstrip()
 
 
 def time_of(seconds: float) -> str:

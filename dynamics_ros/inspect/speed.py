@@ -102,7 +102,7 @@ def inverse_kinematics(robot: Robot, frame: str) -> str:
     else:
         how = 'search (no closed form for these axes)'
     generator = np.random.default_rng(0)
-    seed = robot.neutral()
+    seed = robot.nominal()
     times, reached = [], 0
     try:
         for _ in range(QUESTIONS + 1):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_options, real_array
+from dynamics_ros.multibody.arguments import POSE, check_options, pose_matrices, real_array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .solve import SolveOptions, solve
@@ -73,7 +73,7 @@ class EitherResult(Protocol):
 
     @property
     def reason(self) -> Any:
-        """'converged', 'timed_out', 'unreachable' or 'stalled'."""
+        """'converged', 'timed_out', 'unreachable', 'stalled' or 'colliding'."""
 
     @property
     def elapsed(self) -> float:
@@ -98,7 +98,7 @@ def _axes(argument: str, value: ArrayLike, expected: str) -> int:
 def solve_each(
     robot: RigidBodySystem,
     target: ArrayLike,
-    frame: str | Sequence[str],
+    frame: str | Sequence[str] | None,
     seed: ArrayLike | None,
     options: SolveOptions,
 ) -> EitherResult:
@@ -106,8 +106,9 @@ def solve_each(
 
     Args:
         robot: the robot.
-        target: (..., 4, 4) target poses of a frame, or (..., m, 4, 4) of a list of m frames.
-        frame: name of a frame, or a list of names.
+        target: (..., 4, 4) target poses of a frame, or (..., m, 4, 4) of a list of m frames, also
+            in the other forms of ``pose_matrices``.
+        frame: name of a frame, or a list of names; None is ``robot.tool_frame``.
         seed: (..., nq) first starts; None for the centre of the ranges.
         options: options of `solve`; ``timeout`` applies to each problem.
 
@@ -116,9 +117,13 @@ def solve_each(
         UnknownOptionError: `solve` does not have an option.
     """
     check_options(solve, options)
+    if frame is None:
+        frame = robot.tool_frame
     axes_of_one = 2 if isinstance(frame, str) else 3
-    poses = 'poses of shape (..., 4, 4)'
-    single = _axes('target', target, poses) <= axes_of_one
+    if axes_of_one == 3 and isinstance(target, (list, tuple)):
+        target = [pose_matrices('target', one) for one in target]
+    target = pose_matrices('target', target)
+    single = _axes('target', target, POSE) <= axes_of_one
     if single and (seed is None or _axes('seed', seed, 'configurations of shape (..., nq)') <= 1):
         return solve(robot, target, frame, seed, **options)
     targets = np.asarray(target)

@@ -13,16 +13,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.algorithms.configuration import neutral
 from dynamics_ros.algorithms.inverse_kinematics.step import moving_coordinates
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.model import ROOT, Joint
+from dynamics_ros.model import ROOT, Joint, Model
 from dynamics_ros.model.joints import Revolute
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .reach import Reach, reach_of
-from .search import Search
+from .search import UNBOUNDED, Search
 from .starts import Starts
 
 Vector = NDArray[np.float64]
@@ -44,8 +44,29 @@ valid for larger steps."""
 MAX_KEPT = 8
 """Largest number of searches, and of sets of starts, that a chain stores."""
 
-UNBOUNDED = 1e9
-"""Finite number that represents a missing limit in computations [rad or m]."""
+
+REACH_ROUNDOFF = 1e-9
+"""Relative tolerance of the bound, because a stretched arm may reach it exactly."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A ball that contains the origin of a frame at all configurations of the joints.
+
+    The root joint is at rest.
+
+    Attributes:
+        centre: (3) position of the first joint in the frame of the root link [m].
+        radius: [m], infinite if there is no bound.
+    """
+
+    centre: tuple[float, float, float]
+    radius: float
+
+    def excludes(self, position: Sequence[float], margin: float) -> bool:
+        """Whether a point (3) in the frame of the root link is more than the margin [m] outside."""
+        limit = (self.radius + margin) * (1.0 + REACH_ROUNDOFF)
+        return math.dist(self.centre, position) > limit
 
 
 class ClosedForm(NamedTuple):
@@ -84,6 +105,7 @@ class Chain:
         turning: indices of revolute joints whose range contains a full turn. A search ignores their
             limits; the number of full turns is chosen afterwards.
         slides: (n) bool, whether a coordinate is a length.
+        nominal: (nq) configuration of the robot without a seed, before its chain is placed.
         centre: (n) middle of the range; 0 for a joint without limits.
         sampled: (2, n) lower and upper ends of the range of start positions.
         reaches: for each frame a bound of the positions of its origin.
@@ -107,6 +129,7 @@ class Chain:
     upper: Vector
     turning: tuple[int, ...]
     slides: NDArray[np.bool_]
+    nominal: Vector
     centre: Vector
     sampled: Vector
     reaches: tuple[Reach, ...]
@@ -234,7 +257,12 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
         frame = model.frame(name)
         moved = frame.body != ROOT if supports else bool(moving_coordinates(model, [frame]))
         if not moved:
-            raise InvalidArgumentError('frame', f'no joint moves {name!r}', 'a frame that can move')
+            # A search moves joints of one coordinate alone.
+            several = [joint for joint, *_ in _multi_dof_joints(robot, [name])]
+            by = f'only {", ".join(map(repr, several))}, of several coordinates,' if several else ''
+            by = by or ('no joint' if model.root_joint == 'fixed' else 'only the root joint')
+            expected = 'a frame that a joint of one coordinate moves'
+            raise InvalidArgumentError('frame', f'{by} moves {name!r}', expected)
     placed = [*frames, *(name for name, _ in supports)]
     coordinates = moving_coordinates(model, [model.frame(name) for name in placed])
     q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
@@ -280,6 +308,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
         upper=upper,
         turning=tuple(np.flatnonzero(turning).tolist()),
         slides=slides,
+        nominal=robot.nominal(),
         centre=centre,
         sampled=sampled,
         reaches=tuple(reach_of(model, frame) for frame in frames),
@@ -329,3 +358,35 @@ def _as_slice(index: NDArray[np.intp]) -> Index:
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
+
+
+def reach_of(model: Model, frame: str) -> Reach:
+    """Compute the bound of a frame.
+
+    The distance from the first joint to the frame is at most the sum of the offsets between joints,
+    the strokes of prismatic joints, and the offset of the frame.
+    """
+    target = model.frame(frame)
+    joints = [model.joints[body] for body in model.ancestors(target.body)]
+    if model.root_joint != 'fixed':
+        joints = joints[1:]
+    if not joints:
+        return Reach((0.0, 0.0, 0.0), math.inf)
+    radius = target.placement.translation.norm()
+    radius += sum(joint.placement.translation.norm() for joint in joints[1:])
+    radius += sum(_stroke(model, joint) for joint in joints)
+    shoulder = joints[0].placement.translation
+    if joints[0].parent != ROOT:
+        shoulder = model.joints[joints[0].parent].transform(neutral(model)).act(shoulder)
+    x, y, z = shoulder
+    return Reach((float(x), float(y), float(z)), float(radius))
+
+
+def _stroke(model: Model, joint: Joint) -> float:
+    """Largest displacement of the body's origin by a joint [m]; infinite if there is no bound."""
+    limits = joint.limits
+    if joint.leader is not None:
+        limits = next(other.limits for other in model.joints if other.name == joint.leader)
+    return joint.kind.reach(
+        *(joint.multiplier * end + joint.offset for end in (limits.lower, limits.upper))
+    )

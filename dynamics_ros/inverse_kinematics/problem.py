@@ -6,24 +6,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import repeat
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.constrained import HELD_ROWS
+from dynamics_ros.algorithms.constrained import HELD_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
-from dynamics_ros.multibody.arguments import check_flag, check_positive, finite_vector, per_entry
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
+from dynamics_ros.multibody.arguments import (
+    ORTHOGONALITY,
+    check_flag,
+    check_positive,
+    finite_vector,
+    per_entry,
+    rigid_pose,
+)
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+from dynamics_ros.spatial import Matrix3, Scalar, transform_of_rows
+from dynamics_ros.spatial.scalar import sqrt, where_less
 
-from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
-from .checked_pose import checked_pose
-from .reach import Reach
+from .chain import HALF_TURN, Chain, Reach, Supports, chain_of
 from .result import CONVERGED, InverseKinematicsResult
-from .search import TOLERANCE_FRACTION, Deadline, End, Search
+from .search import TOLERANCE_FRACTION, UNBOUNDED, Deadline, End, Search
 
 Vector = NDArray[np.float64]
 
@@ -90,10 +100,14 @@ class Problem:
         options: options of the problem.
         slack: (6) accepted deviation; a large number where a direction is free.
         locked: (n) bool, whether a joint is locked; None if all joints may move.
+        beyond: names of locked joints beyond their limits, where they stay.
+        bounds: (3, n) of a check, as those of the chain; a locked joint is bounded by its position.
         search: the local search for this problem.
     """
 
     __slots__ = (
+        'beyond',
+        'bounds',
         'chain',
         'in_root_link',
         'locked',
@@ -146,7 +160,7 @@ class Problem:
             check_positive('rotation_tolerance', rotation_tolerance)
         self.targets = targets = _checked_targets(target, frame, len(frames), position_only)
         if seed is None:
-            self.q, self.start = robot.neutral(), chain.centre
+            self.q, self.start = chain.nominal, chain.centre
         else:
             self.q = q = _checked_seed(seed, robot.nq)
             for name, own, neutral in chain.multi_dof_joints:
@@ -163,6 +177,8 @@ class Problem:
             X_0B = robot.forward_kinematics(self.q, robot.body_names[0])
             self.in_root_link = np.ascontiguousarray(np.linalg.inv(X_0B) @ targets)
         self.locked: NDArray[np.bool_] | None = None
+        self.beyond: tuple[str, ...] = ()
+        self.bounds = chain.bounds
         self.slack = NO_SLACK
         if search is None:
             joints, tasks = chain.joint_rows, chain.tasks[position_only]
@@ -182,7 +198,6 @@ class Problem:
     def _step_inputs_of_options(self) -> tuple[Vector, Vector]:
         """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
         chain, options = self.chain, self.options
-        self.start = np.clip(self.start, chain.lower, chain.upper)
         tasks = chain.tasks[options.position_only]
         if options.slack is not None:
             slack = _checked_slack(options.slack)
@@ -192,8 +207,48 @@ class Problem:
             of_frames = tasks[: len(chain.frames)]
             of_frames[:, 0, free] = 0.0
             of_frames[:, 1] = np.where(free, 0.0, slack)
-        joints, self.locked = _joints_of_options(self.robot, chain, self.start, options)
+        joints = chain.joint_rows.copy()
+        _weigh(joints[2], self.robot, chain, options)
+        given, self.start = self.start, np.clip(self.start, chain.lower, chain.upper)
+        locked = np.zeros(len(given), dtype=bool)
+        locked[chain.root_nq :] = joints[2, chain.root_nv :] == 0.0
+        if locked.any():
+            self.locked = locked
+            if (locked & (given != self.start)).any():
+                self._keep_beyond(given, locked, joints)
+        _prefer(joints, chain, self.start, options.posture)
         return joints, tasks
+
+    def _keep_beyond(self, given: Vector, locked: NDArray[np.bool_], joints: Vector) -> None:
+        """Keep locked joints at the seed, where some are beyond their limits.
+
+        Args:
+            given: (n) positions of the seed.
+            locked: (n) whether a joint is locked.
+            joints: ``joints`` of a step, which are changed.
+
+        Raises:
+            InvalidArgumentError: a locked joint is far beyond its limits.
+        """
+        chain = self.chain
+        outside = np.flatnonzero(locked & (given != self.start)) - chain.root_nq + chain.root_nv
+        self.beyond = tuple(chain.names[k] for k in outside)
+        for joint in self.robot.model.actuated:
+            if joint.name in self.beyond:
+                place = float(self.q[joint.q_indices[0]])
+                if where := joint.limits.far_beyond(place, joint.kind.units[0]):
+                    problem, expected = f'{joint.name!r} is {where}', 'a seed near its limits'
+                    raise InvalidArgumentError('locked_joints', problem, expected)
+        self.start = np.where(locked, given, self.start)
+        self.bounds = np.where(locked, [given, given, 0.0 * given], chain.bounds)
+        first, ends = chain.root_nq, joints[:2, chain.root_nv :]
+        ends[:] = np.where(locked[first:], given[first:], ends)
+
+    def within_limits(self) -> Vector:
+        """The seed with locked joints beyond their limits at these."""
+        q, chain = self.q.copy(), self.chain
+        q[chain.q_index] = np.clip(self.start, chain.lower, chain.upper)
+        return q
 
     def out_of_reach(self) -> bool:
         """Whether a target is outside the bound on the reach of its frame."""
@@ -229,12 +284,14 @@ class Problem:
         chain = self.chain
         q = self.q.copy()
         q[chain.q_index] = positions
-        check, rest = chain.check.call, (self.targets, self.slack, chain.bounds, self.start)
+        check, rest = chain.check.call, (self.targets, self.slack, self.bounds, self.start)
         position, rotation, outside, distance, support_position, support_rotation = check(
             q, *rest
         ).tolist()
         if distance > HALF_TURN or (outside > 0.0 and chain.turning):
-            positions = np.array(chain.shifted_to(positions.tolist(), self.start))
+            shifted = np.array(chain.shifted_to(positions.tolist(), self.start))
+            locked = False if self.locked is None else self.locked
+            positions = np.where(locked, positions, shifted)
             q[chain.q_index] = positions
             position, rotation, outside, _, support_position, support_rotation = check(
                 q, *rest
@@ -265,11 +322,11 @@ class Problem:
         return candidate if is_solution else None
 
     def result(
-        self, candidate: Candidate, iterations: int, reason: str, began: float, known: bool = True
+        self, candidate: Candidate, iterations: int, reason: str, began: float
     ) -> InverseKinematicsResult:
-        """Result of the problem; q is NaN unless ``known``."""
+        """Result of the problem."""
         return InverseKinematicsResult(
-            candidate.q if known else np.full_like(candidate.q, np.nan),
+            candidate.q,
             reason == CONVERGED,
             candidate.position_error,
             candidate.rotation_error,
@@ -317,7 +374,7 @@ def _checked_targets(
 ) -> Vector:
     if isinstance(frame, str):
         return checked_pose('target', target, position_only=position_only)[None]
-    poses = list(np.asarray(target)) if np.ndim(target) == 3 else []
+    poses = list(target) if isinstance(target, (list, tuple, np.ndarray)) else []
     if len(poses) != count:
         shape = f'({count}, 4, 4), one pose a frame'
         raise InvalidArgumentError('target', f'shape {np.shape(target)}', shape)
@@ -342,11 +399,8 @@ def _checked_slack(slack: ArrayLike) -> Vector:
     return values
 
 
-def _joints_of_options(
-    robot: RigidBodySystem, chain: Chain, start: Vector, options: ProblemOptions
-) -> tuple[Vector, NDArray[np.bool_]]:
-    """``joints`` of a step with weights, locked joints and posture; flags (n) of locked joints."""
-    joints = chain.joint_rows.copy()
+def _weigh(mobility: Vector, robot: RigidBodySystem, chain: Chain, options: ProblemOptions) -> None:
+    """Divide the mobility of joints by their weights, infinite for locked joints."""
     for name in options.locked_joints:
         if name not in robot.joint_names:
             raise UnknownJointError('locked_joints', name, robot.joint_names)
@@ -354,23 +408,64 @@ def _joints_of_options(
     for name, weight in weights.items():
         if name not in robot.joint_names:
             raise UnknownJointError('joint_weights', name, robot.joint_names)
-        if not (isinstance(weight, Real) and weight > 0.0):
-            raise InvalidArgumentError(
-                'joint_weights', f'{weight} of {name!r}', 'a positive number'
-            )
+        bounded = isinstance(weight, Real) and 1.0 / MAXIMUM_NUMBER <= weight <= MAXIMUM_NUMBER
+        if not (bounded or weight == math.inf):
+            expected = f'a number from {1.0 / MAXIMUM_NUMBER:g} to {MAXIMUM_NUMBER:g}, or inf'
+            raise InvalidArgumentError('joint_weights', f'{weight} of {name!r}', expected)
         if name in chain.names:
-            joints[2, chain.names.index(name)] /= weight
-    first = chain.root_nq
-    locked = np.zeros(len(start), dtype=bool)
-    locked[first:] = joints[2, chain.root_nv :] == 0.0
-    if isinstance(options.posture, str):
-        if options.posture not in POSTURES:
-            raise InvalidArgumentError('posture', repr(options.posture), f'(nq) or {POSTURES}')
-        preferred = start if options.posture == 'seed' else chain.centre
-    elif options.posture is not None:
-        preferred = finite_vector('posture', options.posture, robot.nq)[chain.q_index]
-    else:
-        preferred = chain.centre
+            mobility[chain.names.index(name)] /= weight
+
+
+def _prefer(joints: Vector, chain: Chain, start: Vector, posture: ArrayLike | str | None) -> None:
+    """Set the preferred positions in ``joints`` of a step."""
+    preferred = chain.centre
+    if isinstance(posture, str):
+        if posture not in POSTURES:
+            raise InvalidArgumentError('posture', repr(posture), f'(nq) or {POSTURES}')
+        preferred = start if posture == 'seed' else chain.centre
+    elif posture is not None:
+        size = chain.nominal.size
+        preferred = finite_vector('posture', posture, size)[chain.q_index]
     of_joints = joints[:, chain.root_nv :]
-    of_joints[4] = np.clip(preferred[first:], of_joints[0], of_joints[1])
-    return joints, locked
+    of_joints[4] = np.clip(preferred[chain.root_nq :], of_joints[0], of_joints[1])
+
+
+def checked_pose(
+    argument: str, value: ArrayLike, *, position_only: bool = False
+) -> NDArray[np.float64]:
+    """Check a pose, and return it as a C-contiguous array (4, 4).
+
+    Args:
+        argument: name of the argument in error messages.
+        value: the pose, in any form of ``pose_matrices``.
+        position_only: check only the position; the result has no rotation.
+
+    Raises:
+        InvalidArgumentError: the pose is not finite or not rigid; the error names the argument.
+    """
+    if position_only:
+        pose = np.eye(4)
+        pose[:3, 3] = rigid_pose(argument, value, position_only=True)[:3, 3]
+        return pose
+    # Fast path: one call instead of ten NumPy calls. `rigid_pose` explains what is wrong otherwise.
+    if _rigid_defect()(value) <= ORTHOGONALITY:
+        return value  # type: ignore[return-value]
+    return np.ascontiguousarray(rigid_pose(argument, value))
+
+
+@cache
+def _rigid_defect() -> Callable[[Any], float]:
+    """Function for the deviation of a (4, 4) array from a rigid pose; inf for other arguments."""
+    kernel = Kernel(trace(_defect, {'pose': (4, 4)}, 'rigid_defect'))
+    return cast('Callable[[Any], float]', kernel.bind(lambda _: math.inf))
+
+
+def _defect(pose: Sequence[Any]) -> Scalar:
+    R = transform_of_rows(pose).rotation
+    rest = R @ R.T - Matrix3.identity()
+    *zeros, one = pose[3]
+    bottom = sum((x * x for x in zeros), (one - 1.0) * (one - 1.0))
+    worst = where_less(0.0, bottom, 1.0, where_less(R.determinant(), 0.0, 1.0, 0.0))
+    for entry in (x for row in rest for x in row):
+        worst = where_less(worst, entry * entry, entry * entry, worst)
+    return sqrt(worst)

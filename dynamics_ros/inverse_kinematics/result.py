@@ -27,6 +27,9 @@ STALLED = 'stalled'
 UNREACHABLE = 'unreachable'
 """Reason: the target is beyond the bound on the reach, or starts agree in a closest approach."""
 
+COLLIDING = 'colliding'
+"""Reason: solutions were found, and all of them are in collision."""
+
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsResult:
@@ -34,15 +37,15 @@ class InverseKinematicsResult:
 
     Attributes:
         q: (nq) the solution within the limits; joints without limits are within half a turn of the
-            seed. Without a solution: the closest configuration if ``approximate`` was set,
-            otherwise NaN, so that it cannot be commanded by mistake.
+            seed. Without a solution: the closest configuration, which must not be commanded
+            unless it is wanted; see ``success``.
         success: whether forward kinematics and limits confirmed q after the search.
-        position_error: position error of the best configuration, also if q is NaN [m]; the worst of
+        position_error: position error of q [m]; the worst of
             several frames; with slack, the part beyond the slack.
-        rotation_error: rotation error of the best configuration [rad], defined like
+        rotation_error: rotation error of q [rad], defined like
             ``position_error``; 0 if only the position counts.
         iterations: total number of steps of all starts.
-        reason: 'converged', 'timed_out', 'unreachable' or 'stalled'.
+        reason: 'converged', 'timed_out', 'unreachable', 'stalled' or 'colliding'.
         elapsed: [s].
     """
 
@@ -91,8 +94,6 @@ class InverseKinematicsResult:
     def manipulability(self) -> float:
         """Manipulability [Yoshikawa], 0 at a singularity; the smallest of several frames."""
         columns = self._chain.v_index
-        if np.isnan(self.q).any():
-            return float('nan')
         return min(
             manipulability(self._robot.jacobian(self.q, frame)[:, columns])
             for frame in self._chain.frames

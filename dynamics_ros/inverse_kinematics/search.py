@@ -15,6 +15,9 @@ from dynamics_ros.kernels import Kernel
 
 Vector = NDArray[np.float64]
 
+UNBOUNDED = 1e9
+"""Finite number that represents a missing limit in computations [rad or m]."""
+
 DAMPING = 0.03
 """Ratio of the damping to the squared error [Sugihara2011]."""
 
@@ -32,11 +35,24 @@ APPROACH_STEPS = 200
 APPROACH_RESOLUTION = 1e-13
 """Relative reduction of the cost below which a step of a descent counts as idle."""
 
+TURN_RESOLUTION = 1e-9
+"""Like ``APPROACH_RESOLUTION``, for a descent of the rotation at a position."""
+
 APPROACH_IDLE = 2
 """Number of consecutive idle steps that end a descent."""
 
 MAX_DAMPING = 1e9
 """Damping at which a descent ends, because its steps are below the rounding errors."""
+
+ROTATION_AT_POSITION = 1e-3
+"""Weight of rotations in a step that minimizes them: so small that it lies in the null space of the
+positions, up to its square."""
+
+KEPT_POSITION = 1e-7
+"""Position error of a descent of the rotation [m]."""
+
+NEAR_LIMIT = 0.1
+"""Share of a step of the rotation below which a joint on its way counts as at its limit."""
 
 SETTLING_STEPS = 50
 PULL = 0.3
@@ -124,6 +140,13 @@ class Search:
         tasks[: self.frames, 0] = 0.0
         return Search(self.kernel, self.frames, self.joints, tasks, self.near, self.aligned)
 
+    def of_positions(self) -> Search:
+        """Search with the same settings for the positions of frames, with a smaller tolerance."""
+        tasks = self.tasks.copy()
+        tasks[: self.frames, 0, 3:] = 0.0
+        near = min(self.near, KEPT_POSITION**2)
+        return Search(self.kernel, self.frames, self.joints, tasks, near, self.aligned)
+
     def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
         """Search from joint positions until convergence, slow progress, or the deadline.
 
@@ -198,6 +221,68 @@ class Search:
             if next_cost < cost:
                 idle = idle + 1 if next_cost > (1.0 - APPROACH_RESOLUTION) * cost else 0
                 current, following, cost = following, after_next, next_cost
+                damping *= 0.5
+            elif damping < MAX_DAMPING:
+                damping *= 4.0
+                following, _ = step(current, damping)
+            else:
+                break
+        return End(current, False, cost, steps)
+
+    def turn(self, start: Vector, targets: Vector, place: Search, deadline: Deadline) -> End:
+        """Descend to the smallest rotation error with the frames at their target positions.
+
+        A Gauss-Newton step in the null space of the positions, within the limits, is followed by a
+        search for the positions; together they are accepted if they reduce the rotation error.
+
+        Args:
+            start: (n) joint positions that bring the frames to their positions.
+            targets: (m, 4, 4) desired poses in the root link.
+            place: search for positions.
+            deadline: time to stop.
+
+        Returns:
+            The end, whose cost is that of the rotations.
+        """
+        tasks = self.tasks.copy()
+        tasks[: self.frames, 0, 3:] *= ROTATION_AT_POSITION
+        lower, upper, mobility = self.joints[:3]
+        joints = self.joints.copy()
+        joints[0], joints[1] = -UNBOUNDED, UNBOUNDED
+
+        def step(positions: Vector, damping: float) -> tuple[Vector, float]:
+            """Next positions, up to the first limit, and the rotation cost of the given ones.
+
+            Joints that a step would move over a near limit go to this limit, and the others move
+            without them.
+            """
+            settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
+            joints[2], snapped = mobility, np.zeros(len(positions))
+            while True:
+                following, progress = self.kernel.call(
+                    positions, _ENDLESS_PROGRESS, targets, joints, tasks, settings
+                )
+                d = following - positions
+                ways = np.where(d > 0.0, upper - positions, lower - positions)
+                shares = np.divide(ways, d, out=np.ones(len(d)), where=d != 0.0)
+                near = shares < NEAR_LIMIT
+                if not near.any():
+                    break
+                snapped[near], joints[2, near] = ways[near], 0.0
+            following = positions + min(1.0, shares.min()) * d + snapped
+            return following, progress.item(2) / ROTATION_AT_POSITION**2
+
+        clock = None if self.compiled else deadline
+        current, damping = start, DAMPING
+        following, cost = step(current, damping)
+        steps, idle = 0, 0
+        while steps < APPROACH_STEPS and idle < APPROACH_IDLE and not deadline.passed():
+            end = place.run(following, targets, clock)
+            steps += 1 + end.steps
+            after_next, next_cost = step(end.positions, damping)
+            if end.arrived and next_cost < cost:
+                idle = idle + 1 if next_cost > (1.0 - TURN_RESOLUTION) * cost else 0
+                current, following, cost = end.positions, after_next, next_cost
                 damping *= 0.5
             elif damping < MAX_DAMPING:
                 damping *= 4.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
 import numpy as np
@@ -61,6 +61,19 @@ class Solutions(Sequence[InverseKinematicsResult]):
         q = np.array(rows).reshape(len(rows), len(problem.q))
         squares = np.square(errors)
         return cls(problem, q, squares, [iterations for _, iterations in candidates], began)
+
+    def where(self, accepted: Callable[[Vector], bool], most: int) -> Solutions:
+        """The first ``most`` solutions whose configuration is accepted.
+
+        Args:
+            accepted: test of a configuration (nq).
+            most: largest number of solutions.
+        """
+        rows = [k for k, q in enumerate(self.q) if accepted(q)][:most]
+        iterations = None if self._iterations is None else [self._iterations[k] for k in rows]
+        chosen = Solutions(self._problem, self.q[rows], self._squares[rows], iterations, 0.0)
+        chosen.elapsed = self.elapsed
+        return chosen
 
     def __len__(self) -> int:
         return len(self.q)

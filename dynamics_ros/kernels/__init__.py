@@ -3,15 +3,16 @@
 """Traces functions of scalars once and compiles them to machine code.
 
 The subpackages are the stages: ``graph`` (a computation as data), ``autodiff``, ``source`` and
-``llvm`` (printing as Python, C and LLVM IR), ``process`` and ``cpython`` (loading machine code into
-a process and calling it from Python). The modules here combine them: kernels, programs of kernels,
-batches, threads and the self test. Independent of robots; may import ``errors``.
+``llvm`` (printing as Python, C and LLVM IR), and ``process`` (loading machine code into a
+process). The modules here combine them: kernels, their calls from Python (``calls.py`` and the
+extension module ``_native.c``), programs of kernels, batches and the self test.
+Independent of robots; may import ``errors``.
 """
 
 from dynamics_ros.kernels.autodiff.derivative import derivative
 from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
+from dynamics_ros.kernels.calls import call_path
 from dynamics_ros.kernels.compiled_function import compile
-from dynamics_ros.kernels.cpython.named_calls import NamedCalls
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Unanswered, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
@@ -22,7 +23,6 @@ from dynamics_ros.kernels.program import Copy, Program, Step
 from dynamics_ros.kernels.source.c import c_source
 from dynamics_ros.kernels.source.plain_function import PlainFunction
 from dynamics_ros.kernels.source.python import python_source
-from dynamics_ros.kernels.threads import set_thread_count, thread_count
 
 __all__ = [
     'Condition',
@@ -30,7 +30,6 @@ __all__ = [
     'Expression',
     'InTurn',
     'Kernel',
-    'NamedCalls',
     'PlainFunction',
     'Program',
     'Requirement',
@@ -40,6 +39,7 @@ __all__ = [
     'Unanswered',
     'Variable',
     'c_source',
+    'call_path',
     'compile',
     'derivative',
     'gradient',
@@ -47,7 +47,9 @@ __all__ = [
     'llvm_ir',
     'python_source',
     'select',
-    'set_thread_count',
-    'thread_count',
     'trace',
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.kernels import self_test
-from dynamics_ros.kernels.cpython.arguments import address
+from dynamics_ros.kernels.arguments import address
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.graph.tracing import collector_paused
 from dynamics_ros.kernels.llvm import batch as llvm_batch

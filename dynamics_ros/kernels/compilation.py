@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from functools import lru_cache
 
+from dynamics_ros.kernels import calls
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError
 from dynamics_ros.kernels.machine_code import LlvmBackend, is_kept
@@ -117,6 +118,8 @@ class Compilation:
             # Any failure leaves plain Python, which is correct; the compiler thread must go on.
             _warn_once(f'{self.trace.name} runs as plain Python, which is slower: {reason}')
         else:
+            if calls.native is None:
+                _warn_once(f'kernels are called through ctypes, slower: {calls.why_not_native}')
             self.runner = runner
             # Frees the memory of the plain functions that machine code has replaced.
             self.plain = PythonBackend(self.trace)

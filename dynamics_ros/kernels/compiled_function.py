@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,9 @@ def compile(
     """Trace and compile a function of arrays.
 
     The function is called once, with arrays of symbols. It may use operators, indexing, ``@``,
-    sums,
-    NumPy's elementwise functions, those of ``dynamics_ros.kernels.math``, and the methods of a
-    robot
-    that have a kernel. It cannot branch on a symbol (use ``where``). Values that it reads from
-    outside
-    its arguments become constants.
+    sums, NumPy's elementwise functions, those of ``dynamics_ros.kernels.math``, and the methods of
+    a robot that have a kernel. It cannot branch on a symbol (use ``where``). Values that it reads
+    from outside its arguments become constants.
 
     Args:
         function: takes one argument per input, in order: a scalar for the shape (), else an array.
@@ -46,7 +45,8 @@ def compile(
         another such function; ``c_source(kernel.trace)`` prints it as C.
 
     Raises:
-        TypeError: the function branches on a traced value, or calls code that does not accept one.
+        TypeError: the function branches on a traced value, or calls code that does not accept one;
+            the error names its line.
         InvalidArgumentError: a name or shape cannot be printed, or the results are ragged or not
             numbers.
         TooLargeError: the function takes more operations than a trace may have.
@@ -66,7 +66,28 @@ def compile(
                 raise InvalidArgumentError('outputs', f'{key!r} given', 'Python identifiers')
         return result
 
-    return Kernel(trace(of_symbols, inputs, label), backend, wait)
+    try:
+        traced = trace(of_symbols, inputs, label)
+    except TypeError as error:
+        raise TypeError(_with_line(error)) from error
+    return Kernel(traced, backend, wait)
+
+
+def _with_line(error: TypeError) -> str:
+    """Return the message of an error with the line of the user's function that has raised it."""
+    message = str(error)
+    if 'has no callable' in message:
+        message = (
+            'an array that mixes traced values and numbers: functions of NumPy take it if it is '
+            'made by dynamics_ros.kernels.math.array'
+        )
+    libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent))
+    lines = traceback.extract_tb(error.__traceback__)
+    own = [x for x in lines if not x.filename.startswith(libraries)]
+    if not own:
+        return message
+    last = own[-1]
+    return f'{message} (line {last.lineno} of {Path(last.filename).name}: {last.line})'
 
 
 def _array(values: Any, shape: int | Shape) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics_ros.kernels.cpython import arguments
-from dynamics_ros.kernels.cpython.arguments import Array
+from dynamics_ros.kernels import arguments
+from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.machine_code import LlvmBackend
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import arguments
+from dynamics_ros.kernels.arguments import FLOAT32, FLOAT64, Array
 from dynamics_ros.kernels.autodiff.derivative import derivative, hessian, pullback
 from dynamics_ros.kernels.compilation import Compilation
-from dynamics_ros.kernels.cpython import arguments
-from dynamics_ros.kernels.cpython.arguments import FLOAT32, FLOAT64, Array
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import MachineCode
 from dynamics_ros.kernels.machine_code import LlvmBackend
@@ -39,13 +39,10 @@ class Kernel:
         Args:
             trace: the trace to compile.
             backend: ``'llvm'``, ``'python'``, or ``'auto'``: llvm if available, else the plain
-                Python
-                function and one log line with the reason.
+                Python function and one log line with the reason.
             wait: True compiles now; False compiles in the background while the plain Python
-                function
-                answers; None waits for every trace with ``'llvm'``, otherwise only for small
-                traces,
-                unless the compiler is busy with a large one.
+                function answers; None waits for every trace with ``'llvm'``, otherwise only for
+                small traces, unless the compiler is busy with a large one.
 
         Raises:
             InvalidArgumentError: the backend is unknown.
@@ -122,8 +119,7 @@ class Kernel:
         """Return the kernel of the Hessian of a scalar output with respect to one input.
 
         It takes fewer operations than the derivative of the derivative: it uses the cheapest order
-        of
-        the sweeps, and computes equal entries once.
+        of the sweeps, and computes equal entries once.
 
         Args:
             by: name of an input.
@@ -146,8 +142,7 @@ class Kernel:
 
         Raises:
             InvalidArgumentError: an output is computed by an operation without a derivative, such
-                as
-                a loop.
+                as a loop.
         """
         return self._of(pullback(self.trace))
 
@@ -240,12 +235,9 @@ class Kernel:
         """Compute the outputs of many states in single precision, with twice as many per vector.
 
         Fewer than 32 states, and states that single precision refuses, are computed in double
-        precision
-        and rounded; so are all states until the batch code is compiled. Results in single precision
-        have
-        an error of about 1e-6 of the largest result, times the condition number of the linear
-        systems
-        that are solved.
+        precision and rounded; so are all states until the batch code is compiled. Results in single
+        precision have an error of about 1e-6 of the largest result, times the condition number of
+        the linear systems that are solved.
 
         Args:
             values: one array per input, as for a call; float32 arrays are used without conversion.
@@ -260,9 +252,7 @@ class Kernel:
         """
         return self._general.single(values, out)
 
-    def bind(
-        self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
-    ) -> Callable[..., Any]:
+    def bind(self, slow_path: Callable[..., Any]) -> Callable[..., Any]:
         """Return the kernel as a function with the caller's slow path.
 
         Args:
@@ -270,24 +260,22 @@ class Kernel:
                 array of
                 the right shape (a float for a scalar input) with at most ``out=`` as keyword, all
                 numbers are finite, and the trace allows inputs and results.
-            method: a bound method whose signature and documentation the function shows.
 
         Returns:
-            A builtin function that runs machine code without Python in between; ``slow_path``
-            itself
+            A function that runs machine code without Python in between; ``slow_path`` itself
             while there is no machine code.
         """
         runner = self._compilation.runner
         if isinstance(runner, PythonBackend):
             return slow_path
-        return runner.bind(slow_path, self.bound, method)
+        return runner.bind(slow_path, self.bound)
 
 
 class GeneralCall:
     """General call of a kernel: converts and broadcasts arguments, or raises a clear error.
 
     Attributes:
-        entry: the entry point of the machine code, once compiled.
+        entry: call of the machine code that returns NotImplemented for what it does not take.
     """
 
     def __init__(self, compilation: Compilation, bound: Array | None) -> None:
@@ -344,7 +332,7 @@ class GeneralCall:
         trace = compilation.trace
         arrays, leading = self._inputs(values, FLOAT64)
         if not leading and out is None:
-            # Converted to what the entry point takes, unless a number is not allowed.
+            # Converted to what machine code takes, unless a number is not allowed.
             answer = self.entry(*[x if x.ndim else float(x) for x in arrays])
             if answer is not NotImplemented:
                 return answer

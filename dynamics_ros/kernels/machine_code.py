@@ -5,23 +5,16 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels import self_test, threads
+from dynamics_ros.kernels import arguments, calls, self_test
+from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.batch_code import BatchCode
-from dynamics_ros.kernels.cpython import arguments, entry_source, entry_test
-from dynamics_ros.kernels.cpython.arguments import Array
-from dynamics_ros.kernels.cpython.ctypes_call import direct_call
-from dynamics_ros.kernels.cpython.entry_point import OUT, builtin, like_method
-from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
-from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.graph.tracing import collector_paused
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
@@ -30,37 +23,30 @@ from dynamics_ros.kernels.llvm.dialect import SINGLE
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.process import compile_process
 
-QUICK_OPERATIONS = 300_000
-"""Longer traces, counting each routine once, are compiled without optimization, which would take
-half
-a minute or more on a busy machine. Optimized code takes about 0.7 of the run time.
+QUICK_OPERATIONS = 100_000
+"""Longer traces are compiled without optimization, which would take half a minute or more on a busy
+machine. Optimized code takes about 0.7 of the run time.
 """
 
-_log = logging.getLogger('dynamics_ros.kernels')
 
-
-def assemble(trace: Trace) -> tuple[bytes, list[str]]:
-    """Return the object file of a trace, and its functions: ``batch``, and ``entry`` if any.
+def assemble(trace: Trace) -> bytes:
+    """Return the object file of a trace, which has the function ``batch``.
 
     Raises:
         CompilerUnavailableError: there is no compiler.
         RuntimeError: compilation failed.
     """
     dialect, processor = llvm_compiler.platform()
-    functions = _functions(trace)
 
     def ir() -> str:
         with collector_paused():
-            text = trace_module(trace, dialect, processor)
-            return text + entry_source.emit(trace, dialect) if 'entry' in functions else text
+            return trace_module(trace, dialect, processor)
 
     # Equal traces give equal modules, so a module need not be printed to be found on disk.
     if trace.origin:
-        code = llvm_compiler.object_code(ir, _origin(trace, functions), _quickly(trace))
-    else:
-        text = ir()
-        code = llvm_compiler.object_code(lambda: text, text, _quickly(trace))
-    return code, functions
+        return llvm_compiler.object_code(ir, trace.origin, _quickly(trace))
+    text = ir()
+    return llvm_compiler.object_code(lambda: text, text, _quickly(trace))
 
 
 def is_kept(trace: Trace) -> bool:
@@ -68,26 +54,13 @@ def is_kept(trace: Trace) -> bool:
     if not trace.origin:
         return False
     try:
-        return llvm_compiler.is_kept(_origin(trace, _functions(trace)), _quickly(trace))
+        return llvm_compiler.is_kept(trace.origin, _quickly(trace))
     except CompilerUnavailableError:
         return False
 
 
-def _functions(trace: Trace) -> list[str]:
-    try:
-        provide_interpreter()
-    except UnknownLayoutError as reason:
-        _log.info('%s is called through ctypes: %s', trace.name, reason)
-        return ['batch']
-    return ['batch', 'entry']
-
-
-def _origin(trace: Trace, functions: list[str]) -> str:
-    return f'{trace.origin} {" ".join(functions)}'
-
-
 def _quickly(trace: Trace) -> bool:
-    return trace.written_count > QUICK_OPERATIONS
+    return trace.operation_count > QUICK_OPERATIONS
 
 
 class LlvmBackend:
@@ -95,8 +68,7 @@ class LlvmBackend:
 
     Attributes:
         code: its function ``batch`` is a C function of a number of states, the addresses of the
-            arrays
-            and their strides in bytes; it returns the number of states computed.
+            arrays and their strides in bytes; it returns the number of states computed.
     """
 
     def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
@@ -111,15 +83,12 @@ class LlvmBackend:
         """
         self._trace = trace
         platform = llvm_compiler.platform()
-        code, functions = compile_process.run(partial(assemble, trace))
-        if 'entry' in functions:
-            provide_interpreter()
-        self.code = llvm_compiler.linked(code, functions)
+        code = compile_process.run(partial(assemble, trace))
+        self.code = llvm_compiler.linked(code, ['batch'])
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
         )
         self._one_by_one = prototype(self.code.address('batch'))
-        self._has_entry = 'entry' in functions
         self._batches = {np.dtype(np.float64): BatchCode(trace, platform, compile_later)}
         self._compile_later = compile_later
         self._self_test()
@@ -135,8 +104,7 @@ class LlvmBackend:
             arrays: one per input, trailing axes contiguous, leading axes to be broadcast.
             leading: the broadcast shape of the leading axes.
             results: one per output, C-contiguous, not overlapping any other, all of the dtype of
-                the
-                inputs.
+                the inputs.
         """
         states = math.prod(leading)
         described = [
@@ -154,15 +122,7 @@ class LlvmBackend:
             if dtype != np.float64:
                 return False
             run_some = self._run_one_by_one
-        count = threads.useful_threads(states * (self._trace.operation_count + 1))
-        if count == 1:
-            return run_some(states, starts, strides) == states
-        cuts = [states * i // count for i in range(count + 1)]
-        jobs = [
-            partial(run_some, b - a, [x + a * y for x, y in zip(starts, strides)], strides)
-            for a, b in pairwise(cuts)
-        ]
-        return sum(threads.run(jobs)) == states
+        return run_some(states, starts, strides) == states
 
     def batch_code(self, dtype: np.dtype[Any]) -> BatchCode:
         """Return the batch code for float64 or float32."""
@@ -206,33 +166,16 @@ class LlvmBackend:
             )
         )
 
-    def bind(
-        self,
-        slow_path: Callable[..., Any],
-        bound: Array | None = None,
-        method: Callable[..., Any] | None = None,
-    ) -> Callable[..., Any]:
-        """Return the compiled entry point with a slow path, or a ctypes call if there is none.
+    def bind(self, slow_path: Callable[..., Any], bound: Array | None = None) -> Callable[..., Any]:
+        """Return the machine code as a function with a slow path.
 
         Args:
             bound: value of the trace's bound input; None if it has none.
-            method: a bound method whose signature and documentation the function shows.
         """
-        if not self._has_entry:
-            if method is not None:
-                return slow_path
-            function = direct_call(self.code.address('batch'), self._trace, slow_path, bound)
-            vars(function)['code'] = self.code
-            return function
-        address = self.code.address('entry')
-        trace, token = self._trace, self.code.token
-        if method is not None:
-            return like_method(address, method, token, table=bound)
-        texts = (trace.name, trace.description)
-        return builtin(address, slow_path, *texts, token, keyword=OUT, table=bound)
+        return calls.call_of(self.code, self._trace, slow_path, bound)
 
     def _self_test(self) -> None:
-        """Compare machine code with the plain trace, and the entry point with machine code."""
+        """Compare machine code with the plain trace."""
         trace = self._trace
         arrays, wanted = self_test.trial(trace)
         results = [np.full(x.shape, np.nan) for x in trace.outputs]
@@ -242,12 +185,3 @@ class LlvmBackend:
             return
         if not accepted or not self_test.agree(self_test.flat(results), wanted):
             raise RuntimeError('the machine code disagrees with the plain trace')
-        if self._has_entry:
-            bound = arrays.pop() if trace.bound else None
-            try:
-                fault = entry_test.fault(partial(self.bind, bound=bound), trace, arrays, results)
-            except Exception as error:
-                fault = f'it raises {error!r}'
-            if fault is not None:
-                self._has_entry = False
-                _log.warning('%s is called through ctypes: entry point: %s', trace.name, fault)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.symbols import apply, is_symbolic, norm, symbols, where
 
 __all__ = [
@@ -27,17 +28,23 @@ __all__ = [
     'cos',
     'erfc',
     'exp',
+    'inv',
     'log',
     'maximum',
     'minimum',
     'norm',
     'sign',
     'sin',
+    'solve',
     'sqrt',
     'tan',
     'tanh',
     'where',
 ]
+
+
+LARGEST = 12
+"""Most rows of a traced matrix that ``solve`` takes: 12 rows take 6,000 operations."""
 
 
 def _elementwise(ufunc: np.ufunc, meaning: str) -> Callable[..., Any]:
@@ -75,6 +82,45 @@ def erfc(x: Any) -> Any:
     from scipy.special import erfc as function
 
     return _elementwise(function, '')(x)
+
+
+def solve(A: Any, b: Any) -> Any:
+    """Return the solution x of A x = b, by elimination with partial pivoting ([GolubVanLoan] 3.4).
+
+    Args:
+        A: (n, n), regular; with traced values n is at most ``LARGEST``.
+        b: (n), or (n, m) for several right sides.
+
+    Raises:
+        InvalidArgumentError: traced arrays of other shapes.
+        numpy.linalg.LinAlgError: A is singular, if that is known when the function is traced.
+    """
+    if not (is_symbolic(A) or is_symbolic(b)):
+        return np.linalg.solve(A, b)
+    matrix, right = np.array(A, dtype=object), np.array(b, dtype=object)
+    n = len(matrix)
+    if matrix.shape != (n, n) or n > LARGEST:
+        expected = f'(n, n) with n of at most {LARGEST}'
+        raise InvalidArgumentError('A', f'shape {matrix.shape}', expected)
+    if right.ndim not in (1, 2) or len(right) != n:
+        raise InvalidArgumentError('b', f'shape {right.shape}', f'({n}), or ({n}, m)')
+    rows = [symbols(row) for row in np.hstack([matrix, right.reshape(n, -1)])]
+    for k in range(n):
+        for i in range(k + 1, n):
+            larger = absolute(rows[i][k]) > absolute(rows[k][k])
+            rows[k], rows[i] = where(larger, rows[i], rows[k]), where(larger, rows[k], rows[i])
+        if not is_symbolic(rows[k][k]) and rows[k][k] == 0.0:
+            raise np.linalg.LinAlgError('Singular matrix')
+        rows[k] = rows[k] / rows[k][k]
+        for i in range(n):
+            if i != k:
+                rows[i] = rows[i] - rows[i][k] * rows[k]
+    return symbols(np.array([row[n:] for row in rows], dtype=object).reshape(right.shape))
+
+
+def inv(A: Any) -> Any:
+    """Return the inverse of a regular matrix (n, n); see ``solve``."""
+    return solve(A, np.eye(len(A))) if is_symbolic(A) else np.linalg.inv(A)
 
 
 def array(values: Any) -> Any:

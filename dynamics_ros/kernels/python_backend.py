@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynamics_ros.kernels.cpython.arguments import Array
+from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace, Unanswered
 from dynamics_ros.kernels.source.plain_function import PlainFunction
 

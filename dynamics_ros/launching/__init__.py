@@ -1,3 +1,467 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of the launch files. Only ``actions`` needs the packages launch and launch_ros."""
+"""Arguments of the launch files and the processes that they start.
+
+A launch file lists its arguments and returns its actions from their values, a dictionary of texts;
+``--show-args`` prints the arguments. An argument that is empty leaves its parameter to
+``params_file``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_prefix,
+    get_package_share_directory,
+)
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown
+from launch_ros.actions import Node
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.ros_yaml import read_yaml, temporary_yaml
+from dynamics_ros.settings import check_frame_id
+
+PACKAGE = 'dynamics_ros'
+NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
+COMMANDING = ('dynamics_node', 'cartesian_servo_node', 'impedance_controller_node')
+"""Nodes that start by themselves, so that a launch needs no lifecycle manager."""
+
+SWITCH = ('true', 'false')
+RESPAWN_DELAY = 2.0
+"""Delay before a process is restarted [s]."""
+
+Values = Mapping[str, str]
+"""Text of each launch argument, by name."""
+
+
+def argument(
+    name: str, description: str, default: str = '', choices: Iterable[str] | None = None
+) -> DeclareLaunchArgument:
+    """Return the declaration of an argument; ``choices`` are the allowed values."""
+    return DeclareLaunchArgument(
+        name, default_value=default, description=description, choices=choices and list(choices)
+    )
+
+
+DESCRIPTION_FILE = argument(
+    'robot_description_file',
+    'File of the robot: URDF, xacro (its name ends in .xacro), MJCF or SDF. Empty: '
+    'robot_description, or the topic of robot_state_publisher.',
+)
+DESCRIPTION_ARGUMENTS = argument(
+    'robot_description_arguments', "Arguments of a xacro file: 'name:=value name:=value'."
+)
+ROBOT = (
+    DESCRIPTION_FILE,
+    DESCRIPTION_ARGUMENTS,
+    argument('robot_description', 'URDF of the robot as XML text, in place of a file.'),
+    argument(
+        'root_joint',
+        'Joint between the world and the root link; floating and planar need the topic odom. '
+        'Empty: params_file, or fixed.',
+        choices=('', 'fixed', 'floating', 'planar'),
+    ),
+    argument('odom', 'Topic of the odometry of a moving root link.', 'odom'),
+    argument('use_sim_time', 'Use the time of the topic /clock.', 'false', SWITCH),
+)
+PROCESS = (
+    argument('namespace', "Namespace of all nodes, topics and services, as 'left_arm'."),
+    argument(
+        'frame_prefix',
+        "Prefix of every frame of the robot, as 'left_arm/'; the same as for "
+        'robot_state_publisher. Empty: params_file, or none.',
+    ),
+    argument('joint_states', 'Topic of the joint states.', 'joint_states'),
+    argument('description_topic', 'Topic of the robot description.', 'robot_description'),
+    argument(
+        'params_file',
+        'YAML file of parameters, or the name of one in config/ of this package: ur5e.yaml. '
+        'dynamics_ros.yaml there lists all parameters. '
+        'Arguments given here come before what the file says. Empty: the defaults.',
+    ),
+    argument(
+        'log_level', 'Lowest level that is logged.', 'info', ('debug', 'info', 'warn', 'error')
+    ),
+    argument('respawn', 'Start a node that has died again after two seconds.', 'false', SWITCH),
+)
+AUTOSTART = argument(
+    'autostart',
+    'Configure and activate the commands to the robot: cartesian_servo_node, '
+    'impedance_controller_node, and gravity_commands of dynamics_node. false: left to a lifecycle '
+    'manager. Empty: params_file, or true.',
+    choices=('', *SWITCH),
+)
+
+
+def publish_tf(default: str = '') -> DeclareLaunchArgument:
+    """Return the argument ``publish_tf``."""
+    return argument(
+        'publish_tf',
+        'Publish the links on /tf and /tf_static, for a robot without a robot_state_publisher. '
+        'Empty: params_file, or false.',
+        default,
+        ('', *SWITCH),
+    )
+
+
+FRAMES = argument(
+    'frames',
+    "Frames whose poses and twists are published, as 'tool0,elbow_link'. "
+    'Empty: params_file, or the default tool frame.',
+)
+CONTACT_FRAMES = argument(
+    'contact_frames',
+    "Frames where the environment may push, as 'tool0'; several push at the same time. "
+    'Empty: params_file, or the default tool frame.',
+)
+COMPOSED = argument(
+    'composed',
+    'Run all nodes in one process with one model and one subscription; false: one process each.',
+    'true',
+    SWITCH,
+)
+OUTPUTS = (FRAMES, CONTACT_FRAMES, COMPOSED)
+ROBOT_STATE_PUBLISHER = argument(
+    'robot_state_publisher',
+    'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
+    'without one. Needs a description, and the package robot_state_publisher.',
+    'false',
+    SWITCH,
+)
+COMMANDS = (
+    argument('frame', 'Frame that is moved. Empty: params_file, or the default tool frame.'),
+    argument(
+        'command_joints',
+        "Joints of the controller in its order, as 'shoulder,elbow'. Empty: params_file.",
+    ),
+    argument(
+        'command_topic',
+        "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node.",
+    ),
+    AUTOSTART,
+)
+
+
+def rviz_arguments(default: str = 'false') -> tuple[DeclareLaunchArgument, ...]:
+    """Return the arguments of RViz."""
+    return (
+        argument(
+            'rviz',
+            'Open RViz with the model, frames, forces and contacts; auto: if it is installed.',
+            default,
+            (*SWITCH, 'auto'),
+        ),
+        argument('rviz_config', 'RViz configuration. Empty: config/dynamics.rviz of this package.'),
+        argument(
+            'fixed_frame',
+            'Fixed frame of RViz. Empty: the root link of the description, else base_link; odom '
+            'for a moving root link.',
+        ),
+    )
+
+
+def demo_arguments() -> tuple[DeclareLaunchArgument, ...]:
+    """Return the arguments of a simulated robot, which has a fixed base and system time."""
+    file = 'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.'
+    return (
+        argument('robot_description_file', file),
+        DESCRIPTION_ARGUMENTS,
+        *PROCESS,
+        *OUTPUTS,
+        publish_tf('true'),
+        argument('motion', 'Move the robot slowly; false: hold it still.', 'true', SWITCH),
+        *rviz_arguments('auto'),
+    )
+
+
+REMOVED = {
+    'description_file': 'robot_description_file',
+    'xacro_args': 'robot_description_arguments',
+    'servo_frame': 'frame',
+    'controlled_frame': 'frame',
+    'wrench_expressed_in': 'params_file with wrench.expressed_in of contact_node',
+}
+"""Arguments of earlier versions, which launch would ignore, and what to use now."""
+
+PARAMETERS = {
+    'kinematics_node': {'frames': 'frames', 'publish_tf': 'publish_tf'},
+    'dynamics_node': {'autostart': 'autostart'},
+    'contact_node': {'contact_frames': 'frames'},
+    'cartesian_servo_node': {
+        name: name for name in ('frame', 'command_joints', 'command_type', 'autostart')
+    },
+    'impedance_controller_node': {
+        name: name for name in ('frame', 'command_joints', 'mode', 'autostart')
+    },
+    'robot_simulator': {'motion': 'motion'},
+}
+"""Launch argument to parameter, by node."""
+
+OF_ROBOT = (
+    *('robot_description_file', 'robot_description_arguments', 'robot_description'),
+    *('root_joint', 'frame_prefix', 'use_sim_time'),
+)
+"""Launch arguments that are parameters of the node with the robot; the clock is of all nodes."""
+
+LISTS = ('frames', 'contact_frames', 'command_joints')
+
+
+def launch_description(
+    arguments: Iterable[DeclareLaunchArgument], actions: Callable[[Values], Iterable[Any]]
+) -> LaunchDescription:
+    """Return the launch description of a launch file.
+
+    Args:
+        arguments: its arguments.
+        actions: returns what to start from the values of the arguments.
+
+    Raises:
+        InvalidArgumentError: at launch, for an argument that does not fit or is no more.
+    """
+
+    def start(context: LaunchContext) -> list[Any]:
+        values = dict(context.launch_configurations)
+        for name in REMOVED.keys() & values.keys():
+            raise InvalidArgumentError(name, 'is no argument any more', REMOVED[name])
+        check_frame_id('frame_prefix', values.get('frame_prefix', ''))
+        _check_description(values)
+        return list(actions(values))
+
+    return LaunchDescription([*arguments, OpaqueFunction(function=start)])
+
+
+def _check_description(values: Values) -> None:
+    """Check that one description is given at most, and its arguments as xacro takes them."""
+    file, text = values.get('robot_description_file'), values.get('robot_description')
+    if file and text:
+        raise InvalidArgumentError(
+            'robot_description', 'is given, and robot_description_file too', 'one of them'
+        )
+    name = 'robot_description_arguments'
+    given = values.get(name, '')
+    if given and not file:
+        raise InvalidArgumentError(name, 'is given, but no file', 'robot_description_file')
+    if not all(re.match(r'[^:=]+:=', word) for word in shlex.split(given)):
+        raise InvalidArgumentError(name, repr(given), "'name:=value name:=value'")
+
+
+def nodes(values: Values, *names: str, **options: Any) -> list[Node]:
+    """Return the processes of nodes of this package: one for all with ``composed``, else one each.
+
+    Args:
+        values: values of the launch arguments.
+        names: names of the nodes.
+        options: further options of launch_ros' ``Node``; ``default_file`` is a parameter file
+            that comes before ``params_file``.
+    """
+    if len(names) > 1 and values['composed'] == 'true':
+        return [_node(values, PACKAGE, names, **options)]
+    return [_node(values, name, (name,), **options) for name in names]
+
+
+def all_nodes(values: Values, **options: Any) -> list[Any]:
+    """Return the three nodes, and robot_state_publisher and RViz where they are asked for."""
+    return [*robot_state_publisher(values), *nodes(values, *NODES, **options), *rviz(values)]
+
+
+def demo(values: Values) -> list[Any]:
+    """Return the processes of a simulated robot, all nodes on it and RViz."""
+    own_arm = not values['robot_description_file']
+    simulator = _node(
+        values,
+        'robot_simulator',
+        ('robot_simulator',),
+        on_exit=[Shutdown(reason='robot_simulator has ended')],
+    )
+    file = 'seven_joint_arm.yaml' if own_arm else 'simulated_robot.yaml'
+    # The nodes get the description from the topic of the simulator.
+    described = dict(values) | {'robot_description_file': '', 'robot_description_arguments': ''}
+    return [simulator, *nodes(described, *NODES, default_file=config(file)), *rviz(values)]
+
+
+def robot_state_publisher(values: Values) -> list[Node]:
+    """Return the process of robot_state_publisher if the argument of that name asks for it."""
+    name = 'robot_state_publisher'
+    if values.get(name) != 'true':
+        return []
+    _require(name, name)
+    description = _description(values)
+    if not description:
+        raise InvalidArgumentError(name, 'has no description', 'robot_description_file')
+    if values['publish_tf'] == 'true':
+        raise InvalidArgumentError('publish_tf', f'true beside a {name}', 'one: both publish /tf')
+    own = {'robot_description': description, 'frame_prefix': values['frame_prefix']}
+    return [_process(values, name, name, [_parameter_file({name: own | _clock(values)})])]
+
+
+def rviz(values: Values) -> list[Any]:
+    """Return the process of RViz if the argument ``rviz`` asks for it.
+
+    Its configuration names topics without a leading slash, so that they follow the namespace.
+    """
+    if values['rviz'] == 'auto' and not is_installed('rviz2'):
+        return [LogInfo(msg='RViz is not started: the package rviz2 is not installed')]
+    if values['rviz'] not in ('true', 'auto'):
+        return []
+    _require('rviz', 'rviz2')
+    file, prefix = values['rviz_config'], values['frame_prefix']
+    if not file:
+        file = config('dynamics.rviz')
+        if prefix:
+            # Of a prefix only the model has to know; RViz adds the slash itself.
+            content = read_yaml(file)
+            for display in content['Visualization Manager']['Displays']:
+                if 'TF Prefix' in display:
+                    display['TF Prefix'] = prefix.removesuffix('/')
+            file = temporary_yaml(content, '.rviz')
+    moves = values.get('root_joint') in ('floating', 'planar')
+    fixed = values['fixed_frame'] or ('odom' if moves else prefix + _root_link(values))
+    own = [_parameter_file({'rviz': clock})] if (clock := _clock(values)) else []
+    return [_process(values, 'rviz2', 'rviz2', own, arguments=['-d', file, '-f', fixed])]
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a ROS package is installed."""
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _node(
+    values: Values, executable: str, names: Iterable[str], default_file: str = '', **options: Any
+) -> Node:
+    """Return a process with nodes of this package; the robot's parameters are of one of them."""
+    own = {name: _clock(values) for name in names}
+    for name, parameters in own.items():
+        for given, parameter in PARAMETERS[name].items():
+            parameters |= _parsed(values, given, parameter)
+    host = 'dynamics_node' if 'dynamics_node' in own else next(iter(own))
+    for given in OF_ROBOT:
+        own[host] |= _parsed(values, given, given)
+    defaults = {name: {'autostart': True} for name in own if name in COMMANDING}
+    files = [
+        *([_parameter_file(defaults)] if defaults else []),
+        *([default_file] if default_file else []),
+        *([found_parameter_file(values['params_file'])] if values['params_file'] else []),
+        *([_parameter_file(own)] if any(own.values()) else []),
+    ]
+    if values.get('command_topic'):
+        topics = ('~/joint_trajectory', '~/joint_commands')
+        options['remappings'] = [(topic, values['command_topic']) for topic in topics]
+    if executable != 'robot_simulator':
+        options |= {'respawn': values['respawn'] == 'true', 'respawn_delay': RESPAWN_DELAY}
+    return _process(values, PACKAGE, executable, files, **options)
+
+
+def _process(
+    values: Values,
+    package: str,
+    executable: str,
+    parameters: list[str],
+    remappings: Iterable[tuple[str, str]] = (),
+    **options: Any,
+) -> Node:
+    """Return a process with the options that all of them have."""
+    topics = {
+        'joint_states': 'joint_states',
+        'odom': 'odom',
+        'description_topic': 'robot_description',
+    }
+    changed = [
+        (topic, values[name]) for name, topic in topics.items() if values.get(name, topic) != topic
+    ]
+    return Node(
+        package=package,
+        executable=executable,
+        namespace=values['namespace'] or None,
+        parameters=parameters,
+        remappings=[*changed, *remappings],
+        ros_arguments=['--log-level', values['log_level']],
+        output='screen',
+        **options,
+    )
+
+
+def _clock(values: Values) -> dict[str, Any]:
+    return {'use_sim_time': True} if values.get('use_sim_time') == 'true' else {}
+
+
+def _parsed(values: Values, name: str, parameter: str) -> dict[str, Any]:
+    """Return the parameter of an argument; none if the launch file lacks it or it is empty."""
+    text = values.get(name, '')
+    if not text or (name == 'use_sim_time' and text == 'false'):
+        return {}
+    if name in LISTS:
+        return {parameter: [word for word in re.split(r'[,\s]+', text) if word]}
+    if name == 'robot_description_arguments':
+        return {parameter: shlex.split(text)}
+    return {parameter: text == 'true' if text in SWITCH else text}
+
+
+def _description(values: Values) -> str:
+    """Return the text of the description; '' if it comes from the topic."""
+    if not values['robot_description_file']:
+        return values.get('robot_description', '')
+    words = shlex.split(values['robot_description_arguments'])
+    pairs = [word.partition(':=') for word in words]
+    return read_description_file(
+        values['robot_description_file'], {name: value for name, _, value in pairs}
+    )
+
+
+def _root_link(values: Values) -> str:
+    """Return the root link; 'base_link' without a readable description, which the nodes report."""
+    try:
+        return read_urdf(_description(values)).root
+    except DynamicsRosError:
+        return 'base_link'
+
+
+def _parameter_file(parameters: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write parameters by node to a temporary file; each node of a process gets its own."""
+    return temporary_yaml(
+        {f'/**/{name}': {'ros__parameters': dict(own)} for name, own in parameters.items() if own}
+    )
+
+
+def found_parameter_file(path: str) -> str:
+    """Return the file of a path, or one of this package such as 'ur5e.yaml', 'config/ur5e.yaml'.
+
+    Raises:
+        InvalidArgumentError: there is none; it names those of this package.
+    """
+    file, own = Path(path).expanduser().resolve(), Path(config(Path(path).name))
+    if file.is_file():
+        return str(file)
+    if Path(path).parent in (Path(), Path('config')) and own.is_file():
+        return str(own)
+    available = ', '.join(sorted(other.name for other in own.parent.glob('*.yaml')))
+    raise InvalidArgumentError(
+        'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {available}'
+    )
+
+
+def _require(argument: str, package: str) -> None:
+    if not is_installed(package):
+        raise InvalidArgumentError(
+            argument,
+            f'the package {package} is not installed',
+            f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-{package.replace("_", "-")}, or false',
+        )
+
+
+def config(name: str) -> str:
+    """Return the path of a file in config/ of this package."""
+    return str(Path(get_package_share_directory(PACKAGE), 'config', name))

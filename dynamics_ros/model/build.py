@@ -15,11 +15,13 @@ from typing import Literal, get_args
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
 from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
 
-from .composition import with_locked
+from .composition import with_locked, with_ranges_of_followers
 from .description import Inertial, JointDescription, Origin, RobotDescription
 from .doubts import LOG
+from .hardened_xml import quoted
 from .joints import JOINT_KINDS, JointKind
 from .model import NOWHERE_ELSE, ROOT, Frame, Joint, Model, checked_gravity
+from .tool_frame import tool_frame
 
 RootJoint = Literal['fixed', 'floating', 'planar']
 ROOT_JOINTS = get_args(RootJoint)
@@ -36,7 +38,9 @@ def build_model(
 ) -> Model:
     """Build the model of a description.
 
-    Bodies that seem to lack their mass are logged as a warning.
+    Bodies that seem to lack their mass and unusable limits of mimic joints are logged as warnings.
+    The links of a moving base do not have the name of the frame in which it moves: a link 'world'
+    is called 'world_link', which is logged, too.
 
     Args:
         description: links and joints in tree order.
@@ -54,6 +58,7 @@ def build_model(
     """
     if root_joint not in ROOT_JOINTS:
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
+    description, renamed = _without_world(description, root_joint)
     builder = _Builder(description, root_joint, joint_kinds or {})
     model = Model(
         name=description.name,
@@ -69,11 +74,14 @@ def build_model(
         with_geometry=frozenset(
             builder.frames[link.name].body for link in description.links if link.has_geometry
         ),
+        tool_frame=tool_frame(description),
     )
+    model = with_ranges_of_followers(model)
     if locked_joints:
         model, _ = with_locked(model, locked_joints)
-    if model.doubt:
-        LOG.warning('%s', model.doubt)
+    model = replace(model, warnings=(*renamed, *model.warnings))
+    for sentence in filter(None, (model.doubt, *model.warnings)):
+        LOG.warning('%s', sentence)
     return model
 
 
@@ -190,6 +198,35 @@ class _Builder:
         self.frames[frame.name] = replace(frame, inertia=inertia)
         if frame.body != ROOT:
             self.inertias[frame.body] = self.inertias[frame.body] + frame.placement.act(inertia)
+
+
+def _without_world(
+    description: RobotDescription, root_joint: str
+) -> tuple[RobotDescription, tuple[str, ...]]:
+    """Return the description with another name for a link 'world', and a warning if it has one."""
+    names = {link.name for link in description.links}
+    if root_joint == 'fixed' or WORLD not in names:
+        return description, ()
+    other = f'{WORLD}_link'
+    while other in names:
+        other += '_'
+    warning = (
+        f'robot {quoted(description.name)}: link {WORLD!r} is called {other!r}, because '
+        f'{WORLD!r} is the frame in which the base moves'
+    )
+
+    def name(link: str) -> str:
+        return other if link == WORLD else link
+
+    renamed = replace(
+        description,
+        root=name(description.root),
+        links=tuple(replace(x, name=name(x.name)) for x in description.links),
+        joints=tuple(
+            replace(x, parent=name(x.parent), child=name(x.child)) for x in description.joints
+        ),
+    )
+    return renamed, (warning,)
 
 
 def _transform(origin: Origin) -> Transform:

@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collision surfaces of links as triangles in link frames.
 
-Boxes, cylinders and spheres are triangulated to within a hundredth of their radius; meshes are read
-by ``mesh_file``. Unreadable shapes are skipped and reported, because a robot works without them.
+Boxes, cylinders, capsules and spheres are triangulated to within a hundredth of their radius;
+meshes are read by ``mesh_file``. Unreadable shapes are skipped and reported, because a robot works
+without them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import ModelError
+from dynamics_ros.files import read_file
 
 from .description import Origin
 from .hardened_xml import Element, read_xml
@@ -30,6 +32,24 @@ SEGMENTS = 32
 
 
 @dataclass(frozen=True, eq=False)
+class Shape:
+    """Collision shape of a link.
+
+    Attributes:
+        kind: 'box', 'cylinder', 'sphere', 'capsule' or 'mesh'.
+        size: [m]: edges of a box; radius and length of a cylinder or capsule, of which the length
+            is that of its cylindrical part; radius of a sphere; empty for a mesh.
+        pose: (4, 4) pose in the link frame.
+        triangles: (n, 3, 3) corners in the link frame [m].
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    pose: Array
+    triangles: Array
+
+
+@dataclass(frozen=True, eq=False)
 class CollisionGeometry:
     """Collision shapes of a robot's links.
 
@@ -38,11 +58,13 @@ class CollisionGeometry:
             shape. Corners are counterclockwise as seen from outside.
         problems: shapes that could not be read, each with the reason.
         unread: links that have such a shape.
+        shapes: link name to its shapes, without links that have no readable shape.
     """
 
     triangles: dict[str, Array]
     problems: tuple[str, ...]
     unread: tuple[str, ...] = ()
+    shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)
 
 
 def read_collision_geometry(
@@ -58,21 +80,24 @@ def read_collision_geometry(
         ModelError: the description is not XML, or the file cannot be read.
     """
     document, base = read_document(source, folder)
-    found: dict[str, Array] = {}
+    shapes: dict[str, tuple[Shape, ...]] = {}
     problems: list[str] = []
     unread: list[str] = []
     for link in document.children('link'):
-        parts, shapes = [], list(link.children('collision'))
-        for collision in shapes:
+        parts, elements = [], list(link.children('collision'))
+        for collision in elements:
             try:
-                parts.append(surface(collision, base))
+                parts.append(read_shape(collision, base))
             except ModelError as error:
                 problems.append(str(error))
-        if len(parts) < len(shapes):
+        if len(parts) < len(elements):
             unread.append(link.name())
         if parts:
-            found[link.name()] = np.concatenate(parts)
-    return CollisionGeometry(found, tuple(problems), tuple(unread))
+            shapes[link.name()] = tuple(parts)
+    triangles = {
+        link: np.concatenate([part.triangles for part in parts]) for link, parts in shapes.items()
+    }
+    return CollisionGeometry(triangles, tuple(problems), tuple(unread), shapes)
 
 
 def read_document(
@@ -90,7 +115,7 @@ def read_document(
     if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
         return read_xml(source), folder
     try:
-        return read_xml(Path(source).read_bytes()), Path(source).parent
+        return read_xml(read_file(source)), Path(source).parent
     except OSError as error:
         raise ModelError(f'file {str(source)!r}', f'cannot be read: {error.strerror}') from error
 
@@ -101,21 +126,35 @@ def surface(element: Element, base: Path | None) -> Array:
     Raises:
         ModelError: the shape is malformed, unknown, or its mesh cannot be read.
     """
-    return _placed(_shape(element.required_child('geometry'), base), read_origin(element))
+    return read_shape(element, base).triangles
 
 
-def _shape(geometry: Element, base: Path | None) -> Array:
-    readers: dict[str, Callable[[Element], Array]] = {
-        'box': _box,
-        'cylinder': _cylinder,
-        'sphere': _sphere,
-        'mesh': lambda mesh: _mesh(mesh, base),
-    }
-    for tag, reader in readers.items():
-        element = geometry.child(tag)
-        if element is not None:
-            return reader(element)
-    geometry.refuse(f'has none of {", ".join(readers)}')
+def read_shape(element: Element, base: Path | None) -> Shape:
+    """Return the shape of a ``collision`` or ``visual``.
+
+    Raises:
+        ModelError: the shape is malformed, unknown, or its mesh cannot be read.
+    """
+    geometry, origin = element.required_child('geometry'), read_origin(element)
+    for kind, reader in READERS.items():
+        shape = geometry.child(kind)
+        if shape is not None:
+            triangles = reader(shape, base) if kind == 'mesh' else reader(shape)
+            return Shape(kind, _size(kind, shape), _pose(origin), _placed(triangles, origin))
+    geometry.refuse(f'has none of {", ".join(READERS)}')
+
+
+def _size(kind: str, shape: Element) -> tuple[float, ...]:
+    if kind == 'box':
+        return tuple(shape.numbers('size', 3))
+    names = {'sphere': ('radius',), 'mesh': ()}.get(kind, ('radius', 'length'))
+    return tuple(shape.number(name) for name in names)
+
+
+def _pose(origin: Origin) -> Array:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = origin.rotation, origin.translation
+    return pose
 
 
 def _mesh(element: Element, base: Path | None) -> Array:
@@ -147,9 +186,20 @@ def _cylinder(element: Element) -> Array:
 
 
 def _sphere(element: Element) -> Array:
-    radius = _positive(element, 'radius', element.number('radius'))
+    return _revolved(_half_circle(_positive(element, 'radius', element.number('radius'))))
+
+
+def _capsule(element: Element) -> Array:
+    """Return a cylinder between two half spheres, as in URDF 1.1; its length is the cylinder's."""
+    profile = _half_circle(_positive(element, 'radius', element.number('radius')))
+    up = np.array([0.0, 0.5 * _positive(element, 'length', element.number('length'))])
+    middle = len(profile) // 2
+    return _revolved(np.concatenate([profile[: middle + 1] - up, profile[middle:] + up]))
+
+
+def _half_circle(radius: float) -> Array:
     angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SEGMENTS // 2 + 1)
-    return _revolved(radius * np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    return radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def _revolved(profile: Array) -> Array:
@@ -177,3 +227,13 @@ def _positive(element: Element, attribute: str, value: float) -> float:
 def _placed(triangles: Array, origin: Origin) -> Array:
     placed: Array = triangles @ np.array(origin.rotation).T + np.array(origin.translation)
     return placed
+
+
+READERS: dict[str, Callable[..., Array]] = {
+    'box': _box,
+    'cylinder': _cylinder,
+    'sphere': _sphere,
+    'capsule': _capsule,
+    'mesh': _mesh,
+}
+"""Function that triangulates each kind of shape."""

@@ -17,13 +17,16 @@ from operator import add
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError, UnknownNameError
 from dynamics_ros.spatial import Inertia, Transform
 
-from .doubts import LOG
-from .hardened_xml import quoted
+from .doubts import LOG, NO_COMMON_RANGE, NO_FOLLOWER_VELOCITY, Doubts
+from .hardened_xml import MAXIMUM_NUMBER, quoted
 from .joints import OneCoordinate
 from .model import ROOT, Frame, Joint, Model
 
 NOTHING_MORE = 1e-12
 """Differences of inertias below this share of them are rounding errors."""
+
+NO_MOTION = 1e-6
+"""Common ranges of a leader and its followers up to this width are empty [rad or m]."""
 
 Carrier = tuple[int, Transform]
 """Body, and the pose in it of another body that was merged into it."""
@@ -45,7 +48,7 @@ def with_frame(model: Model, name: str, parent: str, pose: Transform) -> Model:
     carrier = model.frame(parent)
     if not isinstance(name, str) or not name:
         raise InvalidArgumentError('name', repr(name), 'a name that is not empty')
-    if name in model.frame_indices:
+    if name in (*model.frame_indices, model.root_frame):
         raise InvalidArgumentError('name', f'{name!r} is taken', 'a name that no frame has')
     frame = Frame(name, carrier.body, carrier.placement @ pose, parent, pose)
     return replace(model, frames=(*model.frames, frame))
@@ -54,7 +57,8 @@ def with_frame(model: Model, name: str, parent: str, pose: Transform) -> Model:
 def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str = '') -> Model:
     """Return the model with another one fixed to one of its frames.
 
-    Gravity, root and name are those of the first model.
+    Gravity, root and name are those of the first model. The default frame becomes that of the tool
+    if the tool is on the body of the first model's default frame.
 
     Args:
         model: the robot.
@@ -71,9 +75,13 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
     if tool.root_joint != 'fixed':
         expected = "one with root_joint 'fixed', which the frame carries"
         raise InvalidArgumentError('tool', f'its base is {tool.root_joint}', expected)
-    _check_names('links', (x.name for x in model.frames), (x.name for x in tool.frames), prefix)
+    links = (*model.frame_indices, model.root_frame)
+    _check_names('links', links, tool.frame_indices, prefix)
     _check_names('joints', (x.name for x in model.joints), (x.name for x in tool.joints), prefix)
     bodies, base = len(model.joints), carrier.placement @ pose
+    default = model.tool_frame
+    if tool.tool_frame and (not default or model.frame(default).body == carrier.body):
+        default = prefix + tool.tool_frame
 
     def body(index: int) -> int:
         return carrier.body if index == ROOT else bodies + index
@@ -117,13 +125,15 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
         nq=model.nq + tool.nq,
         nv=model.nv + tool.nv,
         with_geometry=(model.with_geometry | {body(i) for i in tool.with_geometry}),
+        tool_frame=default,
     )
 
 
 def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]]:
     """Return the model without some branches, and the new index of each remaining body.
 
-    Inertia added to a body besides its links, such as a payload, stays with it.
+    Inertia added to a body besides its links, such as a payload, stays with it. If the default
+    frame is removed, the frame that carried its branch takes its place.
 
     Args:
         model: the robot.
@@ -154,7 +164,10 @@ def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]
     places = {old: new for new, old in enumerate(kept)}
     carriers = {old: (new, Transform.identity()) for old, new in places.items()}
     lighter = {frame.body for frame in model.frames if frame.name in removed}
-    rest = replace(model, frames=tuple(frames))
+    default = model.tool_frame
+    while default in removed:
+        default = model.frame(default).parent
+    rest = replace(model, frames=tuple(frames), tool_frame=default)
     inertias = [
         _of_links(rest, i) + _added(model, i) if i in lighter else model.inertias[i] for i in kept
     ]
@@ -201,6 +214,39 @@ def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, di
     return _renumbered(replace(model, frames=tuple(frames)), kept, inertias, carriers), places
 
 
+def with_ranges_of_followers(model: Model) -> Model:
+    """Return the model with leaders whose limits keep their mimic joints within theirs.
+
+    The range of a leader is the intersection over its followers, its velocity limit the smallest
+    one divided by the multiplier. Missing limits of followers do not count; without a common range
+    that of the leader counts. ``warnings`` names both.
+    """
+    doubts = Doubts()
+    followers: dict[str, list[Joint]] = {}
+    for joint in model.joints:
+        if joint.leader is not None and joint.multiplier:
+            followers.setdefault(joint.leader, []).append(joint)
+    joints = tuple(_narrowed(x, followers.get(x.name, ()), doubts) for x in model.joints)
+    return replace(model, joints=joints, warnings=doubts.sentences(model.name))
+
+
+def _narrowed(leader: Joint, followers: Iterable[Joint], doubts: Doubts) -> Joint:
+    own = leader.own_limits or leader.limits
+    lower, upper, velocity = own.lower, own.upper, own.velocity
+    for joint in followers:
+        ends = (joint.limits.lower, joint.limits.upper)
+        low, high = sorted((end - joint.offset) / joint.multiplier + 0.0 for end in ends)
+        lower, upper = max(lower, low), min(upper, high)
+        velocity = min(velocity, joint.limits.velocity / abs(joint.multiplier))
+        if math.isinf(joint.limits.velocity) and math.isfinite(own.velocity):
+            doubts.add(NO_FOLLOWER_VELOCITY, joint.name)
+    if (lower, upper) != (own.lower, own.upper) and not upper - lower > NO_MOTION:
+        doubts.add(NO_COMMON_RANGE, leader.name)
+        lower, upper = own.lower, own.upper
+    limits = replace(own, lower=lower, upper=upper, velocity=velocity)
+    return replace(leader, limits=limits, own_limits=None if limits == own else own)
+
+
 def _renumbered(
     model: Model, kept: Sequence[int], inertias: Sequence[Inertia], carriers: Mapping[int, Carrier]
 ) -> Model:
@@ -237,7 +283,7 @@ def _renumbered(
         body, X = carriers[frame.body]
         return replace(frame, body=body, placement=X @ frame.placement)
 
-    return replace(
+    changed = replace(
         model,
         joints=tuple(carried(joint) for joint in joints),
         inertias=tuple(inertias),
@@ -247,6 +293,7 @@ def _renumbered(
         nv=len(v),
         with_geometry=frozenset(carriers[i][0] for i in model.with_geometry if i in carriers),
     )
+    return with_ranges_of_followers(changed)
 
 
 def _of_links(model: Model, body: int) -> Inertia:
@@ -289,11 +336,12 @@ def _checked_positions(model: Model, positions: Mapping[str, float]) -> dict[str
             raise InvalidArgumentError('locked_joints', f'joint {name!r} {kind}', expected)
         try:
             value = float(position)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             value = math.nan
-        if not math.isfinite(value):
+        if not abs(value) <= MAXIMUM_NUMBER:
             problem = f'{name!r} at {position!r}'
-            raise InvalidArgumentError('locked_joints', problem, 'a finite position')
+            expected = f'a finite position, at most {MAXIMUM_NUMBER:g} in size'
+            raise InvalidArgumentError('locked_joints', problem, expected)
         (unit,) = joint.kind.units
         if beyond := joint.limits.far_beyond(value, unit):
             LOG.warning('locked_joints: %s is %s, far beyond its limits', quoted(name), beyond)

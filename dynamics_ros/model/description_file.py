@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from dynamics_ros.errors import ModelError, meant
+from dynamics_ros.files import read_file
 
 from .doubts import LOG
 from .hardened_xml import quoted
+from .mesh_file import package_folder
+from .xacro_private import packages_found_by
 
 
 def read_description_file(
@@ -34,9 +38,9 @@ def read_description_file(
     if xacro_arguments:
         raise ModelError(f'file {str(file)!r}', 'takes no xacro arguments: it is no .xacro file')
     try:
-        text = file.read_text(encoding='utf-8')
+        text = read_file(file).decode()
     except OSError as error:
-        raise ModelError(f'file {str(file)!r}', f'cannot be read: {error.strerror}') from error
+        raise ModelError(f'file {str(file)!r}', unreadable(file, error)) from error
     except UnicodeDecodeError as error:
         reason = f'cannot be read: {error}; save it as XML in UTF-8'
         raise ModelError(f'file {str(file)!r}', reason) from error
@@ -46,8 +50,22 @@ def read_description_file(
     return text
 
 
+def unreadable(file: Path, error: OSError) -> str:
+    """Returns why a file cannot be read, and which other file of its folder may be meant."""
+    folder = file.expanduser().absolute().parent
+    if not isinstance(error, FileNotFoundError):
+        return f'cannot be read: {error.strerror}'
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return f'cannot be read: {error.strerror}; there is no folder {str(folder)!r}'
+    return f'cannot be read: {error.strerror} in {str(folder)!r}{meant(file.name, names)}'
+
+
 def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]) -> str:
     """Return the URDF text of a xacro file; the expansion runs expressions in the file.
+
+    Packages in ``$(find package)`` are searched as those of meshes are, also if they are not built.
 
     Args:
         path: path of the file.
@@ -62,11 +80,24 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
         reason = 'is xacro, and the package xacro is not installed (pip install xacro)'
         raise ModelError(f'file {os.fspath(path)!r}', reason) from None
     if not Path(path).is_file():
-        raise ModelError(f'file {os.fspath(path)!r}', 'cannot be read: No such file or directory')
+        absent = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        raise ModelError(f'file {os.fspath(path)!r}', unreadable(Path(path), absent))
     mappings = _Arguments({name: str(value) for name, value in arguments.items()})
+    missing: list[ModelError] = []
+
+    def find(package: str) -> str:
+        try:
+            return str(package_folder(package, Path(path).parent))
+        except ModelError as error:
+            missing.append(error)
+            raise
+
     try:
-        text = str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
+        with packages_found_by(find):
+            text = str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
     except Exception as error:
+        if missing:
+            raise ModelError(f'file {os.fspath(path)!r}', str(missing[-1])) from None
         # Expressions in the file may raise any exception.
         problem = f'xacro cannot expand it: {type(error).__name__}: {error}'
         raise ModelError(f'file {os.fspath(path)!r}', problem) from error

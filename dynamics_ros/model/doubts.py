@@ -20,9 +20,14 @@ IMPOSSIBLE_INERTIA = (
     'of the others); it is used as it is'
 )
 NO_RANGE = 'no range of positions is given for {}; it is taken as unlimited'
+ONE_BOUND = 'only one of lower and upper is given for {}; the other is 0, as in urdfdom'
 REPEATED = 'more than one <{tag}> is in {{}}; the first counts, as in urdfdom'
 FIXED_UPSIDE_DOWN = 'the limit of {} is upside down (lower above upper); a fixed joint needs none'
 MINUS_ONE = 'a limit of -1 is given for {}; it is taken as unlimited, as SDF means it'
+NO_FOLLOWER_VELOCITY = (
+    'no velocity limit is given for {}, which follow other joints; only the limits of these count'
+)
+NO_COMMON_RANGE = 'the ranges of the joints that follow {} leave it no motion; its own range counts'
 NO_MASS = 'no mass is given for {}, which joints move: torques lack their weight and inertia'
 
 

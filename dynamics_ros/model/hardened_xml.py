@@ -163,6 +163,12 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + '...')
 
 
+def quoted_path(path: object) -> str:
+    """Quote a path for a message; of a very long one its end, with the name of the file."""
+    text = str(path)
+    return repr(text if len(text) <= 255 else '...' + text[-250:])
+
+
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Return the first few of many names, for a message."""
     more = f' and {len(names) - most} more' if len(names) > most else ''

@@ -5,23 +5,27 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import ModelError
+from dynamics_ros.files import read_file
 
-from .hardened_xml import quoted
+from .hardened_xml import quoted, read_xml
 
 Array = NDArray[np.float64]
 
-MAXIMUM_MESH_SIZE = 100_000_000
-"""Size limit of a mesh file [bytes]; a collision mesh is far smaller."""
+FORMATS = ('.stl', '.obj', '.dae', '.ply', '.off', '.glb', '.gltf')
+"""Suffixes of files that are read; none is compressed, so a file is as large as its content."""
 
 PACKAGE = 'package://'
-FILE = 'file://'
+FILE, HOST = 'file://', 'file://localhost'
+MANIFEST = 'package.xml'
 
 _LONGEST = 80
 """Characters of a path in a message."""
@@ -31,24 +35,42 @@ _FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute
 
 
 def read_mesh(path: Path) -> Array:
-    """Return the triangles (n, 3, 3) of a file: triangle, corner, coordinate [unit of the file].
+    """Return the triangles (n, 3, 3) of a file: triangle, corner, coordinate.
+
+    Coordinates are in metres for COLLADA, which states its unit, and else in the unit of the file.
 
     Raises:
         ModelError: the file cannot be read, or is in a format that needs trimesh.
     """
     where = f'mesh {_shown(path)}'
     try:
-        if path.stat().st_size > MAXIMUM_MESH_SIZE:
-            raise ModelError(where, f'larger than {MAXIMUM_MESH_SIZE // 1_000_000} MB')
-        content = path.read_bytes() if path.suffix.lower() == '.stl' else None
+        content = read_file(path)
     except OSError as error:
         raise ModelError(where, f'cannot be read: {error.strerror}') from error
-    triangles = _by_trimesh(path, where) if content is None else _stl(content, where)
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise ModelError(where, f'is in none of the formats {", ".join(FORMATS)}; convert it')
+    triangles = _stl(content, where) if suffix == '.stl' else _by_trimesh(path, where)
+    if suffix == '.dae':
+        triangles = triangles * _collada_unit(content, where)
     if not len(triangles):
         raise ModelError(where, 'has no triangle')
     if not np.isfinite(triangles).all():
         raise ModelError(where, 'has a corner that is not finite')
     return triangles
+
+
+def _collada_unit(content: bytes, where: str) -> float:
+    """Return the unit of length of a COLLADA file [m], which trimesh does not apply."""
+    try:
+        asset = read_xml(content).first_child('asset')
+        unit = asset and asset.first_child('unit')
+        metres = unit.number('meter', 1.0) if unit else 1.0
+    except ModelError as error:
+        raise ModelError(where, str(error)) from None
+    if metres <= 0.0:
+        raise ModelError(where, f'its unit of {metres:g} m is not positive')
+    return metres
 
 
 def _shown(path: Path) -> str:
@@ -103,55 +125,99 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
     Returns:
         A path of an existing file. Packages are searched as ``share/name`` in AMENT_PREFIX_PATH
         and CMAKE_PREFIX_PATH, as ``name`` in ROS_PACKAGE_PATH, and in the folders above the
-        description, as in a workspace that is not built.
+        description, as in a workspace that is not built. ``%20`` in an address is a space, and
+        ``~`` the home folder.
 
     Raises:
-        ModelError: there is no such file.
+        ModelError: there is no such file, or it is outside its package.
     """
     where = f'mesh {quoted(uri)}'
+    # Exporters write a space as %20.
+    texts = dict.fromkeys((unquote(uri), uri) if '://' in uri else (uri,))
     if not uri.startswith(PACKAGE):
-        path = (base or Path()) / uri.removeprefix(FILE)
-        if path.is_file():
-            return path
+        for text in texts:
+            local = text.replace(HOST, FILE, 1).removeprefix(FILE)
+            path = (base or Path()) / _from_home(local)
+            if path.is_file():
+                return path
         raise ModelError(
             where, 'not found' if path.is_absolute() else f'not found in {base or "."}'
         )
     package, _, rest = uri.removeprefix(PACKAGE).partition('/')
-    folders = [*_installed_packages(package), *_packages_above(package, base)]
-    for folder in folders:
-        if (folder / rest).is_file():
-            return folder / rest
-    there = [folder for folder in folders if folder.is_dir()]
-    if there:
-        raise ModelError(where, f'not found in the package {quoted(package)} at {_shown(there[0])}')
-    raise ModelError(
-        where,
+    folders = _package_folders(package, base)
+    for text in texts:
+        rest = os.path.normpath(text.removeprefix(PACKAGE).partition('/')[2].lstrip('/'))
+        if rest == '..' or rest.startswith('../'):
+            raise ModelError(
+                where, f'leads out of the package {quoted(package)}; expected a path in it'
+            )
+        for folder in folders:
+            if (folder / rest).is_file():
+                return folder / rest
+    if folders:
+        raise ModelError(
+            where, f'not found in the package {quoted(package)} at {_shown(folders[0])}'
+        )
+    raise ModelError(where, _unknown(package, base))
+
+
+def _from_home(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # there is no such user
+        return Path(text)
+
+
+def package_folder(package: str, base: Path | None = None) -> Path:
+    """Return the share folder of a package, or its source folder if it is not built.
+
+    Args:
+        package: name of the package.
+        base: folder of the description, above which it is searched too; see ``resolve_mesh``.
+
+    Raises:
+        ModelError: there is no such package.
+    """
+    folders = _package_folders(package, base)
+    if not folders:
+        raise ModelError('$(find)', _unknown(package, base))
+    with_manifest = (folder for folder in folders if (folder / MANIFEST).is_file())
+    return next(with_manifest, folders[0])
+
+
+def _unknown(package: str, base: Path | None) -> str:
+    return (
         f'not found; source the workspace that has the package {quoted(package)}: it is not in '
-        'AMENT_PREFIX_PATH or ROS_PACKAGE_PATH' + (', nor above the file' if base else ''),
+        'AMENT_PREFIX_PATH or ROS_PACKAGE_PATH' + (', nor above the file' if base else '')
     )
 
 
-def _installed_packages(package: str) -> list[Path]:
+def _package_folders(package: str, base: Path | None) -> list[Path]:
+    """Existing folders of a package: installed ones, and those above a description or beside these.
+
+    A folder above counts by its own name or by that in its manifest.
+    """
+    if package in ('', '.', '..') or '/' in package:
+        return []
     folders = []
     for variable, below in (
         ('AMENT_PREFIX_PATH', 'share'),
         ('CMAKE_PREFIX_PATH', 'share'),
         ('ROS_PACKAGE_PATH', ''),
     ):
-        for entry in os.environ.get(variable, '').split(os.pathsep):
-            if entry:
-                folders.append(Path(entry) / below / package)
-    return list(dict.fromkeys(folders))
+        entries = filter(None, os.environ.get(variable, '').split(os.pathsep))
+        folders += [Path(entry) / below / package for entry in entries]
+    if base is not None:
+        above = [base.absolute(), *base.absolute().parents]
+        folders += [folder for folder in above if package in (folder.name, _manifest_name(folder))]
+        folders += [folder / package for folder in above]
+    return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
 
 
-def _packages_above(package: str, base: Path | None) -> list[Path]:
-    """Folders with the name of a package that contain a description, or lie beside such a folder.
-
-    A name of several parts is no package.
-    """
-    if base is None or package in ('', '.', '..'):
-        return []
-    above = [base.absolute(), *base.absolute().parents]
-    return [folder for folder in above if folder.name == package] + [
-        folder / package for folder in above
-    ]
+def _manifest_name(folder: Path) -> str:
+    """Return the name in the manifest of a package; '' if the folder has none."""
+    try:
+        found = re.search(rb'<name>\s*([\w-]+)\s*</name>', read_file(folder / MANIFEST, 1_000_000))
+    except OSError:
+        return ''
+    return found[1].decode() if found else ''

@@ -7,9 +7,8 @@ Body i moves with joint i; the root frame is the body ROOT, which never moves.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from dynamics_ros.computed_once import computed_once
@@ -18,6 +17,7 @@ from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
 
 from .description import Limits
 from .doubts import NO_MASS, Doubts
+from .hardened_xml import MAXIMUM_NUMBER
 from .joints import JointKind
 from .varying_joint import VaryingJoint
 
@@ -50,7 +50,9 @@ class Joint(Stated):
         multiplier, offset: a mimic joint moves as multiplier * q[leader] + offset; 1 and 0
             otherwise.
         leader: name of the joint that it follows, or None.
-        limits: position, velocity and effort limits.
+        limits: position, velocity and effort limits; range and velocity limit of a leader are
+            narrowed so that its followers stay within theirs.
+        own_limits: limits of the description where followers narrow them; None otherwise.
         damping: viscous friction of the description [Nms/rad or Ns/m].
         friction: Coulomb friction of the description [Nm or N].
         armature: rotor inertia of the description, reflected to the joint [kg m^2 or kg].
@@ -66,6 +68,7 @@ class Joint(Stated):
     offset: float = 0.0
     leader: str | None = None
     limits: Limits = UNLIMITED
+    own_limits: Limits | None = None
     damping: float = 0.0
     friction: float = 0.0
     armature: float = 0.0
@@ -167,6 +170,8 @@ class Model(Stated):
         root_frame: name of the frame that poses are given in.
         nq, nv: sizes of q and v.
         with_geometry: bodies with a visual or collision element on one of their links.
+        tool_frame: frame to use where none is named, as ``tool_frame.tool_frame`` finds it.
+        warnings: sentences about unusable limits of mimic joints and renamed links.
     """
 
     name: str
@@ -180,6 +185,8 @@ class Model(Stated):
     nq: int
     nv: int
     with_geometry: frozenset[int] = frozenset()
+    tool_frame: str = field(default='', compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @computed_once
     def massless_bodies(self) -> tuple[str, ...]:
@@ -275,11 +282,6 @@ class Model(Stated):
         return any(joint.leader is not None for joint in self.joints)
 
     @computed_once
-    def pairs_of_joints(self) -> int:
-        """Number of pairs of a joint and an ancestor."""
-        return sum(len(self.ancestors(i)) - 1 for i in range(len(self.joints)))
-
-    @computed_once
     def depths(self) -> tuple[int, ...]:
         """For each joint, the number of joints from the root to the joint itself."""
         depths: list[int] = []
@@ -332,6 +334,6 @@ def checked_gravity(gravity: Sequence[float]) -> Vector3:
         values = [float(component) for component in gravity]
     except (TypeError, ValueError, OverflowError, LookupError):
         values = []
-    if len(values) != 3 or not all(math.isfinite(component) for component in values):
+    if len(values) != 3 or not all(abs(component) <= MAXIMUM_NUMBER for component in values):
         raise InvalidArgumentError('gravity', repr(gravity), 'three finite numbers [m/s^2]')
     return Vector3(*values)

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError
+from dynamics_ros.files import read_file
 from dynamics_ros.spatial.rotation import quaternion_normalized, quaternion_to_matrix
 from dynamics_ros.spatial.vector import Matrix3 as SpatialMatrix3
 
@@ -35,10 +36,11 @@ from .doubts import (
     LOG,
     MINUS_ONE,
     NO_RANGE,
+    ONE_BOUND,
     REPEATED,
     Doubts,
 )
-from .hardened_xml import DOCUMENT, MAXIMUM_SIZE, Element, quoted, read_xml
+from .hardened_xml import DOCUMENT, Element, quoted, quoted_path, read_xml
 from .joints import JOINT_KINDS, ONE_COORDINATE
 from .topology import resolve_mimics, tree_order
 
@@ -47,8 +49,7 @@ MAXIMUM_LINKS = 10_000
 
 FIRST_COUNTS = ('origin', 'axis', 'limit', 'dynamics')
 """Joint elements of which the first counts, as in urdfdom and everything built on it. Two of any
-other
-element would leave connections or masses ambiguous.
+other element would leave connections or masses ambiguous.
 """
 
 UNLIMITED = 1e16
@@ -78,15 +79,14 @@ def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
         problem = f'a {type(source).__name__}'
         raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
     try:
-        with open(path, 'rb') as file:
-            # One byte more than allowed, to detect a large file without reading all of it.
-            content = file.read(MAXIMUM_SIZE + 1)
+        content = read_file(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         hint = 'XML text begins with "<"'
         if str(path).startswith('package://'):
             hint = 'addresses of packages are for meshes: give the path of the file'
-        raise ModelError(f'file {quoted(path)}', f'cannot be read: {reason} ({hint})') from error
+        problem = f'cannot be read: {reason} ({hint})'
+        raise ModelError(f'file {quoted_path(path)}', problem) from error
     return _describe(read_xml(content))
 
 
@@ -114,8 +114,7 @@ def _describe(robot: Element) -> RobotDescription:
     if robot.tag != 'robot':
         other = {'sdf': 'SDF', 'mujoco': 'MJCF', 'world': 'SDF'}.get(robot.tag)
         cure = f': convert {other} to URDF' if other else ''
-        reader = {'SDF': 'from_sdf', 'MJCF': 'from_mjcf'}.get(other or '')
-        cure += f', or read it by Robot.{reader}' if reader else ''
+        cure += ', or read it by Robot(source)' if other else ''
         raise ModelError(DOCUMENT, f'its root element is <{robot.tag}>, expected <robot>{cure}')
     name = robot.name() if robot.text('name').strip() else ''
     doubts = Doubts()
@@ -289,8 +288,13 @@ def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
         return Limits()
     lower, upper = -math.inf, math.inf
     if JOINT_KINDS[kind].has_range:
-        if element is not None and low > high:
-            element.refuse(f'lower {low:g} is above upper {high:g}')
+        if element is not None:
+            absent = [key for key in ('lower', 'upper') if not element.has(key)]
+            if low > high:
+                cure = f' (absent {absent[0]} is 0; write both)' if absent else ''
+                element.refuse(f'lower {low:g} is above upper {high:g}{cure}')
+            if len(absent) == 1:
+                doubts.add(ONE_BOUND, joint.name())
         if (low, high) == (0.0, 0.0):
             doubts.add(NO_RANGE, joint.name())
         else:

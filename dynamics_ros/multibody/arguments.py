@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -15,14 +16,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownOptionError
-from dynamics_ros.kernels.cpython.arguments import FLOAT64, broadcast
+from dynamics_ros.kernels.arguments import FLOAT64, broadcast
 from dynamics_ros.kernels.graph.symbols import is_symbolic
-from dynamics_ros.spatial import Inertia, Matrix3, Vector3
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
+from dynamics_ros.spatial import (
+    Inertia,
+    Matrix3,
+    Transform,
+    Vector3,
+    quaternion_normalized,
+    quaternion_to_matrix,
+)
 
 FLOAT = np.dtype(np.float64)
 
 ORTHOGONALITY = 1e-6
 """Largest deviation of R R^T from the identity: a tenth of a solution's default tolerance."""
+
+UNIT_LENGTH_TOLERANCE = 1e-3
+"""Largest error of the length of a quaternion; it accepts quaternions written with three digits."""
+
+POSE = 'shape (4, 4), (position, quaternion x y z w), or these 7 numbers'
 
 
 @functools.cache
@@ -47,33 +61,34 @@ def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> N
 
 
 def check_positive(argument: str, value: float) -> None:
-    """Check that a value is a positive finite number.
+    """Check that a value is a positive number, at most ``MAXIMUM_NUMBER``.
 
     Raises:
         InvalidArgumentError: it is not; names the argument.
     """
-    if type(value) is float and 0.0 < value < math.inf:
+    if type(value) is float and 0.0 < value <= MAXIMUM_NUMBER:
         return  # an isinstance check against an abstract class takes longer than everything else
-    if not _is_finite(value) or value <= 0.0:
-        raise InvalidArgumentError(argument, repr(value), 'a positive finite number')
+    if not _is_number(value) or value <= 0.0:
+        raise InvalidArgumentError(
+            argument, repr(value), f'a positive number, at most {MAXIMUM_NUMBER:g}'
+        )
 
 
-def check_not_negative(argument: str, value: float) -> None:
-    """Check that a value is a finite number of at least zero.
+def check_not_negative(argument: str, value: float, most: float = sys.float_info.max) -> None:
+    """Check that a value is a finite number from zero to ``most``.
 
     Raises:
         InvalidArgumentError: it is not; names the argument.
     """
-    if not _is_finite(value) or value < 0.0:
-        raise InvalidArgumentError(argument, repr(value), 'a finite number, 0 or more')
+    if not isinstance(value, Real) or not 0.0 <= value <= most:
+        at_most = f' and at most {most:g}' if most < sys.float_info.max else ''
+        raise InvalidArgumentError(argument, repr(value), f'a finite number, 0 or more{at_most}')
 
 
-def _is_finite(value: Any) -> bool:
-    """Return whether a value is a real number that is finite as a float."""
-    try:
-        return isinstance(value, Real) and math.isfinite(value)
-    except OverflowError:
-        return False
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a real number of at most ``MAXIMUM_NUMBER``."""
+    size: Any = abs(value) if isinstance(value, Real) else math.inf
+    return bool(size <= MAXIMUM_NUMBER)
 
 
 def check_flag(argument: str, value: bool) -> None:
@@ -261,10 +276,17 @@ def rigid_pose(
 ) -> NDArray[np.float64]:
     """Return a finite (4, 4) pose; its rotation is not checked if only the position counts.
 
+    Args:
+        argument: name of the argument.
+        value: a pose in any form of ``pose_matrices``.
+        position_only: whether only the position counts.
+
     Raises:
         InvalidArgumentError: names the argument.
     """
-    pose = _of_shape(argument, value, (4, 4))
+    pose = real_array(argument, pose_matrices(argument, value), POSE)
+    if pose.shape != (4, 4):
+        raise InvalidArgumentError(argument, f'shape {pose.shape}', POSE)
     if not np.isfinite(pose[:3, 3] if position_only else pose).all():
         raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
     rotation = pose[:3, :3]
@@ -276,6 +298,50 @@ def rigid_pose(
         expected = 'a rotation matrix, a position and the row 0 0 0 1'
         raise InvalidArgumentError(argument, 'not a rigid pose', expected)
     return pose
+
+
+def pose_matrices(argument: str, value: Any) -> Any:
+    """Return poses in any form as matrices; values of other forms are returned unchanged.
+
+    Args:
+        argument: name of the argument.
+        value: (..., 4, 4); a pair of positions (..., 3) and quaternions x y z w (..., 4); or both
+            as one array (..., 7).
+
+    Raises:
+        InvalidArgumentError: a text, a quaternion before its position, numbers that are not finite,
+            or a quaternion that is not of unit length; names the argument.
+    """
+    if isinstance(value, str):
+        expected = f'the pose before the name of the frame: {POSE}'
+        raise InvalidArgumentError(argument, f'the text {value!r}', expected)
+    if isinstance(value, np.ndarray) and value.shape[-2:] == (4, 4):
+        return value
+    try:
+        pair = isinstance(value, (tuple, list)) and len(value) == 2
+        parts = [np.asarray(part) for part in (value if pair else [value])]
+    except ValueError:
+        return value
+    sizes = [part.shape[-1:] for part in parts]
+    if sizes == [(4,), (3,)]:
+        raise InvalidArgumentError(argument, 'a quaternion before its position', POSE)
+    if sizes == [(3,), (4,)]:
+        leading = broadcast((argument,), [part.shape[:-1] for part in parts])
+        given = [np.broadcast_to(x, leading + x.shape[-1:]) for x in parts]
+        numbers = np.concatenate(given, axis=-1)
+    elif set(sizes) == {(7,)}:
+        numbers = np.asarray(value)
+    else:
+        return value
+    numbers = finite_arrays(argument, numbers, (7,))
+    lengths = np.linalg.norm(numbers[..., 3:], axis=-1)
+    wrong = np.abs(lengths - 1.0) > UNIT_LENGTH_TOLERANCE
+    if wrong.any():
+        problem = f'a quaternion of length {lengths[wrong][0]:.6g}'
+        raise InvalidArgumentError(argument, problem, 'a unit quaternion (x, y, z, w)')
+    x, y, z, *quaternion = np.moveaxis(numbers, -1, 0)
+    rotation = quaternion_to_matrix(quaternion_normalized(tuple(quaternion)))
+    return Transform(rotation, Vector3(x, y, z)).array()
 
 
 def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -313,13 +379,20 @@ def payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike |
     Raises:
         InvalidArgumentError: a negative mass, a wrong shape, or an invalid inertia.
     """
-    check_not_negative('mass', mass)
+    check_not_negative('mass', mass, MAXIMUM_NUMBER)
     center = finite_vector('center_of_mass', center_of_mass, 3)
     rotational = finite_matrix('inertia', np.zeros((3, 3)) if inertia is None else inertia, 3)
     scale = max(float(np.abs(rotational).max()), 1e-12)
-    symmetric = np.abs(rotational - rotational.T).max() <= 1e-9 * scale
+    symmetric = scale <= MAXIMUM_NUMBER and np.abs(rotational - rotational.T).max() <= 1e-9 * scale
     if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:
         raise InvalidArgumentError(
             'inertia', f'{rotational.tolist()}', 'a symmetric positive semidefinite matrix'
+        )
+    small, middle, large = np.linalg.eigvalsh(rotational).tolist()
+    # Six decimals, as in descriptions; a milligram at a millimetre is negligible.
+    if small + middle < large * (1.0 - 1e-6) - 1e-12:
+        problem = f'principal moments {small:.6g}, {middle:.6g} and {large:.6g} kg m^2'
+        raise InvalidArgumentError(
+            'inertia', problem, 'none above the sum of the other two; check the units and the axes'
         )
     return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.algorithms.quantity import Key
 from dynamics_ros.kernels.graph.symbols import is_symbolic
 
 from .arguments import boolean_mask, finite_together, real_vectors, refuse_overflow
-from .definitions import Key
-from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
+from .external_wrenches import Wrenches
 from .kernel_methods import Array, Arrays, kernel_method
 from .linear_systems import apply, inverse_of_positive
 from .regressor import Regressors
@@ -47,114 +46,6 @@ class HybridDerivatives(NamedTuple):
 
 class Dynamics(Regressors):
     """Equations of motion of a robot, and quantities derived from them."""
-
-    @kernel_method
-    def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external_wrenches: Wrenches | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """tau (..., nv) = M a + C v + g - J^T w, by recursive Newton-Euler ([SE3] 8).
-
-        Args:
-            q, v, a: configuration, velocity, acceleration.
-            external_wrenches: frame name to the wrench (..., 6) of the environment on the robot
-                at that frame, in that frame: force [N], then torque [Nm].
-
-        Raises:
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        if external_wrenches is None:
-            return self._run(('inverse_dynamics',), q, v, a, out=out)
-        return self._under_wrenches('inverse_dynamics', external_wrenches, q, v, a, out=out)
-
-    @kernel_method
-    def joint_wrenches(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external_wrenches: Wrenches | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """F (..., bodies, 6): wrench that each body receives from its parent through its joint.
-
-        One row per body of ``body_names``, in the frame of the body, about its origin: force [N],
-        then torque [Nm] ([Lie] table 2, [RD] 3.3.2). Its component along the joint is the motor
-        torque, the others are the bearing load. With a from ``forward_dynamics`` or
-        ``hybrid_dynamics`` it is the wrench of the motion that these give ([Lie] tables 3, 4).
-
-        Args:
-            q, v, a, external_wrenches: as for ``inverse_dynamics``.
-
-        Raises:
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        if external_wrenches is None:
-            return self._run(('joint_wrenches',), q, v, a, out=out)
-        return self._under_wrenches('joint_wrenches', external_wrenches, q, v, a, out=out)
-
-    @kernel_method
-    def gravity(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """g (..., nv): the torques that hold the robot at rest against gravity."""
-        return self._run(('gravity',), q, out=out)
-
-    @kernel_method
-    def nonlinear_effects(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """C v + g (..., nv) [N m, or N for a prismatic joint].
-
-        Raises:
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        return self._run(('nonlinear_effects',), q, v, out=out)
-
-    @kernel_method
-    def coriolis(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """C (..., nv, nv) with M-dot - 2 C skew-symmetric ([Echeandia2021])."""
-        return self._run(('coriolis',), q, v, out=out)
-
-    @kernel_method
-    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """M (..., nv, nv), symmetric ([RD] eq. 3.43)."""
-        return self._run(('mass_matrix',), q, out=out)
-
-    @kernel_method
-    def mass_matrix_inverse(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """M^-1 (..., nv, nv).
-
-        Raises:
-            SingularError: a joint moves neither mass nor inertia.
-        """
-        return self._run(('mass_matrix_inverse',), q, out=out)
-
-    @kernel_method
-    def forward_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        external_wrenches: Wrenches | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """a (..., nv) = M^-1 (tau - C v - g + J^T w), by articulated bodies ([Lie] 2.2).
-
-        Args:
-            q, v, tau: configuration, velocity, torques.
-            external_wrenches: as for ``inverse_dynamics``.
-
-        Raises:
-            SingularError: a joint moves neither mass nor inertia.
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        if external_wrenches is None:
-            return self._run(('forward_dynamics',), q, v, tau, out=out)
-        return self._under_wrenches('forward_dynamics', external_wrenches, q, v, tau, out=out)
 
     @kernel_method
     def hybrid_dynamics(
@@ -190,36 +81,6 @@ class Dynamics(Regressors):
         accelerations, torques = self._run(key, q, v, given, known + push, out=out)
         torques -= push
         return accelerations, torques
-
-    @kernel_method
-    def inverse_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external_wrenches: Wrenches | None = None,
-        *,
-        out: Arrays | None = None,
-    ) -> tuple[Array, Array, Array]:
-        """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
-
-        Derivatives with respect to q are along velocities, so a floating base has six. The
-        derivative
-        with respect to a wrench is minus the transposed ``jacobian(q, frame, 'local')``.
-
-        Args:
-            q, v, a, external_wrenches: as for ``inverse_dynamics``; wrenches are constant in their
-                frames.
-
-        Raises:
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        if external_wrenches is None:
-            dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a, out=out)
-            return dq, dv, da
-        name = 'inverse_dynamics_derivatives'
-        dq, dv, da = self._under_wrenches(name, external_wrenches, q, v, a, out=out)
-        return dq, dv, da
 
     @kernel_method
     def forward_dynamics_derivatives(
@@ -283,45 +144,7 @@ class Dynamics(Regressors):
         found.tau_dq[...] -= turned
         return found
 
-    @kernel_method
-    def momentum_observer_terms(
-        self, q: ArrayLike, v: ArrayLike, *, out: Arrays | None = None
-    ) -> tuple[Array, Array]:
-        """p = M v and beta = C^T v - g (..., nv each): dp/dt = tau + beta + external torque."""
-        p, beta = self._run(('momentum_observer_terms',), q, v, out=out)
-        return p, beta
-
     # Energies and mass distribution.
-
-    @kernel_method
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """v^T M v / 2 (...) [J]."""
-        return self._run(('kinetic_energy',), q, v, out=out)
-
-    @kernel_method
-    def potential_energy(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Energy (...) [J] in the field of gravity, zero with all mass at the root's origin."""
-        return self._run(('potential_energy',), q, out=out)
-
-    @kernel_method
-    def center_of_mass(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Centre of mass (..., 3) of the moving bodies in the root frame [m]."""
-        return self._run(('center_of_mass',), q, out=out)
-
-    @kernel_method
-    def com_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Jacobian (..., 3, nv) of the centre of mass, in root axes."""
-        return self._run(('com_jacobian',), q, out=out)
-
-    @kernel_method
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """Momentum (..., 6): linear, then angular about the centre of mass, in root axes."""
-        return self._run(('centroidal_momentum',), q, v, out=out)
-
-    @kernel_method
-    def centroidal_map(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """A (..., 6, nv) with ``centroidal_momentum`` = A v ([Orin2013])."""
-        return self._run(('centroidal_map',), q, out=out)
 
     def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
         """J^T w (..., nv): joint torques equivalent to external wrenches ([RD] eq. 3.49 to 3.51).
@@ -390,18 +213,6 @@ class Dynamics(Regressors):
             matrix[...] = solved
         refuse_overflow(dq, dv, M, q=q, v=v, tau=tau)
         return dq, dv, M
-
-    def _under_wrenches(
-        self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike, out: Any = None
-    ) -> Any:
-        frames, wrenches = frames_and_wrenches(external_wrenches)
-        key = (name, *frames)
-        try:
-            if out is None:  # a keyword after unpacked arguments costs a dict
-                return self._run(key, *arrays, *wrenches)
-            return self._run(key, *arrays, *wrenches, out=out)
-        except InvalidArgumentError as error:
-            raise with_frames(error, frames) from None
 
 
 @lru_cache(maxsize=256)

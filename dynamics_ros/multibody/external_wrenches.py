@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
+from dynamics_ros.algorithms.quantity import WRENCH_INPUT
 from dynamics_ros.errors import InvalidArgumentError
-
-from .definitions.definition import WRENCH_INPUT
 
 Wrenches = Mapping[str, ArrayLike]
 

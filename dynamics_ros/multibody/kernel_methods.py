@@ -1,54 +1,57 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robot methods that are kernels, and the builtins that replace them once compiled."""
+"""Robot methods that are kernels."""
 
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import BuiltinFunctionType, MethodType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.quantity import Key, define
 from dynamics_ros.errors import FixedAttributeError, InvalidArgumentError
-from dynamics_ros.kernels import Kernel, NamedCalls
-from dynamics_ros.kernels.cpython.entry_point import plain_signature
+from dynamics_ros.kernels import Kernel
+from dynamics_ros.kernels.calls import method_of
 from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
-from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
+from dynamics_ros.model.doubts import LOG
+from dynamics_ros.model.hardened_xml import quoted
 
-from .definitions import DEFINITIONS, Key, define
-from .definitions.definition import DEFAULT_REFERENCE
+from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .kernel_set import KernelInfo, KernelSet
-from .parameters import explicit
+from .parameters import FOLDED, explicit
 
 Array = NDArray[np.float64]
+
+Frames = str | Sequence[str]
+"""The name of a frame, or a list of names."""
 
 Arrays = Sequence[Array]
 """One array for each result of a method."""
 
 _Method = TypeVar('_Method', bound=Callable[..., Any])
 
-_METHODS: set[Callable[..., Any]] = set()
-"""Functions marked by `kernel_method`."""
+MAKERS = 'with_payload, with_gravity, with_locked, with_tool and without make another robot'
+
+_INTERNAL = {'has_kernels', 'shares_kernels_with', 'with_load_of'}
+"""Methods for nodes, which ``dir`` does not list."""
 
 _OUT = """``out=`` is an array to fill and return, or a tuple of them for several results: float64,
 of the shape of the result. After an error it holds nothing to rely on."""
 
 
 def kernel_method(method: _Method) -> _Method:
-    """Mark a method of `KernelMethods` that the kernel of its name may replace.
+    """Return a method of `KernelMethods` that runs the kernel of its name, if that is compiled.
 
-    The replacing builtin has no annotations, so its signature shows none either. A method takes
-    ``out`` and passes it to ``_run``; its docstring ends with the description of ``out``.
+    Other calls, such as those with lists, symbols or wrenches, go to the given function, which
+    calls ``_run``. It takes ``out`` and passes it on; its docstring ends with the description of
+    ``out``.
     """
     method.__doc__ = f'{inspect.cleandoc(method.__doc__ or "")}\n\n{_OUT}'
-    method.__signature__ = plain_signature(method)  # type: ignore[attr-defined]
-    _METHODS.add(method)
-    return method
+    return method_of(method)
 
 
 class KernelMethods:
@@ -56,11 +59,13 @@ class KernelMethods:
 
     Attributes:
         model: the Model.
-        kept: what other rooms derive from the robot and keep with it, by name.
     """
 
     _FIXED: ClassVar[frozenset[str]] = frozenset({'model', 'nq', 'nv'})
     """Attributes that cannot be reassigned, because kernels and other attributes depend on them."""
+
+    _complete = False
+    """Whether attributes that no class declares are refused."""
 
     def __init__(self, model: Model, backend: str) -> None:
         """Create the object without kernels.
@@ -75,32 +80,33 @@ class KernelMethods:
         self.model = model
         self.nq = model.nq
         self.nv = model.nv
-        self.kept: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}  # derived by other rooms, by name
         self._use(KernelSet(model, backend))
-        self._shortcuts: dict[str, Callable[..., Any]] = {}
-        self._named: dict[str, NamedCalls] = {}
-        self._shortened: set[Key] = set()
-        self._naming = FreshLock()
-        self._twin: Any = None
-        self._twin_of: Callable[[], Any] | None = None
+        self._warned = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._refuse_change_of(name)
+        if self._complete and name not in self.__dict__ and not hasattr(type(self), name):
+            instead = f'{MAKERS}; attributes of your own need a subclass'
+            raise FixedAttributeError(name, instead, 'no attribute of a robot')
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         self._refuse_change_of(name)
         super().__delattr__(name)
 
+    def __dir__(self) -> list[str]:
+        return sorted(x for x in super().__dir__() if x[0] != '_' and x not in _INTERNAL)
+
     def _refuse_change_of(self, name: str) -> None:
         if name in self._FIXED and name in self.__dict__:
-            makers = 'with_payload, with_gravity, with_locked, with_tool and without'
-            raise FixedAttributeError(name, f'{makers} make another robot')
+            raise FixedAttributeError(name, MAKERS)
 
     def _use(self, kernels: KernelSet) -> None:
         """Replace the kernel set by another one of the same model, before its first use."""
         self._kernel_set = kernels
         self._calls = kernels.calls
+        self._direct_calls = kernels.direct_calls
         self._parametric: dict[str, KernelSet] = {}
 
     @property
@@ -124,10 +130,9 @@ class KernelMethods:
             name, options: such as 'inverse_dynamics', or 'jacobian', a frame and a reference.
             parameters: makes these values one more input at the end, so that the kernel is compiled
                 once for all values; everything else of the robot is constant. 'inertias': the
-                inertial
-                parameters of all bodies (bodies, 10) in the order of ``regressor``, masses above
-                zero. 'gravity': gravity (3) [m/s^2] in the root frame. 'placements': (bodies, 6),
-                the
+                inertial parameters of all bodies (bodies, 10) in the order of ``regressor``, masses
+                above zero. 'gravity': gravity (3) [m/s^2] in the root frame. 'placements': (bodies,
+                6), the
                 offset of each joint from the description, in the axes of its frame: a translation
                     [m],
                 then a rotation vector [rad].
@@ -159,81 +164,61 @@ class KernelMethods:
                 raise InvalidArgumentError('out', 'an array for traced values', 'None')
             return _of_symbols(self.model, key, arrays)
         try:
-            call = self._calls.get(key) or self._kernel_set.call(key)
+            known = self._calls.get(key)
+            call = known or self._kernel_set.call(key)
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
+            names = ('q', 'v', 'a')[: len(arrays)]
+            for name, value in zip(names, arrays):
+                if isinstance(value, str):
+                    method = key[1] if key[0] == 'of_frames' else key[0]
+                    expected = f'arrays before the frame: {method}({", ".join(names)}, {value!r})'
+                    raise InvalidArgumentError(name, f'the name {value!r}', expected) from None
             define(self.model, key)
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
-        if key not in self._shortened:
-            self._shorten(key)
+        # Nodes have adjustable robots, and check every state themselves.
+        if known is None and not self._warned and self._kernel_set.parameters is FOLDED:
+            self._warn_of_degrees(arrays)
         return result
 
-    def _shorten(self, key: Key) -> None:
-        """Route such calls of the method directly to machine code, unless it is overridden."""
-        owner = self if self._twin_of is None else self._twin_of()
-        kernel = self._kernel_set.kernel(key)
-        if owner is None or not kernel.ready:
-            return
-        self._shortened.add(key)
-        name = key[0]
-        function = getattr(type(self), name, None)
-        if function not in _METHODS or not isinstance(kernel.call, BuiltinFunctionType):
-            return
-        shortcut = owner._shortcut(key, kernel, MethodType(function, owner._slow_path()))
-        if shortcut is not None and name not in owner.__dict__:
-            owner.__dict__[name] = owner._shortcuts[name] = shortcut
+    def _of_frame(self, name: str, frame: Frames | None, *reference: str) -> Key:
+        """Return the key of a quantity of a frame, of the default frame, or of several frames."""
+        if frame is None:
+            frame = self.model.tool_frame
+        if isinstance(frame, (list, tuple)):
+            return ('of_frames', name, *(reference or ('',)), *frame)
+        return (name, frame, *reference)  # type: ignore[arg-type]
 
-    def _shortcut(
-        self, key: Key, kernel: Kernel, method: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        """Return a builtin that replaces a bound method and calls machine code directly.
+    def _under_wrenches(
+        self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike, out: Any = None
+    ) -> Any:
+        frames, wrenches = frames_and_wrenches(external_wrenches)
+        key = (name, *frames)
+        try:
+            if out is None:  # a keyword after unpacked arguments costs a dict
+                return self._run(key, *arrays, *wrenches)
+            return self._run(key, *arrays, *wrenches, out=out)
+        except InvalidArgumentError as error:
+            raise with_frames(error, frames) from None
+
+    def _warn_of_degrees(self, arrays: Sequence[ArrayLike]) -> None:
+        """Log a warning about the first joint that is far beyond its limits, once for a robot.
 
         Args:
-            key, kernel: a kernel with an entry point.
-            method: the bound method, for arguments other than one array per input, and for names
-                of keys that were not added.
-
-        Returns:
-            None if no builtin can be made.
+            arrays: valid inputs of a kernel that runs for the first time.
         """
-        if len(key) == 1:
-            return kernel.bind(method, method) if _takes_inputs(method, kernel) else None
-        name, *names = key
-        if not DEFINITIONS[name].names_a_frame:
-            return None
-        arrays = len(kernel.trace.arguments)
-        with self._naming:
-            calls = self._named.get(name)
-            if calls is None:
-                calls = self._named[name] = NamedCalls(method)
-            calls.add(arrays, tuple(names), kernel.call)
-            if names[1:] == [DEFAULT_REFERENCE]:
-                calls.add(arrays, (names[0],), kernel.call)
-        return calls.function
-
-    def _slow_path(self) -> Any:
-        """Copy of this object without builtins, whose methods the builtins call.
-
-        Builtins thus do not refer to the object that refers to them: an unused object is freed at
-        once,
-        without cyclic garbage collection.
-        """
-        if self._twin is None:
-            twin = object.__new__(type(self))
-            own = {name: x for name, x in vars(self).items() if name not in self._shortcuts}
-            twin.__dict__.update(own, _shortcuts={}, _named={}, _twin_of=weakref.ref(self))
-            self._twin = twin
-        return self._twin
-
-
-def _takes_inputs(method: Callable[..., Any], kernel: Kernel) -> bool:
-    """Return whether a method takes exactly the arguments of a kernel."""
-    parameters = list(inspect.signature(method).parameters.values())
-    inputs = [x.name for x in kernel.trace.arguments]
-    rest = parameters[len(inputs) :]
-    same = [x.name for x in parameters[: len(inputs)]] == inputs
-    return same and all(x.default is not x.empty for x in rest)
+        q = np.asarray(arrays[0])
+        if q.shape[-1:] != (self.nq,) or not q.size:
+            return
+        first = q.reshape(-1, self.nq)[0].tolist()
+        for joint in self.model.actuated:
+            if joint.kind.nq == 1:
+                beyond = joint.limits.far_beyond(first[joint.q_indices[0]], joint.kind.units[0])
+                if beyond:
+                    LOG.warning('q: joint %s is %s', quoted(joint.name), beyond)
+                    self._warned = True
+                    return
 
 
 def _of_symbols(model: Model, key: Key, arrays: Sequence[Any]) -> Any:

@@ -7,11 +7,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from dynamics_ros.algorithms.quantity import (
+    DEFAULT_REFERENCE,
+    DEFINITIONS,
+    Key,
+    Options,
+    define,
+)
 from dynamics_ros.errors import InvalidArgumentError, SingularError
 from dynamics_ros.kernels import Kernel, Requirement, Trace, Unanswered, trace, trace_cache
 from dynamics_ros.kernels.kernel import BACKENDS
@@ -19,8 +26,6 @@ from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
-from .definitions import DEFINITIONS, Key, define
-from .definitions.definition import Options
 from .parameters import FOLDED, INPUT, Folded
 
 HUGE = 1e100
@@ -28,9 +33,8 @@ HUGE = 1e100
 
 MANY = 128
 """Largest number of kept kernels with unlimited variants: one for each set of frames with wrenches,
-of
-prescribed joints, or of constraints. The oldest are dropped; a later request rebuilds them, mostly
-from the disk cache.
+of prescribed joints, or of constraints. The oldest are dropped; a later request rebuilds them,
+mostly from the disk cache.
 """
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
@@ -95,6 +99,8 @@ class CompiledKernels:
 
 def _traced(model: Model, parameters: Folded, key: Key) -> Trace:
     """Return the trace of a kernel, from the disk cache if possible."""
+    if any(x in DEFINITIONS and not DEFINITIONS[x].is_of_package for x in key[:2]):
+        return _traced_anew(model, parameters, key)  # the digest covers this package alone
     made_of = parameters.rest(model), parameters, key
     return trace_cache.kept(made_of, partial(_traced_anew, model, parameters, key))
 
@@ -142,6 +148,16 @@ def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator
             )
 
 
+@cache
+def kernel_without_robot(name: str) -> Kernel:
+    """Return the kernel of a quantity that depends on no robot, such as a step of a setpoint.
+
+    Waits for the compilation, because there is no time for it once an arm moves.
+    """
+    formula = DEFINITIONS[name].formula(None)
+    return Kernel(trace(formula.function, formula.inputs, name), wait=True)
+
+
 class KernelSet:
     """Kernels of a model by key (name, *options); may be used from several threads.
 
@@ -152,6 +168,8 @@ class KernelSet:
         backend: 'llvm', 'python' or 'auto'.
         parameters: the model parameters that are kernel inputs.
         calls: the kernels whose compilation is over, as functions of their inputs.
+        direct_calls: those of them that methods find by name, frame and reference, as
+            ``kernels.calls.method_of`` wants them.
     """
 
     def __init__(
@@ -176,6 +194,7 @@ class KernelSet:
         self.backend = backend
         self.parameters = parameters
         self.calls: dict[Key, Callable[..., Any]] = {}
+        self.direct_calls: dict[str, Any] = {}
         self._kernels: dict[Key, Kernel] = {}
         self._many: list[Key] = []
         self._numbers = parameters.numbers(model)
@@ -205,7 +224,28 @@ class KernelSet:
         kernel = self.kernel(key)
         if kernel.ready:
             self.calls[key] = kernel.call
+            self._add_direct_call(key, kernel.call)
         return kernel.call
+
+    def _add_direct_call(self, key: Key, call: Callable[..., Any]) -> None:
+        name, *names = key
+        kind = DEFINITIONS[name].options
+        if not names:
+            self.direct_calls[name] = call
+        elif kind is Options.FRAME:
+            frames = self.direct_calls.setdefault(name, {})
+            frames[names[0]] = call
+            if names[0] == self.model.tool_frame:
+                frames[None] = call
+        elif kind is Options.FRAME_AND_REFERENCE and len(names) == 2:
+            frame, reference = names
+            frames = self.direct_calls.setdefault(name, {})
+            calls = frames.setdefault(frame, {})
+            calls[reference] = call
+            if frame == self.model.tool_frame:
+                frames[None] = calls
+            if reference == DEFAULT_REFERENCE:
+                calls[None] = call
 
     def kernel(self, key: Key) -> Kernel:
         """Return the kernel; compiles it the first time. Raises as ``call`` does."""
@@ -262,8 +302,7 @@ def overflow_or_singular(state: Unanswered) -> Exception:
     """Return the error of a state whose results are not finite.
 
     A mass matrix does not depend on velocities, accelerations, torques and wrenches. It is
-    therefore
-    not singular if the same configuration at rest has a finite result.
+    therefore not singular if the same configuration at rest has a finite result.
 
     Args:
         state: inputs by name; those that begin with q are configurations.

@@ -3,8 +3,7 @@
 """Over- or underdetermined linear systems, batched over leading axes.
 
 Every rank is decided relative to a scale from the caller: J N of two matrices whose product
-vanishes
-is rounding noise, and a cutoff relative to that noise would find full rank.
+vanishes is rounding noise, and a cutoff relative to that noise would find full rank.
 """
 
 from __future__ import annotations

@@ -13,25 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.errors import InvalidArgumentError
 
 from .arguments import finite_together
-from .kernel_methods import Array, KernelMethods, kernel_method
+from .kernel_methods import Array
+from .quantity_methods import QuantityMethods
 
 LANES = 64
 """Number of triangles that are accumulated side by side, each from a share of the states."""
 
 
-class Regressors(KernelMethods):
+class Regressors(QuantityMethods):
     """Torques as a linear function of inertial parameters."""
-
-    @kernel_method
-    def regressor(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None
-    ) -> Array:
-        """Y (..., nv, 10 bodies) with tau = Y pi ([Atkeson1986]).
-
-        pi stacks, per body of body_names: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin
-        of the body frame; ``inertial_parameters`` gives it.
-        """
-        return self._run(('regressor',), q, v, a, out=out)
 
     def inertial_parameters(self) -> Array:
         """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""

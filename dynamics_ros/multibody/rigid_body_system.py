@@ -19,7 +19,6 @@ from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
 from dynamics_ros.model.build import RootJoint
 from dynamics_ros.model.description_file import expanded_xacro
 from dynamics_ros.model.joints import JointKind
-from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Transform
 
@@ -28,20 +27,21 @@ from .dynamics import Dynamics
 from .kernel_methods import Array
 from .kernel_set import KernelSet
 from .kinematics import Kinematics
-from .other_formats import DEFAULT_GRAVITY, OtherFormats
 from .parameters import Adjustable, Folded
 
 _Kind = TypeVar('_Kind', bound='RigidBodySystem')
 
 
-class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
+DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+
+
+class RigidBodySystem(Kinematics, Dynamics):
     """Kinematics and dynamics of one robot, without constraints and inverse kinematics.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
     (..., nq) gives results of shape (..., ...). SI units. A wrong shape, NaN or infinity raises
     InvalidArgumentError, an unknown frame UnknownFrameError. The object is immutable; its methods
-    may
-    be called from several threads.
+    may be called from several threads.
 
     Attributes:
         name: name in the description.
@@ -50,6 +50,8 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         joint_q_indices, joint_v_indices: index into q and v of the joints of one coordinate.
         frame_names: every link of the description.
         body_names: the link that each moving joint moves.
+        tool_frame: the frame of methods that are called without one: the end of the longest chain,
+            before fingers; ``inspect`` says why.
         root_frame: the frame that poses are given in: the root link, or 'world' for a moving base.
         total_mass: mass of the moving bodies [kg].
         massless_bodies: bodies of ``body_names`` whose mass the description seems to lack; torques
@@ -62,7 +64,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
     _own: ClassVar[frozenset[str]] = frozenset()
     _FIXED = Kinematics._FIXED | {
         *('name', 'root_frame', 'joint_names', 'joint_q_indices', 'joint_v_indices'),
-        *('frame_names', 'body_names', 'massless_bodies', 'total_mass'),
+        *('frame_names', 'body_names', 'tool_frame', 'massless_bodies', 'total_mass'),
         *('lower_limits', 'upper_limits', 'velocity_limits', 'effort_limits'),
     }
 
@@ -83,6 +85,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         self.joint_v_indices = MappingProxyType({x.name: x.v_indices[0] for x in single})
         self.frame_names = tuple(frame.name for frame in model.frames)
         self.body_names = model.body_names
+        self.tool_frame = model.tool_frame
         self.massless_bodies = model.massless_bodies
         self.total_mass = float(sum(inertia.mass for inertia in model.inertias))
         self.lower_limits = _per_coordinate(joints, lambda joint: joint.limits.lower)
@@ -90,6 +93,8 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         self.velocity_limits = _per_velocity(joints, lambda joint: joint.limits.velocity)
         self.effort_limits = _per_velocity(joints, lambda joint: joint.limits.effort)
         self._without_payload = model
+        # A subclass may add attributes at any time.
+        self._complete = type(self).__module__.partition('.')[0] == __name__.partition('.')[0]
 
     @classmethod
     def from_urdf(
@@ -114,11 +119,10 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
             locked_joints: joint name to the constant position at which it is locked.
             backend: 'llvm', 'python' or 'auto'.
             adjustable: whether gravity, and a payload at the tool, may change without compilation:
-                see ``adjustable``. The tool is the link that ``tool_frame`` finds.
+                see ``adjustable``. The tool is ``tool_frame``.
             xacro_arguments: values of the arguments (``<xacro:arg>``) of a xacro file by name.
             joint_kinds: joint name to the kind that replaces its type in the description, such as
-                one
-                from ``dynamics_ros.multibody.function_joint.function_joint``.
+                one from ``dynamics_ros.multibody.function_joint.function_joint``.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
@@ -126,10 +130,9 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         """
         if str(source).endswith('.xacro'):
             source = expanded_xacro(source, xacro_arguments or {})
-        description = read_urdf(source)
-        model = build_model(description, root_joint, gravity, locked_joints, joint_kinds)
-        robot = cls(model, backend)
-        return robot.adjustable(tool_frame(description)) if adjustable else robot
+        model = build_model(read_urdf(source), root_joint, gravity, locked_joints, joint_kinds)
+        robot = cls(model, backend=backend)
+        return robot.adjustable(robot.tool_frame) if adjustable else robot
 
     def adjustable(self: _Kind, *frames: str) -> _Kind:
         """Return the same robot with gravity and payload as inputs of its kernels, not constants.
@@ -237,7 +240,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         Args:
             name: name of the new frame.
             parent: the frame that it is fixed to.
-            pose: (4, 4) pose of the new frame in its parent.
+            pose: (4, 4) pose of the new frame in its parent, or (position, quaternion x y z w).
 
         Raises:
             UnknownFrameError: no such parent.
@@ -256,8 +259,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         """Return the robot with another one fixed to one of its frames: a gripper, or a second arm.
 
         Coordinates, frames and bodies of the tool follow those of this robot. Gravity, root and
-        payload
-        are those of this robot; a payload of the tool is dropped.
+        payload are those of this robot; a payload of the tool is dropped.
 
         Args:
             tool: a robot with a fixed base, whose mass is included.
@@ -322,7 +324,7 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Folded | None = None
     ) -> _Kind:
-        """Return a robot of the same class with attributes added by a subclass or a user.
+        """Return a robot of the same class with attributes added by a subclass.
 
         It shares the kernels of this one if they fit.
         """
@@ -340,17 +342,10 @@ class RigidBodySystem(OtherFormats, Kinematics, Dynamics):
         if not self._own:
             made = RigidBodySystem(self.model, self._kernel_set.backend)
             RigidBodySystem._own = frozenset(vars(made))
-        shortcuts = self._shortcuts
-        return {
-            name: value
-            for name, value in vars(self).copy().items()  # another thread may add some
-            if not (name in self._own or (name in shortcuts and value is shortcuts[name]))
-        }
+        own = vars(self).copy()  # another thread may add some
+        return {name: value for name, value in own.items() if name not in self._own}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        original = self._twin_of and self._twin_of()
-        if original:
-            return original.__reduce__()
         # Machine code belongs to its process; a copy compiles its own.
         kernels = self._kernel_set
         own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)

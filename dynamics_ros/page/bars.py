@@ -34,26 +34,43 @@ def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[st
         f'{_cell(external.get(joint), EXTERNAL_COLOR) if external else ""}</tr>'
         for joint in joints
     ]
-    second = '<td>external / contact threshold</td>' if external else ''
-    head = f'<tr><td>Nm, N</td><td>gravity / effort limit</td>{second}</tr>'
+    second = f'{_head("external")}' if external else ''
+    head = f'<tr style="opacity:0.7"><td></td>{_head("gravity")}{second}</tr>'
+    units = 'Nm, N if prismatic; bars end at the effort limit'
+    units += ' and the contact threshold' if external else ''
     return (
-        '<div style="padding:0 0.9em"><table style="width:100%;font-size:0.72em;'
-        f'border-collapse:collapse;white-space:nowrap">{head}{"".join(lines)}</table></div>'
+        '<div style="padding:0 0.9em"><table style="width:100%;font-size:0.75em;'
+        f'border-collapse:collapse;white-space:nowrap">{head}{"".join(lines)}</table>'
+        f'<div style="font-size:0.7em;opacity:0.7;padding-bottom:0.4em">{units}</div></div>'
     )
 
 
+def _head(name: str) -> str:
+    return f'<td></td><td style="text-align:right">{name}</td>'
+
+
 def _cell(bar: Bar | None, color: str) -> str:
+    """Two table cells: a bar from the middle, and the number beside it."""
     if bar is None or not math.isfinite(bar.value):
-        return '<td>-</td>'
+        return '<td></td><td style="text-align:right">-</td>'
     limited = math.isfinite(bar.limit) and bar.limit > 0.0
     share = min(abs(bar.value) / bar.limit, 1.0) if limited else 0.0
     color = EXCEEDED_COLOR if limited and abs(bar.value) > bar.limit else color
     side = 'left' if bar.value >= 0.0 else 'right'
-    text = f'{round(bar.value, 3) + 0.0:.3g}' + (f' / {bar.limit:.4g}' if limited else '')
+    hint = f'limit {bar.limit:.4g}' if limited else 'no limit'
     return (
-        '<td style="width:37%;padding:1px 4px"><div style="position:relative;height:1.35em;'
-        'background:rgba(128,128,128,0.22)"><div style="position:absolute;top:0;bottom:0;left:50%;'
-        'border-left:1px solid rgba(128,128,128,0.7)"></div><div style="position:absolute;top:0;'
-        f'bottom:0;{side}:50%;width:{50.0 * share:.1f}%;background:{color}"></div>'
-        f'<div style="position:absolute;left:3px;line-height:1.4em">{text}</div></div></td>'
+        f'<td style="width:22%;padding:1px 0 1px 6px" title="{hint}"><div style="position:relative;'
+        'height:0.9em;background:rgba(128,128,128,0.22)"><div style="position:absolute;top:0;'
+        'bottom:0;left:50%;border-left:1px solid rgba(128,128,128,0.7)"></div>'
+        f'<div style="position:absolute;top:0;bottom:0;{side}:50%;width:{50.0 * share:.1f}%;'
+        f'background:{color}"></div></div></td><td style="text-align:right;'
+        f'font-variant-numeric:tabular-nums;padding-left:4px">{four_digits(bar.value)}</td>'
     )
+
+
+def four_digits(value: float) -> str:
+    """A number with four significant digits, and not more than three decimals."""
+    size = abs(value)
+    decimals = 3 if size < 10.0 else 2 if size < 100.0 else 1 if size < 1000.0 else 0
+    # Adding zero makes a negative zero positive.
+    return f'{round(value, decimals) + 0.0:.{decimals}f}'

@@ -23,12 +23,15 @@ from dynamics_ros.spatial import quaternion_to_matrix
 from .bars import Bar, bars
 from .posed import PosedRobot, Slider
 from .scene import Array, Pose, Scene
+from .skeleton import skeleton
 
 TEXT_PERIOD = 0.2
 """Time between two updates of texts, bars and sliders [s]; links move with every picture."""
 
 SEARCH_TIME = 0.1
 """Timeout of the search for the solutions of a target [s]; pictures wait for it."""
+
+TEXT_STYLE = 'padding:0.3em 0.9em 0.8em;font-size:0.85em;line-height:1.45;overflow-wrap:anywhere'
 
 MAX_SOLUTIONS = 8
 
@@ -49,7 +52,7 @@ class Explorer:
         self._scene = scene
         self.posed: PosedRobot | None = None
         gui = scene.gui
-        self._text = gui.add_markdown('waiting for robot_description')
+        self._text = gui.add_html('')
         self.tabs = gui.add_tab_group()
         with self.tabs.add_tab('Robot') as self._robot_tab:
             look = gui.add_button('Frame the robot')
@@ -73,17 +76,19 @@ class Explorer:
         self._solutions: Sequence[InverseKinematicsResult] = ()
         self._next_update = 0.0
 
-    def say(self, markdown: str) -> None:
-        """Show lines of Markdown above all controls."""
-        if self._text.content != markdown:
-            self._text.content = markdown
+    def say(self, html: str) -> None:
+        """Show lines of HTML above all controls."""
+        # Only changes, because they close what the reader has opened.
+        content = f'<div style="{TEXT_STYLE}">{html}</div>'
+        if self._text.content != content:
+            self._text.content = content
 
     def show(self, robot: RigidBodySystem, visuals: Sequence[Visual], tool: str) -> None:
         """Display another robot in place of the current one.
 
         Args:
             robot: the robot.
-            visuals: its visual shapes.
+            visuals: its visual shapes; bodies without shapes are drawn as bones.
             tool: name of the frame that is selected at first.
         """
         for handle in self._robot_controls:
@@ -91,7 +96,10 @@ class Explorer:
         self._scene.show_target(None, 0.0, self._solve_for)
         self._target, self._solutions = None, ()
         self._gravity, self._external = None, {}
-        self.posed = PosedRobot(self._scene, robot, visuals, self._choose_frame)
+        drawn = [one for one in visuals if one.link in robot.frame_names]
+        shapes = [*drawn, *skeleton(robot.model, {one.link for one in drawn})]
+        self._scene.set_title(robot.name)
+        self.posed = PosedRobot(self._scene, robot, shapes, self._choose_frame)
         self._robot_controls = [*self._frame_controls(robot, tool), *self._reach_controls()]
         self._ranges = self.posed.sliders()
         with self._joints_tab:

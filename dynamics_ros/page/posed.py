@@ -34,7 +34,7 @@ class Slider(NamedTuple):
 
 
 class PosedRobot:
-    """Draws a robot in a configuration, initially its neutral one.
+    """Draws a robot in a configuration, initially its nominal one.
 
     Attributes:
         robot: the robot.
@@ -48,7 +48,7 @@ class PosedRobot:
         visuals: Sequence[Visual],
         on_click: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Draw the robot in its neutral configuration.
+        """Draw the robot in its nominal configuration.
 
         Args:
             scene: the scene to draw in.
@@ -56,7 +56,7 @@ class PosedRobot:
             visuals: its visual shapes.
             on_click: called with the name of a link whose shape is clicked.
         """
-        self.robot, self.q = robot, robot.neutral()
+        self.robot, self.q = robot, robot.nominal()
         self._scene, self._visuals = scene, visuals
         self._recent: deque[tuple[float, Array]] = deque(maxlen=MAX_CONFIGURATIONS)
         scene.show_robot(robot.frame_names, visuals, on_click)

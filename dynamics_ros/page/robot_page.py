@@ -19,8 +19,6 @@ from dynamics_ros.model.visual_geometry import Visual, read_visual_geometry
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .skeleton import skeleton
-
 if TYPE_CHECKING:
     from .explorer import Explorer
     from .scene import Scene
@@ -114,10 +112,8 @@ class RobotPage:
             InvalidArgumentError: the page cannot be served, or its drawing library is not
                 installed.
         """
-        scene, explorer = _explorer(f'dynamics_ros {robot.name}', port)
-        drawn = [one for one in visuals if one.link in robot.frame_names]
-        explorer.show(robot, [*drawn, *skeleton(robot.model, {one.link for one in drawn})], tool)
-        explorer.say(f'**{robot.name}**')
+        scene, explorer = _explorer(robot.name, port)
+        explorer.show(robot, visuals, tool)
         self.robot = robot
         self.url = f'http://localhost:{scene.port}'
         self._scene, self._explorer = scene, explorer

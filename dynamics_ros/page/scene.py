@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from html import escape
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +31,9 @@ TARGET = '/target'
 
 CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
 """Unit vector from the robot to the camera."""
+
+PANEL_SHARE, PANEL_WIDTHS = 0.25, (230.0, 350.0)
+"""Share of the window that the panel takes, within least and largest width [pixels]."""
 
 GHOST_COLOR = (90, 160, 255)
 GHOST_OPACITY = 0.25
@@ -67,6 +72,8 @@ class Scene:
         self.set_dark(False)
         if hasattr(self.gui, 'main_panel'):  # viser 1.1; a floating panel hides part of the robot
             self.gui.main_panel.dock_right()
+            self._server.on_client_connect(fit_panel)
+        self._title = self.gui.add_html('')
         self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
@@ -84,10 +91,17 @@ class Scene:
         for _ in range(self._queued_calls.qsize()):
             self._queued_calls.get()()
 
+    def set_title(self, title: str) -> None:
+        """Set the title of the panel and of the tab of the browser."""
+        self.gui.set_panel_label(title)
+        # viser has no call for the title of the document: an image without source runs this line.
+        line = escape(f'document.title = {json.dumps(title)}', quote=True)
+        self._title.content = f'<img src="" hidden onerror="{line}">'
+
     def set_dark(self, dark: bool) -> None:
         """Set a dark or light theme for all visitors of the page."""
         self.gui.configure_theme(
-            dark_mode=dark, show_logo=False, show_share_button=False, control_width='large'
+            dark_mode=dark, show_logo=False, show_share_button=False, control_width='medium'
         )
         self._grid.cell_color, self._grid.section_color = GRID[dark]
 
@@ -310,6 +324,13 @@ class Scene:
             self.remove(name)
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
             self._objects[name] = frame, add.__name__, handle
+
+
+def fit_panel(client: Any) -> None:
+    """Give the panel of a client its share of the window."""
+    least, largest = PANEL_WIDTHS
+    width = min(max(PANEL_SHARE * float(client.camera.image_width), least), largest)
+    client.gui.main_panel.set_width(round(width))
 
 
 def _bytes(color: Color) -> tuple[int, int, int]:

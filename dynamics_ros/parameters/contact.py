@@ -7,9 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.estimation.contact_settings import ContactSettings
+from dynamics_ros.parameters.robot import PUBLISH_RATE, output_rate
 from dynamics_ros.settings import parameter
-
-from .shared import PUBLISH_RATE, output_rate
 
 
 @dataclass(frozen=True)
@@ -19,22 +18,6 @@ class LocationParameters:
     enabled: bool = parameter(True, 'Read the collision geometry and locate contacts on it')
     rate: float = parameter(
         20.0, 'Maximum rate of locations during a contact', unit='Hz', minimum=0.1
-    )
-    friction: float = parameter(
-        0.3, 'Usual ratio of tangential to normal force in a push', minimum=0.01
-    )
-    max_deviation: float = parameter(
-        0.03,
-        'Largest standard deviation with which a contact point counts as known',
-        unit='m',
-        minimum=0.001,
-    )
-    resolution: float = parameter(
-        0.008,
-        'Size of the patches into which surfaces are divided; smaller ones take longer',
-        unit='m',
-        minimum=0.001,
-        maximum=0.1,
     )
 
 

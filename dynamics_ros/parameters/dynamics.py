@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,14 @@ from dynamics_ros.estimation.contact_settings import (
     EffortSettings,
     LoadedFrictionSettings,
 )
+from dynamics_ros.parameters.robot import (
+    ALLOW_OTHER_PUBLISHERS,
+    AUTOSTART,
+    MAX_PAYLOAD,
+    PUBLISH_RATE,
+    output_rate,
+)
 from dynamics_ros.settings import parameter
-
-from .robot import MAX_PAYLOAD
-from .shared import AUTOSTART, PUBLISH_RATE, output_rate
 
 Array = NDArray[np.float64]
 
@@ -54,6 +58,27 @@ class PayloadParameters:
     def or_none(self) -> PayloadParameters:
         """Return the payload, or ``NO_PAYLOAD`` if its mass is zero."""
         return self if self.mass else NO_PAYLOAD
+
+    def weightless(self) -> PayloadParameters:
+        """Return the payload without its mass."""
+        return replace(self, mass=0.0, inertia=NO_PAYLOAD.inertia)
+
+    def moments(self) -> Array:
+        """Return mass and first moment (4) [kg, kg m], which determine the gravity torques."""
+        return self.mass * np.array([1.0, *self.center_of_mass])
+
+    def towards(self, other: PayloadParameters, share: float) -> PayloadParameters:
+        """Return the payload at a share of the way to another one at the same frame."""
+        center, inertia = (
+            tuple(x + share * (y - x) for x, y in zip(mine, theirs, strict=True))
+            for mine, theirs in (
+                (self.center_of_mass, other.center_of_mass),
+                (self.inertia, other.inertia),
+            )
+        )
+        return PayloadParameters(
+            self.frame, self.mass + share * (other.mass - self.mass), center, inertia
+        )
 
     def inertia_matrix(self) -> list[list[float]]:
         """Return the inertia about the centre of mass (3, 3) [kg m^2]."""
@@ -99,18 +124,13 @@ class IdentificationParameters:
 
 @dataclass(frozen=True)
 class FeedForwardParameters:
-    """Feed-forward efforts of ~/compute_trajectory_efforts and ~/joint_trajectory."""
+    """Feed-forward efforts of ~/compute_trajectory_efforts."""
 
     robot_carries_itself: bool = parameter(
         False, 'The robot compensates its own weight, so efforts do not include gravity torques'
     )
     friction_compensation: float = parameter(
         1.0, 'Share of the friction that efforts compensate', minimum=0.0, maximum=1.0
-    )
-    refuse_beyond_limits: bool = parameter(
-        True,
-        'Refuse a trajectory of ~/joint_trajectory that exceeds a limit of position, velocity or '
-        'effort at any point',
     )
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
 
@@ -135,6 +155,7 @@ class DynamicsParameters:
         'Empty: the topic is not published',
     )
     autostart: bool = parameter(False, AUTOSTART, read_only=True)
+    allow_other_publishers: bool = parameter(False, ALLOW_OTHER_PUBLISHERS)
     commands_at_end: str = parameter(
         'hold',
         'Final command of ~/gravity_commands. hold: none, and the controller keeps the last '

@@ -7,9 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
+from dynamics_ros.parameters.robot import ALLOW_OTHER_PUBLISHERS, AUTOSTART
 from dynamics_ros.settings import parameter
-
-from .shared import AUTOSTART
 
 MAX_STIFFNESS = 1e5
 """Largest stiffness of the tool [N/m, Nm/rad]; more than any torque-controlled arm can hold."""
@@ -149,7 +148,7 @@ class JointRangeParameters:
         'Largest rate at which a joint may approach the end of its range; a larger value brakes '
         'later and harder',
         unit='1/s',
-        minimum=0.1,
+        minimum=10.0,
         maximum=1000.0,
     )
 
@@ -284,6 +283,7 @@ class ImpedanceParameters:
     """Parameters of impedance_controller_node."""
 
     autostart: bool = parameter(False, AUTOSTART, read_only=True)
+    allow_other_publishers: bool = parameter(False, ALLOW_OTHER_PUBLISHERS)
     frame: str = parameter('', 'Controlled frame. Empty: the end of the longest chain')
     command_joints: tuple[str, ...] = parameter(
         (),
@@ -333,6 +333,14 @@ class ImpedanceParameters:
         'Final command, once the arm is at rest. hold: torques that compensate gravity there; '
         'zero: zeros, for a robot whose brakes or drives then hold it',
         choices=('hold', 'zero'),
+    )
+    fallback_controller: str = parameter(
+        '',
+        'Controller of ros2_control that is activated in place of the subscribers of '
+        '~/joint_commands if the node hands over an arm whose joint states cannot be used, such as '
+        'one that holds the position or lets the drives brake. Needs controller_manager_msgs. '
+        'Empty: none',
+        read_only=True,
     )
     stop_time: float = parameter(
         1.5,

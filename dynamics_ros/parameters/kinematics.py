@@ -7,9 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.parameters.robot import PUBLISH_RATE, output_rate
 from dynamics_ros.settings import parameter
-
-from .shared import PUBLISH_RATE, output_rate
 
 
 @dataclass(frozen=True)

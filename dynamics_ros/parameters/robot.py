@@ -1,12 +1,119 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the robot, its state and gravity; shared by all nodes of a process."""
+"""Parameters of the robot, and what the parameters of several nodes have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
+from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, parameter
+
+REMOVED = {
+    'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
+    'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
+} | dict.fromkeys(
+    (
+        *('plausibility.sigmas', 'plausibility.velocity', 'plausibility.effort'),
+        *('adaptation.speed', 'adaptation.margin', 'feet.force_threshold'),
+        *(
+            'wrench.length_scale',
+            'location.friction',
+            'location.max_deviation',
+            'location.resolution',
+        ),
+    ),
+    'its former default, which is a constant now',
+)
+"""Parameters of earlier versions, which are refused, and what to use now."""
+
+AUTOSTART = (
+    'Configure and activate the commands to the robot at start; false: left to a lifecycle '
+    'manager, or ros2 lifecycle set'
+)
+
+ALLOW_OTHER_PUBLISHERS = (
+    'Become active although another node publishes on the topic of the commands; for a multiplexer '
+    'that chooses between them'
+)
+
+PUBLISH_RATE = 'Maximum rate of each output; 0: one message for every joint state'
+
+
+def output_rate(what: str) -> float:
+    """Return the field of the maximum rate of an output."""
+    value: float = parameter(
+        -1.0,
+        f'Maximum rate of {what}; 0: one message for every joint state; negative: publish_rate',
+        unit='Hz',
+        minimum=-1.0,
+    )
+    return value
+
+
+def description_file(otherwise: str) -> str:
+    """Return the field of the file of the robot; ``otherwise`` says what an empty one means."""
+    value: str = parameter(
+        '',
+        'File of the robot, used if robot_description is empty: URDF, xacro (its name ends in '
+        f'.xacro), MJCF or SDF. Relative to the folder of the start. Empty: {otherwise}',
+        read_only=True,
+    )
+    return value
+
+
+def description_arguments() -> tuple[str, ...]:
+    """Return the field of the arguments of a xacro file."""
+    value: tuple[str, ...] = parameter(
+        (), 'Arguments of the xacro file, each name:=value', read_only=True
+    )
+    return value
+
+
+COMMANDED = 'command_joints'
+"""Name of the parameter with the commanded joints, in the order of the controller."""
+
+
+def known_frames(
+    robot: Robot, frames: tuple[str, ...], default: str, parameter: str = 'frames'
+) -> tuple[str, ...]:
+    """Return the frames of a parameter, or the default frame if it is empty.
+
+    Raises:
+        UnknownFrameError: the robot does not have one of them.
+    """
+    for frame in frames:
+        if frame not in robot.frame_names:
+            raise UnknownFrameError(parameter, frame, robot.frame_names)
+    return frames or (default,)
+
+
+def check_unique(joints: Sequence[str], expected: str = 'each joint once') -> None:
+    """Check that no commanded joint is repeated.
+
+    Args:
+        joints: names of the joints.
+        expected: text for the error.
+
+    Raises:
+        InvalidArgumentError: a joint is repeated.
+    """
+    if len(set(joints)) != len(joints):
+        raise InvalidArgumentError(COMMANDED, 'a joint is named twice', expected)
+
+
+def check_known(robot: Robot, joints: Sequence[str]) -> None:
+    """Check that the robot has all commanded joints.
+
+    Raises:
+        UnknownJointError: the robot does not have one of them.
+    """
+    for name in joints:
+        if name not in robot.joint_v_indices:
+            raise UnknownJointError(COMMANDED, name, robot.joint_v_indices)
+
 
 MAX_PAYLOAD = 1e4
 """Largest mass of a payload [kg]; more than any arm carries."""
@@ -38,7 +145,9 @@ class GravitySourceParameters:
         choices=('parameter', 'imu', 'tf'),
         read_only=True,
     )
-    level_frame: str = parameter('world', 'Frame of tf whose z axis points up', read_only=True)
+    level_frame: str = parameter(
+        'world', 'Frame of tf whose z axis points up', read_only=True, is_frame=True
+    )
     time_constant: float = parameter(
         0.5,
         'Time constant of the filter of the direction',
@@ -61,9 +170,9 @@ class GravitySourceParameters:
 class RobotParameters:
     """Parameters of the robot and its state; shared by all nodes of a process."""
 
-    robot_description: str = parameter(
-        '', 'URDF as XML text. Empty: wait for the topic robot_description'
-    )
+    robot_description: str = parameter('', 'URDF as XML text. Empty: robot_description_file')
+    robot_description_file: str = description_file('wait for the topic robot_description')
+    robot_description_arguments: tuple[str, ...] = description_arguments()
     root_joint: str = parameter(
         'fixed',
         'Joint between the world and the root link. floating and planar need the topic odom',
@@ -95,6 +204,7 @@ class RobotParameters:
     frame_prefix: str = parameter(
         '',
         'Prefix of every frame_id of a frame of the model, as in robot_state_publisher',
+        is_frame=True,
     )
     joint_state_topic: str = parameter(
         'joint_states',

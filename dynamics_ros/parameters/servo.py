@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dynamics_ros.parameters.robot import ALLOW_OTHER_PUBLISHERS, AUTOSTART
 from dynamics_ros.settings import parameter
-
-from .shared import AUTOSTART
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,7 @@ class ServoParameters:
     """Parameters of cartesian_servo_node."""
 
     autostart: bool = parameter(False, AUTOSTART, read_only=True)
+    allow_other_publishers: bool = parameter(False, ALLOW_OTHER_PUBLISHERS)
     frame: str = parameter('', 'Frame that is moved. Empty: the end of the longest chain')
     follow: str = parameter(
         'pose',
@@ -122,8 +122,8 @@ class ServoParameters:
     )
     following_tolerance: float = parameter(
         0.2,
-        'With positions and trajectories: distance of a joint from its commanded position at which '
-        'the robot is stopped; inf: never',
+        'Distance of a joint from its commanded position at which the robot is stopped, until it '
+        'catches up or ~/pause is called with false; inf: never',
         unit='rad or m',
         minimum=1e-4,
         maximum=10.0,

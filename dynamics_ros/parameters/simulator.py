@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
+from dynamics_ros.parameters.robot import description_arguments, description_file
 from dynamics_ros.settings import parameter
 
 
@@ -15,8 +16,10 @@ class SimulatorParameters:
     """Parameters of robot_simulator; all are fixed at start except ``command_mode``."""
 
     robot_description: str = parameter(
-        '', 'URDF as XML text. Empty: the seven-joint arm of this package', read_only=True
+        '', 'URDF as XML text. Empty: robot_description_file', read_only=True
     )
+    robot_description_file: str = description_file('the seven-joint arm of this package')
+    robot_description_arguments: tuple[str, ...] = description_arguments()
     tool_frame: str = parameter(
         '',
         'Frame whose ground truth is published. Empty: the end of the longest chain',
@@ -72,6 +75,7 @@ class SimulatorParameters:
         '',
         'Prefix of every frame in messages and requests, as of the nodes',
         read_only=True,
+        is_frame=True,
     )
     joint_state_rate: float = parameter(
         500.0,

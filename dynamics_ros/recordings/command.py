@@ -6,22 +6,31 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dynamics_ros.command_line import INTERRUPTED
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.files import completed
 from dynamics_ros.model.description_file import read_description_file
 
-from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter, completed
-from .estimates import EstimateWriter, Summary
-from .estimators import EstimatorFactory
-from .inputs import ODOMETRY, Topics, payload_topic, recorded_description, topic_of
-from .interruption import interrupted_by_signals
-from .plot import plot
+from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from .estimates import EstimateWriter, Summary, plot
 from .settings import read_settings
-from .states import EstimatedStates, Messages
+from .states import (
+    ODOMETRY,
+    EstimatedStates,
+    EstimatorFactory,
+    Messages,
+    Topics,
+    payload_topic,
+    recorded_description,
+    topic_of,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -31,6 +40,10 @@ WIDTH = 40
 
 PLOT = 'estimates.png'
 """File of the plot, in the folder of the estimates."""
+
+
+SIGNALS = signal.SIGTERM, signal.SIGHUP
+"""Of ``kill``, service managers and job schedulers, and of a terminal that closes."""
 
 
 class PlotInterrupted(KeyboardInterrupt):
@@ -56,6 +69,26 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     print(summary_text)
     return 0
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP.
+
+    Signals that are ignored, as by nohup, or handled otherwise stay so. In another thread than the
+    main one nothing changes, because Python handles signals in the main thread only.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [one for one in SIGNALS if signal.getsignal(one) is signal.SIG_DFL]
+    for one in ours:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def estimate(options: argparse.Namespace) -> str:
@@ -85,7 +118,7 @@ def estimate(options: argparse.Namespace) -> str:
         total = recording.count(topics.all())
         states = EstimatedStates(factory, first, topics)
         storage = options.storage or recording.storage
-        with completed(options.output) as partial:
+        with completed(options.output, replace=False) as partial:
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
                 for one in states.estimates(
@@ -96,11 +129,9 @@ def estimate(options: argparse.Namespace) -> str:
             summary_text = _summary_text(summary, states)
             if not summary.count:
                 raise RecordingError(f'nothing could be estimated. {summary_text}')
-    path = options.output / PLOT
     try:
-        plot(summary, path)
+        plot(summary, options.output / PLOT)
     except KeyboardInterrupt:
-        path.unlink(missing_ok=True)
         raise PlotInterrupted from None
     return summary_text
 

@@ -1,13 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Writer of the messages that contact_node would have published for a recording."""
+"""Writer of the messages that contact_node would have published for a recording, and their plot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -16,32 +16,33 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from dynamics_ros.estimation import ContactLocation, ContactState
+from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
 from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.files import completed
+from dynamics_ros.kernels import Program
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.contact_messages import (
-    contact_state_message,
-    efforts_message,
-    external_wrench_message,
-    wrench_stamped_message,
-)
-from dynamics_ros.wire.message_template import MessageTemplate
-from dynamics_ros.wire.templates import message_template
-from dynamics_ros.wire.topic_names import topic_names
+from dynamics_ros.wire.contact_messages import ContactMessages
+from dynamics_ros.wire.conversions import topic_names
+from dynamics_ros.wire.templates import Message, Template
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
 from .bag import RecordingWriter
-from .estimators import Estimators
-from .inputs import Topics
-from .states import Batch, Estimate
-from .thinning import ThinnedCurve
+from .states import Batch, Estimate, Estimators, Topics
 
 Array = NDArray[np.float64]
 
 PREFIX = '/contact_node'
 """Prefix of the written topics, the name of the node."""
+
+THINNED_POINTS = 5000
+"""Number of points after thinning, which starts at twice as many; more cannot be distinguished in
+print."""
+
+COLORS = {ContactState.CONTACT: '#f0c000', ContactState.COLLISION: '#d03030'}
+
+LOG = logging.getLogger('dynamics_ros.recordings')
 
 
 @dataclass
@@ -67,35 +68,43 @@ class Summary:
     count: int = 0
 
 
-@dataclass(frozen=True)
-class _Outlet:
-    """Writes the messages of one state.
+class ThinnedCurve:
+    """Stores every n-th row; n doubles whenever the storage is full.
 
-    Attributes:
-        writer: writer of the bag.
-        time: time of recording [ns].
-        stamp: stamp of the messages [ns].
-        templates: message templates created so far.
+    The last column of a stored row is the maximum over the rows that it represents, so that short
+    events of that column, such as contacts, are not lost.
     """
 
-    writer: RecordingWriter
-    time: int
-    stamp: int
-    templates: dict[tuple[str, Hashable], MessageTemplate]
+    def __init__(self, width: int) -> None:
+        """Creates an empty curve with ``width`` columns."""
+        self._rows = np.zeros((2 * THINNED_POINTS, width))
+        self._size, self._step, self._count = 0, 1, 0
+        self._largest = -np.inf
 
-    def template(
-        self, topic: str, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
-    ) -> MessageTemplate:
-        """Returns the message template of a topic, as ``Output.template`` does."""
-        template = self.templates.get((topic, key))
-        if template is None:
-            template = self.templates[topic, key] = message_template(prototype(key), paths)
-        return template
+    def add(self, values: Sequence[float]) -> None:
+        """Adds a row."""
+        self._largest = max(self._largest, values[-1])
+        self._count += 1
+        if self._count < self._step:
+            return
+        row = self._rows[self._size]
+        row[:] = values
+        row[-1] = self._largest
+        self._size, self._count, self._largest = self._size + 1, 0, -np.inf
+        if self._size == len(self._rows):
+            self._halve()
 
-    def send(self, kind: type, topic: str, template: MessageTemplate) -> None:
-        """Writes the current content of a template."""
-        message = template.message(packed_stamp(self.stamp))
-        self.writer.write(f'{PREFIX}/{topic}', kind, self.time, message)
+    @property
+    def rows(self) -> Array:
+        """(n, width) stored rows."""
+        return self._rows[: self._size]
+
+    def _halve(self) -> None:
+        kept = self._rows[1::2].copy()
+        kept[:, -1] = np.maximum(self._rows[::2, -1], kept[:, -1])
+        self._size //= 2
+        self._rows[: self._size] = kept
+        self._step *= 2
 
 
 def copied(
@@ -131,7 +140,7 @@ class EstimateWriter:
         self._place: ContactLocation | None = None
         self._next_place = 0
         self._first: int | None = None
-        self._templates: dict[tuple[str, Hashable], MessageTemplate] = {}
+        self._adopt(pipeline)
         self._summary = Summary(pipeline.joint_names)
         self._curve = ThinnedCurve(2 + len(pipeline.joint_names) + 3 * len(pipeline.frames))
 
@@ -150,40 +159,18 @@ class EstimateWriter:
         """Writes the messages of one state."""
         time, stamp, state, external = estimate
         pipeline = estimators.pipeline
-        out = _Outlet(self._writer, time, stamp, self._templates)
-        templates = partial(out.template, 'external_torques')
-        efforts = efforts_message(templates, pipeline, external.values)
-        out.send(JointState, 'external_torques', efforts.filled())
+        if pipeline is not self._pipeline:
+            self._adopt(pipeline)
         place = self._locate(estimators, state, external)
-        known = place is not None and place.known(estimators.location.max_deviation)
+        known = place is not None and place.known
+        self._fill(state, external, place, known)
+        packed = packed_stamp(stamp)
+        for (topic, kind, _), template in zip(self._outputs, self._templates, strict=True):
+            self._writer.write(f'{PREFIX}/{topic}', kind, time, template.message(packed))
         link = place.link if place else external.report.link
-        templates = partial(out.template, 'contact_state')
-        message = contact_state_message(
-            templates,
-            pipeline,
-            external.report,
-            external.values,
-            pipeline.detector.thresholds,
-            place,
-            known,
-            self._root_frame,
-            place.point_frame if place else '',
-        )
-        out.send(ContactStateMessage, 'contact_state', message.filled())
         row = [0.0, *external.values[pipeline.joint_indices]]
-        for wrench in pipeline.wrenches(state, external.values):
-            root = wrench.expressed_in == pipeline.robot.root_frame
-            frame_id = self._root_frame if root else wrench.expressed_in
-            name = f'{self._topics[wrench.frame]}/wrench'
-            force = wrench_stamped_message(partial(out.template, name), wrench, frame_id)
-            out.send(WrenchStamped, name, force.filled())
-            name = f'{self._topics[wrench.frame]}/estimate'
-            offset = pipeline.tare.offset
-            whole = external_wrench_message(
-                partial(out.template, name), pipeline, state.stale, offset, wrench, frame_id
-            )
-            out.send(ExternalWrench, name, whole.filled())
-            row += list(wrench.wrench[:3])
+        if self._messages.wrenches:
+            row += [x for wrench in pipeline.estimator.latest for x in wrench.wrench[:3]]
         if self._first is None:
             self._first = stamp
         row[0] = (stamp - self._first) * 1e-9
@@ -192,6 +179,43 @@ class EstimateWriter:
         summary.count += 1
         if link:
             summary.links[link] = summary.links.get(link, 0) + 1
+
+    def _adopt(self, pipeline: ContactPipeline) -> None:
+        self._pipeline, self._messages = pipeline, ContactMessages(pipeline, self._frame_id_of)
+        self._outputs: list[tuple[str, type, Message]] = []
+        self._templates: list[Template] = []
+
+    def _fill(
+        self,
+        state: RobotState,
+        external: ExternalTorques,
+        place: ContactLocation | None,
+        known: bool,
+    ) -> None:
+        """Fills the messages of a state, as a plan of the node does."""
+        messages = self._messages
+        if messages.add_compiled() or not self._outputs:
+            self._outputs = [
+                ('external_torques', JointState, messages.external_torques),
+                ('contact_state', ContactStateMessage, messages.contact_state),
+            ]
+            each = zip(self._frames, messages.wrenches, messages.estimates)  # or none of these
+            for frame, wrench, whole in each:
+                self._outputs += [
+                    (f'{self._topics[frame]}/wrench', WrenchStamped, wrench),
+                    (f'{self._topics[frame]}/estimate', ExternalWrench, whole),
+                ]
+        messages.write(state, external, place, known)
+        templates = [message.template for _, _, message in self._outputs]
+        if templates != self._templates:
+            self._templates = templates
+            steps = {id(step): step for _, _, message in self._outputs for step in message.steps}
+            self._program = Program([*steps.values()])
+        if not self._program.run():
+            self._program.explain()
+
+    def _frame_id_of(self, frame: str) -> str:
+        return self._root_frame if frame == self._pipeline.robot.root_frame else frame
 
     def _locate(
         self, estimators: Estimators, state: RobotState, external: ExternalTorques
@@ -207,3 +231,52 @@ class EstimateWriter:
                 state.q, external.values, state.stale_mask, state.v, external.deviation
             )
         return self._place
+
+
+def plot(summary: Summary, path: Path) -> bool:
+    """Writes external torques, contact states and forces as a PNG file.
+
+    Returns:
+        False, with a warning, if matplotlib is not installed or there is nothing to plot.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        LOG.warning('no plot: matplotlib is not installed')
+        return False
+    if not len(summary.times):
+        LOG.warning('no plot: nothing was estimated')
+        return False
+    t = summary.times
+    rows = 1 + len(summary.forces)
+    figure = Figure(figsize=(11.0, 3.2 * rows), layout='constrained')
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    for name, column in zip(summary.joint_names, summary.torques.T, strict=True):
+        axes[0].plot(t, column, linewidth=0.9, label=name)
+    axes[0].set_ylabel('external torque [Nm, N]')
+    for axis, (frame, forces) in zip(axes[1:], summary.forces.items(), strict=True):
+        for letter, column in zip('xyz', forces.T, strict=True):
+            axis.plot(t, column, linewidth=0.9, label=letter)
+        axis.plot(t, np.linalg.norm(forces, axis=1), 'k:', linewidth=0.9, label='size')
+        axis.set_ylabel(f'force at {frame} [N]')
+    for axis in axes:
+        for state, color in COLORS.items():
+            axis.fill_between(
+                t,
+                0.0,
+                1.0,
+                where=summary.states == state,
+                transform=axis.get_xaxis_transform(),
+                color=color,
+                alpha=0.25,
+                linewidth=0.0,
+                label=state.name.lower() if (summary.states == state).any() else None,
+            )
+        axis.grid(alpha=0.3)
+        axis.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), fontsize='small')
+    axes[-1].set_xlabel('time [s]')
+    with completed(path) as unfinished:
+        figure.savefig(unfinished, dpi=110)
+    return True

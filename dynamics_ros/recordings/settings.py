@@ -11,13 +11,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
+from yaml import YAMLError
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters, PayloadParameters
 from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.settings import declared, replaced, undeclared, yaml_problem
+from dynamics_ros.ros_yaml import read_yaml, yaml_problem
+from dynamics_ros.settings import declared, replaced, undeclared
 
 Settings = TypeVar('Settings')
 
@@ -68,8 +69,8 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
         InvalidArgumentError: the file does not exist or contains no parameters.
     """
     try:
-        content = yaml.safe_load(path.read_text('utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = read_yaml(path)
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise InvalidArgumentError(
             'parameters', f'{path}: {yaml_problem(error)}', 'a YAML file in UTF-8'
         ) from error
@@ -81,8 +82,6 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
             raise InvalidArgumentError(
                 'parameters', f'{pattern} has no {PARAMETERS}', f'{pattern}: {PARAMETERS}:'
             )
-        if not isinstance(pattern, str):
-            raise InvalidArgumentError('parameters', f'{pattern!r} is no name', 'a name of a node')
         parameters = group[PARAMETERS] or {}
         if not isinstance(parameters, Mapping):
             problem = f'{PARAMETERS} of {pattern} is {type(parameters).__name__}'

@@ -7,26 +7,40 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
 
-from dynamics_ros.errors import DynamicsRosError, printable
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
+from dynamics_ros.estimation import ContactLocator, ContactPipeline
+from dynamics_ros.estimation.contact.geometry import ContactGeometry
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.moving_base import TwistCheck
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.model import build_model
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.parameters.contact import ContactParameters, LocationParameters
 from dynamics_ros.parameters.dynamics import PayloadParameters
-from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.reasons import Counts
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, OdometryReader
 from dynamics_ros.wire.conversions import inertia_arrays
-from dynamics_ros.wire.odometry import OdometryReader
 from dynamics_ros_msgs.msg import Payload
 
-from .estimators import LOG, EstimatorFactory, Estimators
-from .inputs import Topics
+from .bag import JOINT_STATE, Recording, RecordingError
+
+LOG = logging.getLogger(__name__)
 
 Messages = Iterable[tuple[str, int, bytes]]
 
@@ -39,6 +53,218 @@ MAX_REASONS = 3
 MAX_ATTEMPTS = 2
 """Number of attempts to process a batch at once; after that many failures its joint states are
 processed one by one."""
+
+ODOMETRY, DESCRIPTION, PAYLOAD = (
+    *('nav_msgs/msg/Odometry', 'std_msgs/msg/String', 'dynamics_ros_msgs/msg/Payload'),
+)
+
+SCANNED_MESSAGES = 50
+"""Number of joint states that are read to find the recorded joints."""
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Topics to read from a recording; odometry only for a moving base."""
+
+    joint_states: str
+    odometry: str | None = None
+    payload: str | None = None
+
+    def all(self) -> list[str]:
+        """Returns the topics that are not None."""
+        return [topic for topic in (self.joint_states, self.odometry, self.payload) if topic]
+
+
+def topic_of(recording: Recording, kind: str, wanted: str | None) -> str:
+    """Returns the topic of a type: the wanted one, or the only one.
+
+    Raises:
+        InvalidArgumentError: there is none, or there are several and none is selected.
+    """
+    found = recording.topics(kind)
+    if wanted is not None and wanted in found:
+        return wanted
+    if wanted is None and len(found) == 1:
+        return found[0]
+    there = ', '.join(found) or 'none'
+    named = repr(wanted) if wanted else 'not given'
+    raise InvalidArgumentError(f'topic of {kind}', named, f'one of those recorded: {there}')
+
+
+def payload_topic(recording: Recording, wanted: str | None) -> str | None:
+    """Returns the topic of the payload; None if none was recorded and none is selected."""
+    if wanted is None and not recording.topics(PAYLOAD):
+        return None
+    return topic_of(recording, PAYLOAD, wanted)
+
+
+def busiest_joint_states(recording: Recording) -> str:
+    """Returns the topic with the most joint states.
+
+    Raises:
+        RecordingError: there are no joint states.
+    """
+    found = recording.topics(JOINT_STATE)
+    if not any(recording.count([topic]) for topic in found):
+        raise RecordingError('holds no joint states')
+    return max(found, key=lambda topic: recording.count([topic]))
+
+
+def recorded_description(recording: Recording, joint_states: str) -> str:
+    """Returns the robot description for the joint states of a topic.
+
+    Of several description topics, the one with the longest common namespace is used. Of several
+    messages, the newest one recorded before the first joint state is used, or else the first one.
+
+    Raises:
+        RecordingError: no description was recorded.
+    """
+    topics = [t for t in recording.topics(DESCRIPTION) if t.endswith('robot_description')]
+    topics = [t for t in topics if recording.count([t])]
+    if not topics:
+        raise RecordingError('no robot_description was recorded: give the robot with --robot FILE')
+    topic = max(topics, key=lambda one: _common_parts(one, joint_states))
+    first = next((time for _, time, _ in recording.messages([joint_states])), 0)
+    return _newest(recording.messages([topic]), first)
+
+
+def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
+    """Returns the joint names of the first joint states, in order of appearance.
+
+    Raises:
+        RecordingError: the joint states name no joints.
+    """
+    reader = JointStateReader()
+    names: dict[str, None] = {}
+    for _, _, data in islice(recording.messages([joint_states]), SCANNED_MESSAGES):
+        # Damaged messages are refused and counted later, when they are processed.
+        with suppress(MalformedMessageError):
+            names |= dict.fromkeys(reader.read(data).names)
+    if not names:
+        raise RecordingError('its joint states name no joints')
+    return tuple(names)
+
+
+def _common_parts(first: str, second: str) -> tuple[int, int]:
+    """Returns sort keys: number of common leading name parts, then shortness of ``first``."""
+    count = 0
+    for a, b in zip(first.split('/'), second.split('/'), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count, -len(first.split('/'))
+
+
+def _newest(messages: Iterator[tuple[str, int, bytes]], before: int) -> str:
+    found: bytes | None = None
+    for _, time, data in messages:
+        if found is not None and time > before:
+            break
+        found = data
+    if found is None:
+        raise RecordingError(
+            'its robot_description is damaged: the messages that the index counts are missing'
+        )
+    try:
+        return str(deserialize_message(found, String).data)
+    except Exception as error:  # the middleware raises its own type
+        raise RecordingError(f'its robot_description is damaged: {error}') from error
+
+
+class Estimators(NamedTuple):
+    """Estimators of one robot with its current payload.
+
+    Attributes:
+        payload: current payload.
+        pipeline: compiled contact pipeline.
+        buffer: merges joint states.
+        locator: contact locator; None if contacts are not located.
+        location: settings of the locator.
+    """
+
+    payload: PayloadParameters
+    pipeline: ContactPipeline
+    buffer: StateBuffer
+    locator: ContactLocator | None
+    location: LocationParameters
+
+
+class EstimatorFactory:
+    """Creates estimators for consecutive payloads.
+
+    Attributes:
+        root_link: root link of the description.
+    """
+
+    def __init__(
+        self, description: str, general: RobotParameters, settings: ContactParameters
+    ) -> None:
+        """Builds the robot.
+
+        Args:
+            description: URDF as XML text.
+            general, settings: parameters of the node.
+
+        Raises:
+            DynamicsRosError: the description is invalid, or a parameter does not fit the robot.
+        """
+        self._general, self._settings = general, settings
+        urdf = read_urdf(description)
+        self.root_link, self._tool = urdf.root, tool_frame(urdf)
+        joints = general.locked_joints
+        self._locked = dict(zip(joints.names, joints.positions, strict=False))
+        model = build_model(urdf, general.root_joint, general.gravity, self._locked)
+        self._robot = Robot(model, backend=general.backend)
+        self._geometry = None
+        if settings.location.enabled:
+            self._geometry = ContactGeometry.read(self._robot, description)
+
+    @property
+    def robot(self) -> Robot:
+        """Robot without a payload."""
+        return self._robot
+
+    @property
+    def geometry_problem(self) -> str:
+        """Shapes on which contacts cannot be located, and why; '' if there are none."""
+        return self._geometry.problem if self._geometry is not None else ''
+
+    @property
+    def base_moves(self) -> bool:
+        """Whether the base moves, so that odometry is needed."""
+        return self._robot.model.root_joint_nv > 0
+
+    def frame(self, frame_id: str) -> str:
+        """Returns the model's name of a frame_id."""
+        return frame_id.removeprefix(self._general.frame_prefix)
+
+    def make(self, payload: PayloadParameters, before: Estimators | None = None) -> Estimators:
+        """Creates estimators that continue from those of another payload.
+
+        Raises:
+            DynamicsRosError: the payload does not fit the robot.
+        """
+        robot = self._robot
+        if payload.mass:
+            robot = robot.with_payload(
+                payload.frame, payload.mass, payload.center_of_mass, payload.inertia_matrix()
+            )
+        pipeline = ContactPipeline(robot, self._settings, self._tool)
+        # Unlike a node, a recording can wait for the compilation of a large kernel.
+        pipeline.compile(wait=True)
+        buffer = StateBuffer(robot, tuple(self._locked), self._general.joint_timeout)
+        if before is not None:
+            pipeline.inherit(before.pipeline)
+            buffer.adopt(before.buffer)
+        return Estimators(
+            payload, pipeline, buffer, self._locator(robot, pipeline), self._settings.location
+        )
+
+    def _locator(self, robot: Robot, pipeline: ContactPipeline) -> ContactLocator | None:
+        if self._geometry is None:
+            return None
+        noise = pipeline.torque_deviations
+        return self._geometry.locator(robot, noise)
 
 
 class Estimate(NamedTuple):
@@ -132,7 +358,7 @@ class EstimatedStates:
         messages: number of joint states.
         refusals: number of refused messages by reason.
         payloads: recorded times [ns] of changes of the payload.
-        silent: number of states without estimate by cause.
+        silent: numbers of states without estimate by reason.
     """
 
     def __init__(
@@ -163,7 +389,7 @@ class EstimatedStates:
         self.messages = 0
         self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
-        self.silent: Counter[str] = Counter()
+        self.silent = Counts()
 
     @property
     def refused(self) -> int:
@@ -219,7 +445,7 @@ class EstimatedStates:
         for count, found in pipeline.update_all(states):
             some = slice(begin, begin + count)
             if found is None:
-                self.silent[pipeline.silence] += count
+                self.silent.add(pipeline.silence, count)
             else:
                 yield EstimatedBlock(times[some], states.time[some].tolist(), found, estimators)
             begin += count

@@ -7,10 +7,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Imported with this file, because an import at the first trajectory would stop the joint states for
-# half a second.
-from scipy.interpolate import CubicHermiteSpline
-
 Array = NDArray[np.float64]
 
 
@@ -31,13 +27,13 @@ class CommandedMotion:
         self._q, self._v = q.copy(), np.zeros(len(q))
         self._lower, self._upper = lower, upper
         self._start_time = self._end = 0.0
-        self._spline: CubicHermiteSpline | None = None
+        self._trajectory: tuple[Array, Array, Array] | None = None
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Reference positions and velocities (n each) at the time t [s]."""
         elapsed = min(max(t, self._start_time), self._end) - self._start_time
-        if self._spline is not None:
-            q, v = self._spline(elapsed), self._spline(elapsed, 1)
+        if self._trajectory is not None:
+            q, v = _cubic(*self._trajectory, elapsed)
             return np.clip(q, self._lower, self._upper), v if t < self._end else np.zeros(len(q))
         q = np.clip(self._q + elapsed * self._v, self._lower, self._upper)
         return q, self._v if t < self._end else np.zeros(len(q))
@@ -65,11 +61,23 @@ class CommandedMotion:
             # The trajectory starts at the current reference positions, at rest.
             time = np.concatenate([[0.0], time])
             q, v = np.vstack([self._q, q]), np.vstack([np.zeros(len(self._q)), v])
-        self._spline = CubicHermiteSpline(time, q, v) if len(time) > 1 else None
-        if self._spline is None:
+        self._trajectory = (time, q, v) if len(time) > 1 else None
+        if self._trajectory is None:
             self._q, self._v = q[-1], np.zeros(len(q[-1]))
 
     def _start(self, t: float, duration: float) -> None:
         self._q, _ = self.at(t)
-        self._spline = None
+        self._trajectory = None
         self._start_time, self._end = t, t + duration
+
+
+def _cubic(time: Array, q: Array, v: Array, t: float) -> tuple[Array, Array]:
+    """Return positions and velocities of the cubic Hermite spline through (points, n) q and v."""
+    k = min(int(np.searchsorted(time[1:], t)), len(time) - 2)
+    step = time[k + 1] - time[k]
+    slope = (q[k + 1] - q[k]) / step
+    # q(s) = q_k + v_k s + b s^2 + c s^3, with s from the beginning of the segment
+    s = t - time[k]
+    b = (3.0 * slope - 2.0 * v[k] - v[k + 1]) / step
+    c = (v[k] + v[k + 1] - 2.0 * slope) / step**2
+    return q[k] + s * (v[k] + s * (b + s * c)), v[k] + s * (2.0 * b + 3.0 * s * c)

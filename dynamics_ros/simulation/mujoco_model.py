@@ -223,7 +223,7 @@ def _add_joint(body: Any, joint: Joint) -> None:
             name=_part(joint.name, i), type=type_, axis=direction.array(), limited=0
         )
         limits = joint.limits
-        if kind.has_range and np.isfinite([limits.lower, limits.upper]).all():
+        if np.isfinite([limits.lower, limits.upper]).all():
             # A mimic joint is limited by the limits of its leader.
             mujoco_joint.limited = int(joint.leader is None and limits.lower < limits.upper)
             mujoco_joint.range = [limits.lower, limits.upper]

@@ -68,7 +68,7 @@ class MujocoWorld:
             for geom in geoms_of(self.model, name):
                 offset = frame.placement.translation.array()
                 self._carriers[geom] = (name, frame.body + 1, offset)
-        self.place(robot.neutral())
+        self.place(robot.nominal())
 
     # --- state ----------------------------------------------------------------------------------
 

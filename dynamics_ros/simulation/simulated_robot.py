@@ -93,7 +93,7 @@ class SimulatedRobot:
         self.actuators = actuators
         self.motion = motion
         if engine is None:
-            start = q if q is not None else robot.neutral() if motion is None else motion.at(0.0)[0]
+            start = q if q is not None else robot.nominal() if motion is None else motion.at(0.0)[0]
             engine = RigidBodies(robot, actuators, np.asarray(start, dtype=float))
         self._engine = engine
         self._active_pushes: tuple[Push, ...] = ()

@@ -9,10 +9,8 @@ these functions works for all three, so each formula is implemented once.
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -149,69 +147,6 @@ def repeat(
         if not np.any(active):
             break
     return state
-
-
-def call(function: Callable[..., Any], times: int, *arguments: Any) -> Any:
-    """Call a function that an algorithm calls many times with arguments of the same structure.
-
-    If the arguments contain symbols and the calls would make the trace too long, the function is
-    traced once for each structure of its arguments and becomes a routine of the trace. Otherwise
-    this is an ordinary call.
-
-    Args:
-        function: a function at module level that reads no symbols except its arguments.
-        times: approximate number of calls.
-        arguments: scalars, and lists, tuples and objects of scalars. An object consists of the
-            attributes that are named like the parameters of its class. The result of the function
-            has to consist of the same types.
-    """
-    symbol = _symbol_in(arguments)
-    if symbol is None:
-        return function(*arguments)
-    return symbol.call(function, times, arguments, _flatten, _unflatten)
-
-
-@cache
-def _parameters(class_: type) -> tuple[str, ...] | None:
-    """Return the names of the parameters of a class; None for a class of scalars."""
-    if issubclass(class_, Real) or hasattr(class_, 'where_less'):
-        return None
-    return tuple(inspect.signature(class_).parameters)
-
-
-def _symbol_in(value: Any) -> Any:
-    """Return the first symbol in a value, which may be nested; None if there is none."""
-    kind = value.__class__
-    if kind is tuple or kind is list:
-        parts: Iterable[Any] = value
-    elif hasattr(kind, 'where_less'):
-        return value
-    elif kind is np.ndarray or (names := _parameters(kind)) is None:
-        return None
-    else:
-        parts = [getattr(value, name) for name in names]
-    return next((x for x in map(_symbol_in, parts) if x is not None), None)
-
-
-def _flatten(value: Any, scalars: list[Scalar]) -> Any:
-    """Append the scalars of a value to a list, and return the structure; None for a scalar."""
-    kind = value.__class__
-    if kind is tuple or kind is list:
-        return kind, tuple([_flatten(part, scalars) for part in value])
-    names = _parameters(kind)
-    if names is None:
-        scalars.append(value)
-        return None
-    return kind, tuple([_flatten(getattr(value, name), scalars) for name in names])
-
-
-def _unflatten(arrangement: Any, scalars: Iterator[Scalar]) -> Any:
-    """Return a value of the given structure, made of the next scalars."""
-    if arrangement is None:
-        return next(scalars)
-    kind, parts = arrangement
-    values = [_unflatten(part, scalars) for part in parts]
-    return kind(values) if kind in (list, tuple) else kind(*values)
 
 
 def _first_symbol(values: Any) -> Any:

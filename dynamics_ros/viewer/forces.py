@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,13 @@ class Forces:
             self.contact = message
 
     def summary(self) -> str:
-        """Contact state in one line of Markdown; '' before the first message."""
+        """Contact state in one line of HTML; '' before the first message."""
         contact = self.contact
         if contact is None:
             return ''
-        where = f' at {contact.link}' if contact.link and contact.state else ''
+        where = f' at {escape(contact.link)}' if contact.link and contact.state else ''
         latched = ', latched until reset' if contact.collision_latched else ''
-        return f'**{STATES.get(contact.state, "")}**{where}{latched}'
+        return f'<b>{STATES.get(contact.state, "")}</b>{where}{latched}'
 
     def draw(self, posed: PosedRobot, explorer: Explorer) -> None:
         """Update the drawn contact, the torque bars and the plots."""

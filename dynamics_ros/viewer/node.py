@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+import webbrowser
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from ipaddress import ip_address
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from threading import Timer
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -29,11 +33,13 @@ from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.nodes.app.executor import Application, run
-from dynamics_ros.nodes.app.guarded_node import GuardedNode
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.undeclared import check_undeclared
+from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
+from dynamics_ros.nodes.process import Application, run
+from dynamics_ros.nodes.robot_request import Description, DescriptionFile
 from dynamics_ros.parameters.contact import ArrowParameters
+from dynamics_ros.parameters.robot import description_arguments, description_file
+from dynamics_ros.reasons import KEY
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import parameter
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
@@ -44,13 +50,22 @@ if TYPE_CHECKING:
 NAME = 'dynamics_ros_viewer'
 
 LEVELS = {
-    DiagnosticStatus.WARN: '**warning**',
-    DiagnosticStatus.ERROR: '**error**',
-    DiagnosticStatus.STALE: '**stale**',
+    DiagnosticStatus.WARN: 'warning',
+    DiagnosticStatus.ERROR: 'error',
+    DiagnosticStatus.STALE: 'stale',
 }
 
-LONGEST_STATUS = 160
-"""Characters of a status on the page, which has to leave room for the tabs below."""
+USUAL_PORT = 8080
+"""Port of the page if no port is given and this one is free."""
+
+START_OF_BROWSER = 1.0
+"""Time from the start of the node to opening the page in a browser [s]."""
+
+LONGEST_LINE = 90
+"""Characters of a problem before the click that shows all of it."""
+
+MAX_MISSING = 12
+"""Missing shapes that are listed."""
 
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
 SEARCH_PERIOD = 1.0
@@ -70,20 +85,26 @@ class ViewerParameters:
         read_only=True,
     )
     port: int = parameter(
-        8080,
-        'Port of the page; the next free one when it is taken',
-        minimum=1024,
+        0,
+        f'Port of the page. 0: {USUAL_PORT}, or the next free one when it is taken',
+        minimum=0,
         maximum=65535,
         read_only=True,
     )
+    open: bool = parameter(False, 'Open the page in a browser', read_only=True)
     rate: float = parameter(
         20.0, 'Pictures per second', unit='Hz', minimum=0.1, maximum=100.0, read_only=True
     )
     robot_description: str = parameter(
-        '', 'URDF as XML text. Empty: wait for the topic', read_only=True
+        '', 'URDF as XML text. Empty: robot_description_file', read_only=True
     )
+    robot_description_file: str = description_file('wait for the topic')
+    robot_description_arguments: tuple[str, ...] = description_arguments()
     frame_prefix: str = parameter(
-        '', 'Before every frame of the robot in markers, as of the nodes', read_only=True
+        '',
+        'Before every frame of the robot in markers, as of the nodes',
+        read_only=True,
+        is_frame=True,
     )
     marker_topics: tuple[str, ...] = parameter(
         ('kinematics_node/markers', 'contact_node/markers'),
@@ -108,9 +129,6 @@ class ViewerParameters:
         minimum=1e-6,
         read_only=True,
     )
-    recordings: str = parameter(
-        '', 'Folder of recordings. Empty: the one that the viewer is started in', read_only=True
-    )
 
 
 class Viewer:
@@ -120,17 +138,16 @@ class Viewer:
         """Create the subscriptions and the controls of the page.
 
         Raises:
-            ModelError: the parameter robot_description is invalid.
+            ModelError: the description in the parameters is invalid.
         """
         from dynamics_ros.page.explorer import Explorer
 
         from .forces import Forces
         from .marker_drawing import MarkerDrawing
         from .requests import Requests
-        from .tape import Tape
 
         self.node, self.scene = node, scene
-        self._host = values.host
+        self._host, self._open = values.host, values.open
         contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
         self.explorer = Explorer(scene)
         self._forces = Forces(scene, self.explorer.tabs, values.force_scale, values.frame_prefix)
@@ -141,41 +158,46 @@ class Viewer:
             (contact, values.simulator),
             lambda: self.explorer.frame,
         )
-        self._kinds: dict[str, type] = {}
-        self._handlers: dict[str, Callable[[Any], None]] = {}
-        recordings = Path(values.recordings).expanduser().absolute()
-        self._tape = Tape(scene, self.explorer.tabs, recordings, self._kinds)
-        if not is_local(values.host):  # on a public page visitors cannot call services or record
+        if not is_local(values.host):  # on a public page visitors cannot call services
             self._requests.tab.remove()
-            self._tape.tab.remove()
         self._markers = MarkerDrawing(scene, values.frame_prefix, node.get_logger())
         self._estimates = f'{contact}/'
-        self._levels: dict[str, tuple[bytes, str]] = {}
-        self._problem = ''
+        self._estimate_topics: set[str] = set()
+        self._statuses: dict[str, DiagnosticStatus] = {}
+        self._problem = self._missing = ''
         self._last_joint_state = -math.inf
         self._last_search = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        file = DescriptionFile.of(values.robot_description_file, values.robot_description_arguments)
         if values.robot_description:
             self._show(values.robot_description)
+        elif file is not None:
+            self._show_description(file.read())
         else:
             node.create_subscription(
                 String, 'robot_description', lambda message: self.show(message.data), latched
             )
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
-        self._subscribe(JointState, 'joint_states', self._on_joint_state, newest)
+        subscribe = node.create_subscription
+        subscribe(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
-            self._subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        self._subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
-        self._subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
-        node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+            subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
+        subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
+        subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
+        subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1.0 / values.rate, self.draw, clock=steady)
 
     def start(self, _executor: Executor) -> None:
         """Log the address of the page, and a warning if other machines can open it."""
+        address = f'http://localhost:{self.scene.port}'
+        if self._open:
+            opening = Timer(START_OF_BROWSER, webbrowser.open, (address,))
+            opening.daemon = True
+            opening.start()
         if is_local(self._host):
-            self.node.get_logger().info(f'the page is at http://localhost:{self.scene.port}')
+            self.node.get_logger().info(f'the page is at {address}')
         else:
             self.node.get_logger().warning(
                 f'the page is at port {self.scene.port} of {self._host} for everybody who reaches '
@@ -183,8 +205,7 @@ class Viewer:
             )
 
     def end(self) -> None:
-        """Finish a running recording."""
-        self._tape.close()
+        """Stop the page."""
 
     def show(self, urdf: str) -> None:
         """Display the robot of a description; if it is invalid, keep the current robot."""
@@ -196,13 +217,17 @@ class Viewer:
 
     def _show(self, urdf: str) -> None:
         # A description from a topic is parsed as text: it must not name a file to read or expand.
-        description = parse_urdf(urdf)
-        robot = Robot(build_model(description))
-        visuals, missing = read_visual_geometry(urdf)
+        self._show_description(Description(parse_urdf(urdf), urdf))
+
+    def _show_description(self, description: Description) -> None:
+        robot = Robot(build_model(description.robot))
+        # Without URDF, links are shown as bones.
+        urdf = description.urdf or '<robot name=""/>'
+        visuals, missing = read_visual_geometry(urdf, description.folder)
         for problem in missing:
             self.node.get_logger().warning(f'not shown: {problem}')
-        self._problem = ''
-        self.explorer.show(robot, visuals, tool_frame(description))
+        self._problem, self._missing = '', missing_shapes(missing)
+        self.explorer.show(robot, visuals, tool_frame(description.robot))
 
     def draw(self) -> None:
         """Update the page."""
@@ -210,8 +235,7 @@ class Viewer:
         if now > self._last_search + SEARCH_PERIOD:
             self._last_search = now
             self._find_estimates()
-        for topic, message in self._tape.due():
-            self._handlers[topic](message)
+            self._requests.update()
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
@@ -221,40 +245,28 @@ class Viewer:
             self.explorer.update()
         self.explorer.say(self._summary())
 
-    def _subscribe(self, kind: type, topic: str, handler: Callable[[Any], None], qos: Any) -> None:
-        """Subscribe to a topic that is shown, recorded and replayed."""
-        name = self.node.resolve_topic_name(topic)
-        self._kinds[name], self._handlers[name] = kind, handler
-
-        def received(message: Any) -> None:
-            if not self._tape.playing:
-                self._tape.keep(name, message)
-                handler(message)
-
-        self.node.create_subscription(kind, topic, received, qos)
-
     def _find_estimates(self) -> None:
         """Subscribe to the wrench estimates of contact_node, whose topics contain frame names."""
         for topic, kinds in self.node.get_topic_names_and_types():
             ours = topic.startswith(self._estimates) and ESTIMATE in kinds
-            if ours and topic not in self._handlers:
-                self._subscribe(ExternalWrench, topic, self._forces.keep_wrench, 10)
+            if ours and topic not in self._estimate_topics:
+                self._estimate_topics.add(topic)
+                keep = self._forces.keep_wrench
+                self.node.create_subscription(ExternalWrench, topic, keep, 10)
 
     def _summary(self) -> str:
-        """Summary in Markdown: robot, contact, nodes without problems in one line, and problems."""
+        """Summary in HTML: contact, nodes without problems in one line, and problems."""
         posed = self.explorer.posed
-        lines = [self._problem] if self._problem else []
-        lines.append(
-            'waiting for robot_description' if posed is None else f'**{posed.robot.name}**'
-        )
-        lines.append(self._forces.summary())
-        well = [n for n, (level, _) in self._levels.items() if level == DiagnosticStatus.OK]
+        lines = ['waiting for robot_description' if posed is None else '', self._forces.summary()]
+        if self._problem:
+            lines.append(details(self._problem))
+        if self._missing:
+            lines.append(self._missing)
+        statuses = self._statuses.values()
+        well = [one.name for one in statuses if one.level == DiagnosticStatus.OK]
         if well:
-            lines.append(f'ok: {", ".join(sorted(name.partition(":")[0] for name in well))}')
-        for name in sorted(self._levels.keys() - set(well)):
-            level, message = self._levels[name]
-            lines.append(f'{name}: {LEVELS.get(level, "")}, {shortened(message)}')
-        return '\n\n'.join(line for line in lines if line)
+            lines.append(f'ok: {escape(", ".join(sorted(map(node_of, well))))}')
+        return '<br>'.join(line for line in [*lines, *problems(statuses)] if line)
 
     def _on_joint_state(self, message: JointState) -> None:
         if len(message.name) == len(message.position):
@@ -275,15 +287,63 @@ class Viewer:
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            self._levels[status.name] = status.level, status.message
+            self._statuses[status.name] = status
 
 
-def shortened(status: str) -> str:
-    """Return a status with at most ``LONGEST_STATUS`` characters, and who prints the rest."""
-    if len(status) <= LONGEST_STATUS:
-        return status
-    end = ' ... (doctor prints all)'
-    return status[: LONGEST_STATUS - len(end)].rsplit(' ', 1)[0] + end
+def node_of(status: str) -> str:
+    """Name of the node of a status."""
+    return status.partition(':')[0]
+
+
+def details(text: str) -> str:
+    """HTML of a text: its first clause, and the whole text on a click."""
+    head, _, rest = text.partition('; ')
+    if len(head) > LONGEST_LINE:
+        head, rest = head[:LONGEST_LINE].rsplit(' ', 1)[0] + ' ...', text
+    if not rest:
+        return escape(head)
+    return (
+        f'<details style="display:inline-block"><summary>{escape(head)}</summary>'
+        f'{escape(text)}</details>'
+    )
+
+
+def problems(statuses: Iterable[DiagnosticStatus]) -> list[str]:
+    """HTML lines of statuses that are not ok: one line for a cause, with the nodes that it stops.
+
+    Nodes with the same reason code and the same joints or frames wait for the same cause.
+    """
+    groups: dict[tuple[bytes, str], list[DiagnosticStatus]] = {}
+    for status in sorted(statuses, key=lambda one: one.name):
+        if status.level != DiagnosticStatus.OK:
+            reason = next((x.value for x in status.values if x.key == KEY), status.message)
+            groups.setdefault((status.level, reason), []).append(status)
+    lines = []
+    for (level, _), alike in groups.items():
+        nodes = ', '.join(node_of(one.name) for one in alike)
+        texts = dict.fromkeys(one.message.removeprefix('publishing; ') for one in alike)
+        text = details('; '.join(texts))
+        lines.append(f'<b>{LEVELS.get(level, "status")}</b> of {escape(nodes)}: {text}')
+    return lines
+
+
+def missing_shapes(missing: Sequence[str]) -> str:
+    """HTML about shapes that could not be read: a line per reason, and which ones on a click."""
+    shapes_of: dict[str, list[str]] = {}
+    for problem in missing:
+        shape, _, reason = problem.partition("': ")
+        shapes_of.setdefault(reason or problem, []).append(f"{shape}'" if reason else shape)
+    lines = []
+    for reason, shapes in shapes_of.items():
+        listed = [escape(one) for one in shapes[:MAX_MISSING]]
+        if len(shapes) > MAX_MISSING:
+            listed.append(f'and {len(shapes) - MAX_MISSING} more')
+        number = f'{len(shapes)} shapes are' if len(shapes) > 1 else '1 shape is'
+        lines.append(
+            f'<details><summary>{number} missing: {escape(reason)}</summary>'
+            f'{"<br>".join(listed)}</details>'
+        )
+    return ''.join(lines)
 
 
 def is_local(host: str) -> bool:
@@ -292,6 +352,24 @@ def is_local(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:  # a host name
         return host == 'localhost'
+
+
+def require_free(host: str, port: int) -> None:
+    """Check that a port can be served; 0 is any port.
+
+    Raises:
+        InvalidArgumentError: another program serves the port.
+        OSError: the host is not an address of this machine.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                expected = f'a free port, or 0 for {USUAL_PORT} or the next free one'
+                raise InvalidArgumentError('port', f'{port} is in use', expected) from error
+            raise
 
 
 def build() -> Application:
@@ -311,7 +389,8 @@ def build() -> Application:
             NAME, f'{missing.name} is not installed', 'pip install viser'
         ) from missing
     try:
-        scene = Scene(values.host, values.port, 'dynamics_ros')
+        require_free(values.host, values.port)
+        scene = Scene(values.host, values.port or USUAL_PORT, 'dynamics_ros')
     except OSError as error:
         raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
     viewer = Viewer(node, scene, values)
@@ -319,9 +398,12 @@ def build() -> Application:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the node."""
-    run(build, arguments)
+    """Run the node; ``--open`` sets the parameter ``open``."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if '--open' in given:
+        given = [*(one for one in given if one != '--open'), '--ros-args', '-p', 'open:=true']
+    run(build, given)
 
 
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    main()

@@ -1,55 +1,79 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reads serialized joint states directly, without message objects.
+"""Layout of serialized messages, derived by walking a message object; to read and to write.
 
-Joint states arrive a thousand times a second and more, and creating message objects costs several
-times as much as reading the numbers. The layout is Common Data Representation (OMG DDS-XTypes 1.3,
-7.4: XCDR version 1, plain): every number is aligned to its own size, counted from the end of the
-four bytes of encapsulation; a string is its length, which includes the closing zero, and its bytes;
-a sequence is its length and its elements.
+Messages arrive a thousand times a second and more, and creating or serializing a message object
+costs several times as much as its numbers. The layout is Common Data Representation (OMG DDS-XTypes
+1.3, 7.4: XCDR version 1, plain), in the byte order of this machine: every number is aligned to its
+own size, counted from the end of the four bytes of encapsulation; a string is its length, which
+includes the closing zero, and its bytes; a sequence is its length and its elements. Messages of
+another encapsulation are left to the middleware.
+
+Readers of joint states and odometry take their numbers in place.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import struct
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.samples.reports import NANOSECONDS, Array, JointValues
+from dynamics_ros.estimation.samples.reports import (
+    NANOSECONDS,
+    JointValues,
+    OdometryValues,
+    PoseValues,
+)
+from dynamics_ros.wire.conversions import Array, joint_values, message_type, odometry_values
 
-from .conversions import joint_values
+_log = logging.getLogger('dynamics_ros.nodes')
+
+Values = TypeVar('Values')
+
+Array8 = NDArray[np.uint8]
 
 ENCAPSULATION = 4
 """Size of the encapsulation in front of the body [bytes]; alignment is counted from its end."""
 
+NATIVE = struct.pack('>H', struct.pack('=H', 1)[0])
+"""First bytes of a message in plain XCDR version 1, in the byte order of this machine."""
+
 STAMP = struct.Struct('=iI')
 """Seconds and nanoseconds of a stamp, in the byte order of this machine."""
-
-STAMP_END = ENCAPSULATION + STAMP.size
-"""End of the stamp in a message that begins with a header [bytes]."""
 
 MAX_SURPLUS = 32
 """Maximum surplus after the last field [bytes]; middleware reserves 8 for an empty sequence."""
 
-MAX_NAMES = 4096
-"""Maximum number of names in a joint state; a robot has some dozens."""
-
 MAX_LAYOUTS = 8
 """Number of cached layouts; each publisher of a topic usually has one."""
 
-SIZES = {
-    **dict.fromkeys(('boolean', 'octet', 'char', 'byte', 'int8', 'uint8'), 1),
-    **dict.fromkeys(('int16', 'uint16'), 2),
-    **dict.fromkeys(('int32', 'uint32', 'float'), 4),
-    **dict.fromkeys(('int64', 'uint64', 'double'), 8),
+CODES = {
+    **{'boolean': '?', 'octet': 'c', 'char': 'B', 'float': 'f', 'double': 'd'},
+    **{'int8': 'b', 'int16': 'h', 'int32': 'i', 'int64': 'q'},
+    **{'uint8': 'B', 'uint16': 'H', 'uint32': 'I', 'uint64': 'Q'},
 }
+"""Code of each type of numbers, as of ``struct`` and NumPy."""
+
+DOUBLE = 'd'
+
+
+class MalformedMessageError(DynamicsRosError):
+    """Serialized bytes are not a valid message of the expected type."""
+
+
+class LayoutError(DynamicsRosError):
+    """The layout of a message is not known, or it has no such numbers."""
 
 
 def packed_stamp(stamp: int) -> bytes:
@@ -57,271 +81,243 @@ def packed_stamp(stamp: int) -> bytes:
     return STAMP.pack(*divmod(stamp, NANOSECONDS))
 
 
-class MalformedMessageError(DynamicsRosError):
-    """Serialized bytes are not a valid message of the expected type."""
+def stamp_of(data: bytes) -> int:
+    """Return the stamp [ns] of a serialized message that begins with a header.
+
+    Raises:
+        MalformedMessageError: the message is too short.
+    """
+    if len(data) < ENCAPSULATION + STAMP.size:
+        raise MalformedMessageError(f'{len(data)} bytes')
+    # The lowest bit of the encapsulation is the byte order.
+    seconds, nanoseconds = struct.unpack_from('<iI' if data[1] & 1 else '>iI', data, ENCAPSULATION)
+    return int(seconds * NANOSECONDS + nanoseconds)
+
+
+class Field(NamedTuple):
+    """Numbers of one field of a message.
+
+    Attributes:
+        path: names of the field and of the messages around it, such as ``pose.position.x``.
+        code: type of the numbers, one of ``CODES``.
+        offset: offset in the serialized message [bytes].
+        data: the numbers of the message that was walked.
+        owner, name: innermost message, and the name of its field.
+    """
+
+    path: str
+    code: str
+    offset: int
+    data: bytes
+    owner: Any
+    name: str
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The numbers of the message that was walked."""
+        return tuple(np.frombuffer(self.data, self.code).tolist())
+
+    @property
+    def end(self) -> int:
+        """Offset after the field [bytes]."""
+        return self.offset + len(self.data)
 
 
 class Layout:
-    """Positions of the fields in serialized joint states with certain names and lengths.
+    """Positions of the numbers in serialized messages with certain strings and lengths.
 
     Attributes:
-        names: names of the joints.
+        fields: the numbers, in order.
+        size: size of the message without surplus [bytes].
+        constant_offsets: offsets of the bytes that are equal in all messages of the layout: those
+            of strings and lengths, without numbers and padding.
+    """
+
+    def __init__(self, message: Any, head: bytes = NATIVE + bytes(2)) -> None:
+        """Derive the layout of a message object.
+
+        Args:
+            message: the message.
+            head: its encapsulation.
+
+        Raises:
+            LayoutError: a field has a type that is not supported.
+        """
+        self.fields: list[Field] = []
+        self._constants = [(0, head)]
+        self.size = ENCAPSULATION
+        self._walk(message, '')
+        mask, known = bytearray(self.size), bytearray(self.size)
+        for offset, data in self._constants:
+            mask[offset : offset + len(data)] = b'\xff' * len(data)
+            known[offset : offset + len(data)] = data
+        self.constant_offsets = np.frombuffer(mask, np.uint8).nonzero()[0]
+        self._head = max(offset + len(data) for offset, data in self._constants)
+        self._mask = int.from_bytes(mask[: self._head], 'little')
+        self._known = int.from_bytes(known[: self._head], 'little')
+        self._length = self.size
+
+    @classmethod
+    def of(cls, data: bytes, message: Any) -> Layout:
+        """Return the layout of a serialized message.
+
+        Args:
+            data: the message.
+            message: the same message as an object.
+
+        Raises:
+            LayoutError: the layout is not the expected one.
+            MalformedMessageError: there are too many bytes.
+        """
+        if data[:2] != NATIVE:
+            raise LayoutError(f'encapsulation {data[:2].hex()}')
+        layout = cls(message, data[:ENCAPSULATION])
+        parts = [*layout._constants, *((field.offset, field.data) for field in layout.fields)]
+        if any(data[offset : offset + len(part)] != part for offset, part in parts):
+            raise LayoutError(f'{type(message).__name__}: fields stand elsewhere')
+        if len(data) - layout.size > MAX_SURPLUS:
+            raise MalformedMessageError(f'{len(data) - layout.size} bytes too many')
+        layout._length = len(data)
+        return layout
+
+    def matches(self, data: bytes) -> bool:
+        """Return whether a message has the same layout: its size, strings and lengths are equal."""
+        # Padding is not compared: middleware leaves it uninitialized.
+        return len(data) == self._length and (
+            int.from_bytes(data[: self._head], 'little') & self._mask == self._known
+        )
+
+    def numbers(self, path: str) -> list[Field]:
+        """Return the fields of a path, '' for all, which are consecutive and of one type.
+
+        Raises:
+            LayoutError: the path has no numbers, or something stands between them.
+        """
+        size = len(path)
+        fields = [
+            field
+            for field in self.fields
+            if field.path.startswith(path) and (not path or field.path[size : size + 1] in '.')
+        ]
+        if not fields:
+            raise LayoutError(f'there is no number in {path!r}')
+        for one, other in pairwise(fields):
+            if one.end != other.offset or one.code != other.code:
+                raise LayoutError(f'something stands between the numbers of {path!r}')
+        return fields
+
+    def doubles(self, path: str) -> slice:
+        """Return where a field of float64 stands in the body, seen as an array of float64."""
+        fields = self.numbers(path)
+        return slice((fields[0].offset - ENCAPSULATION) // 8, (fields[-1].end - ENCAPSULATION) // 8)
+
+    def _walk(self, message: Any, path: str) -> None:
+        for name, kind in type(message).get_fields_and_field_types().items():
+            value, inside = getattr(message, name), f'{path}{name}'
+            element, is_array, is_sequence = _parsed(kind)
+            if is_sequence:
+                self._constant(struct.pack('=I', len(value)), 4)
+            code = CODES.get(element)
+            if code is not None:
+                values = value if is_array else (value,)
+                data = struct.pack(f'={len(values)}{code}', *values)
+                if data:
+                    self._align(struct.calcsize(f'={code}'))
+                self.fields.append(Field(inside, code, self.size, data, message, name))
+                self.size += len(data)
+                continue
+            for i, item in enumerate(value if is_array else (value,)):
+                if isinstance(item, str):
+                    text = item.encode() + b'\0'
+                    self._constant(struct.pack('=I', len(text)), 4)
+                    self._constant(text, 1)
+                elif '/' in element:
+                    self._walk(item, f'{inside}.{i}.' if is_array else f'{inside}.')
+                else:
+                    raise LayoutError(f'fields of type {kind}')
+
+    def _constant(self, data: bytes, alignment: int) -> None:
+        self._align(alignment)
+        self._constants.append((self.size, data))
+        self.size += len(data)
+
+    def _align(self, size: int) -> None:
+        self.size += -(self.size - ENCAPSULATION) % size
+
+
+@lru_cache(maxsize=256)
+def _parsed(kind: str) -> tuple[str, bool, bool]:
+    """Return the type of the elements of a field, and whether it is an array and a sequence."""
+    sequence = re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind)
+    array = sequence or re.fullmatch(r'(.+)\[\d+\]', kind)
+    return array[1] if array else kind, array is not None, sequence is not None
+
+
+class MessageReader(Generic[Values]):
+    """Reader of serialized messages of one type, which caches the layouts of recent messages.
+
+    A message of an unknown layout is deserialized by the middleware, and its layout derived.
     """
 
     def __init__(
         self,
-        data: bytes,
-        fields: struct.Struct,
-        arrays: tuple[tuple[int, int], ...],
-        order: str,
-        names: tuple[str, ...],
+        kind: Any,
+        from_object: Callable[[Any], Values],
+        from_layout: Callable[[Layout, Any], Callable[[bytes], Values]],
     ) -> None:
-        """Derive the layout from its first message.
+        """Start without layouts.
 
         Args:
-            data: the message.
-            fields: struct of all bytes except the numbers and the padding, which middleware leaves
-                uninitialized.
-            arrays: offset [bytes] and length of the arrays of position, velocity and effort.
-            order: byte order of the numbers, '<' or '>'.
-            names: names of the joints.
+            kind: type of the messages.
+            from_object: returns the values of a message object.
+            from_layout: returns a function that reads the values of messages of a layout, given the
+                layout and the first message.
         """
-        self.names = names
-        self._size = len(data)
-        self._fields = fields
-        self._head, _, _, *self._constants = fields.unpack_from(data)
-        self._order = order
-        self._native = np.dtype(f'{order}f8').isnative
-        self._arrays = arrays
-        self._number = np.dtype(f'{order}f8')
-        # ``_whole`` reads the bytes before, between and after the arrays, padding included.
-        ends = [begin + 8 * count for begin, count in arrays]
-        begins = [begin for begin, _ in arrays]
-        sizes = [count for _, count in arrays]
-        format_ = f'{order}{ENCAPSULATION}siI'
-        for begin, end, count in zip([STAMP_END, *ends], [*begins, len(data)], [*sizes, 0]):
-            format_ += f'{end - begin}s{8 * count}x'
-        self._whole = struct.Struct(format_)
-        self._store_bytes(data)
-        self._constant_offsets = _find_constants(fields.format)
-        # The length of the next array, with padding, takes as many bytes as one number, so the
-        # three arrays are one array with two foreign numbers.
-        each = len(names)
-        block = each and sizes == [each] * 3 and self._native
-        self._block = sum(sizes) + 2 if block else 0
+        self._kind, self._from_object, self._from_layout = kind, from_object, from_layout
+        self._known: list[tuple[Layout, Callable[[bytes], Values]]] = []
 
-    def read(self, data: bytes) -> JointValues | None:
-        """Read a message; return None if it has another layout.
-
-        The arrays of the result share memory with ``data``.
-        """
-        if len(data) != self._size:
-            return None
-        head, seconds, nanoseconds, *between = self._whole.unpack(data)
-        # Fast path: usually all bytes equal those of the last message, padding included.
-        if between != self._last_bytes or head != self._head:
-            head, _, _, *constants = self._fields.unpack_from(data)
-            if head != self._head or constants != self._constants:
-                return None
-            self._store_bytes(data)
-        if self._block:
-            block = np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
-            size = self._block // 3
-            position, velocity, effort = block[:size], block[size + 1 : -size - 1], block[-size:]
-            return JointValues(seconds, nanoseconds, self.names, position, velocity, effort, block)
-        position, velocity, effort = (
-            np.frombuffer(data, self._number, count, begin) for begin, count in self._arrays
-        )
-        if not self._native:
-            position, velocity, effort = (x.astype(float) for x in (position, velocity, effort))
-        return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
-
-    def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
-        """Read several messages, the first of which has this layout; None if another has not.
-
-        The arrays of the result have one row for each message.
-        """
-        count, size = len(messages), self._size
-        data = b''.join(messages)
-        if len(data) != count * size:
-            return None
-        rows = np.frombuffer(data, np.uint8).reshape(count, size)
-        constants = rows[:, self._constant_offsets]
-        if not (constants == constants[0]).all():
-            return None
-        seconds, nanoseconds = (
-            rows[:, begin : begin + 4].copy().view(f'{self._order}{kind}4')[:, 0].astype(np.int64)
-            for begin, kind in ((ENCAPSULATION, 'i'), (ENCAPSULATION + 4, 'u'))
-        )
-        number = self._number
-
-        def numbers(begin: int, width: int) -> Array:
-            return np.ndarray((count, width), number, data, begin, (size, number.itemsize))
-
-        if self._block:
-            block = numbers(self._arrays[0][0], self._block)
-            width = self._block // 3
-            parts = block[:, :width], block[:, width + 1 : -width - 1], block[:, -width:]
-            return JointValues(seconds, nanoseconds, self.names, *parts, block)
-        position, velocity, effort = (numbers(*one).astype(float) for one in self._arrays)
-        return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
-
-    def _store_bytes(self, data: bytes) -> None:
-        _, _, _, *self._last_bytes = self._whole.unpack(data)
-
-
-class JointStateReader:
-    """Reader of serialized joint states, which caches the layouts of recent messages."""
-
-    def __init__(self) -> None:
-        self._layouts: list[Layout] = []
-        self._last: Layout | None = None
-
-    def read(self, data: bytes) -> JointValues:
-        """Read a joint state.
+    def read(self, data: bytes) -> Values:
+        """Read a message.
 
         Raises:
-            MalformedMessageError: the bytes are not a joint state.
+            MalformedMessageError: the bytes are not a message of the type.
         """
-        for layout in self._layouts:
-            values = layout.read(data)
-            if values is not None:
-                self._last = layout
-                return values
-        scanner = Scanner.of(data)
-        if scanner is None:
-            return joint_values(deserialized(data, JointState))
-        layout = _scan_layout(scanner)
-        for old in self._layouts:
-            if old.names == layout.names:
-                # Share the tuple, so that users of the names can compare by identity.
-                layout.names = old.names
-        self._layouts = [layout, *self._layouts[: MAX_LAYOUTS - 1]]
-        self._last, values = layout, layout.read(data)
-        assert values is not None, 'a layout reads the message that it was derived from'
-        return values
+        for layout, read in self._known:
+            if layout.matches(data):
+                return read(data)
+        message = deserialized(data, self._kind)
+        try:
+            layout = Layout.of(data, message)
+        except LayoutError as reason:
+            name = self._kind.__name__
+            warn_once(f'{name} is read as message objects, which is slower: {reason}')
+            return self._from_object(message)
+        read = self._from_layout(layout, message)
+        self._known = [(layout, read), *self._known[: MAX_LAYOUTS - 1]]
+        return read(data)
 
-    def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
-        """Read several joint states, one row each; return None if their layouts differ.
+    def rows(self, messages: Sequence[bytes]) -> tuple[Callable[[bytes], Values], Array8] | None:
+        """Return the reader of the layout of several messages, and their bytes, one row each.
 
         Args:
             messages: at least one message.
 
+        Returns:
+            The result of ``from_layout``, and the bytes (n, size); None if the layouts differ or
+            the first one is unknown.
+
         Raises:
-            MalformedMessageError: the first message is not a joint state.
+            MalformedMessageError: the first message is not of the type.
         """
-        self._last = None
         self.read(messages[0])
-        return None if self._last is None else self._last.read_all(messages)
-
-
-class Scanner:
-    """Reads the fields of a serialized message in order, with bounds checks.
-
-    Attributes:
-        data: the message.
-        order: its byte order, '<' or '>'.
-        at: offset of the next field [bytes].
-        end: end of the last field that may be read [bytes].
-        format: formats of the fields so far, for ``struct``.
-    """
-
-    def __init__(self, data: bytes, order: str) -> None:
-        self.data = data
-        self.order = order
-        self.at = ENCAPSULATION
-        # The last two bits of the encapsulation are the number of padding bytes at the end.
-        self.end = len(data) - (data[ENCAPSULATION - 1] & 3)
-        self.format = [f'{order}{ENCAPSULATION}s']
-        self._length = struct.Struct(f'{order}I')
-
-    @classmethod
-    def of(cls, data: bytes) -> Scanner | None:
-        """Return a scanner for plain XCDR1 of either byte order; None for other encapsulations.
-
-        Raises:
-            MalformedMessageError: the message is too short for an encapsulation.
-        """
-        if len(data) < ENCAPSULATION:
-            raise MalformedMessageError(f'{len(data)} bytes')
-        order = {b'\x00\x00': '>', b'\x00\x01': '<'}.get(bytes(data[:2]))
-        return None if order is None else cls(data, order)
-
-    def skip(self, count: int) -> int:
-        """Advance by ``count`` bytes; return the previous offset.
-
-        Raises:
-            MalformedMessageError: the message ends before.
-        """
-        begin, self.at = self.at, self.at + count
-        if self.at > self.end:
-            raise MalformedMessageError(f'ends after {self.end} bytes, within a field')
-        return begin
-
-    def align(self, size: int) -> None:
-        """Advance to the alignment of a number of ``size`` bytes."""
-        between = -(self.at - ENCAPSULATION) % size
-        self.skip(between)
-        self.format.append(f'{between}x')
-
-    def length(self) -> int:
-        """Read the length of a string or a sequence."""
-        self.align(4)
-        self.format.append('4s')
-        return int(self._length.unpack_from(self.data, self.skip(4))[0])
-
-    def string(self) -> str:
-        """Read a string."""
-        size = self.length()
-        begin = self.skip(size)
-        self.format.append(f'{size}s')
-        text, zero, rest = self.data[begin : begin + size].partition(b'\0')
-        if rest or (text and not zero):
-            raise MalformedMessageError('a string does not end where it should')
-        return text.decode(errors='replace')
-
-    def numbers(self) -> tuple[int, int]:
-        """Skip a float64[]; return the offset of its numbers [bytes], and their number."""
-        count = self.length()
-        if count:
-            self.align(8)
-        begin = self.skip(8 * count)
-        self.format.append(f'{8 * count}x')
-        return begin, count
-
-
-def _scan_layout(scanner: Scanner) -> Layout:
-    data = scanner.data
-    scanner.skip(STAMP_END - ENCAPSULATION)
-    scanner.format.append('iI')
-    scanner.string()
-    count = scanner.length()
-    if count > MAX_NAMES:
-        raise MalformedMessageError(f'{count} names; at most {MAX_NAMES} are read')
-    names = tuple(scanner.string() for _ in range(count))
-    arrays = tuple(scanner.numbers() for _ in range(3))
-    if len(data) - scanner.at > MAX_SURPLUS:
-        raise MalformedMessageError(f'{len(data) - scanner.at} bytes too many')
-    fields = struct.Struct(''.join(scanner.format))
-    return Layout(bytes(data), fields, arrays, scanner.order, names)
-
-
-def _find_constants(fields: str) -> NDArray[np.intp]:
-    """Return the offsets of the bytes that are equal in all messages of a layout.
-
-    These are neither the stamp, nor numbers, nor padding.
-
-    Args:
-        fields: format of the struct that skips numbers and padding.
-    """
-    offsets: list[int] = []
-    at = 0
-    for text, kind in re.findall(r'(\d*)([a-zA-Z])', fields):
-        size = int(text or 1) * (4 if kind in 'iI' else 1)
-        if kind == 's':
-            offsets += range(at, at + size)
-        at += size
-    return np.array(offsets, dtype=np.intp)
+        known = [(layout, read) for layout, read in self._known if layout.matches(messages[0])]
+        size = len(messages[0])
+        if not known or any(len(message) != size for message in messages):
+            return None
+        layout, read = known[0]
+        rows = np.frombuffer(b''.join(messages), np.uint8).reshape(-1, size)
+        constants = rows[:, layout.constant_offsets]
+        return (read, rows) if (constants == constants[0]).all() else None
 
 
 def deserialized(data: bytes, kind: Any) -> Any:
@@ -334,3 +330,198 @@ def deserialized(data: bytes, kind: Any) -> Any:
         return deserialize_message(data, kind)
     except Exception as error:  # rclpy documents no type of this error
         raise MalformedMessageError(f'encapsulation {data[:2].hex()}: {error}') from None
+
+
+@lru_cache(maxsize=64)
+def warn_once(text: str) -> None:
+    """Log a warning unless it was logged before."""
+    _log.warning(text)
+
+
+DYNAMIC_TOPIC = 'dynamic_joint_states'
+"""Topic of ros2_control with messages control_msgs/DynamicJointState."""
+
+QUANTITIES = ('position', 'velocity', 'effort')
+
+MAX_NAMES = 4096
+"""Maximum number of names in a joint state; a robot has some dozens."""
+
+
+class JointStateReader(MessageReader[JointValues]):
+    """Reader of joint states.
+
+    Attributes:
+        kind: type of the messages: sensor_msgs/JointState or control_msgs/DynamicJointState.
+    """
+
+    def __init__(self, topic: str = 'joint_states') -> None:
+        """Select the type of the messages by their topic.
+
+        Args:
+            topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
+
+        Raises:
+            InvalidArgumentError: control_msgs is needed and not installed.
+        """
+        self.kind, from_object = JointState, _joint_values
+        if topic == DYNAMIC_TOPIC:
+            name, otherwise = 'control_msgs/msg/DynamicJointState', "'joint_states' without it"
+            self.kind = message_type(name, 'joint_state_topic', otherwise)
+            from_object = dynamic_joint_values
+        super().__init__(self.kind, from_object, self._columns)
+
+    def _columns(self, layout: Layout, message: Any) -> Columns:
+        columns = Columns(layout, message)
+        for _, other in self._known:
+            if isinstance(other, Columns) and other.names == columns.names:
+                # Share the tuple, so that users of the names can compare by identity.
+                columns.names = other.names
+        return columns
+
+    def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
+        """Read several joint states, one row each; return None if their layouts differ.
+
+        Args:
+            messages: at least one message.
+
+        Raises:
+            MalformedMessageError: the first message is not a joint state.
+        """
+        found = self.rows(messages)
+        if found is None:
+            return None
+        columns, rows = found
+        assert isinstance(columns, Columns)
+        return columns.rows(rows)
+
+
+class Columns:
+    """Reads joint states of one layout.
+
+    Attributes:
+        names: names of the joints.
+    """
+
+    def __init__(self, layout: Layout, message: Any) -> None:
+        """Find the numbers of each joint.
+
+        Args:
+            layout: the layout.
+            message: its first message.
+        """
+        self._count = (layout.size - ENCAPSULATION) // 8
+        self._missing: NDArray[np.bool_] | None = None
+        self._block: slice | NDArray[np.intp] | None = None
+        if isinstance(message, JointState):
+            self.names = _joint_values(message).names
+            self._parts = tuple(map(layout.doubles, QUANTITIES))
+            count = len(self.names)
+            if count and all(part.stop - part.start == count for part in self._parts):
+                # The length of the next array, with padding, takes as many bytes as one number.
+                self._block = slice(self._parts[0].start, self._parts[2].stop)
+            return
+        places = [
+            range(*layout.doubles(f'interface_values.{i}.values').indices(self._count))
+            for i in range(len(message.interface_values))
+        ]
+        self.names, columns = _by_joint(message, places)
+        self._parts = (slice(0, 0),) * 3
+        if self.names:
+            block = np.pad(columns, ((0, 0), (0, 1)), mode='edge').ravel()[:-1]
+            missing = np.isnan(block)
+            self._missing = missing if missing.any() else None
+            self._block = np.nan_to_num(block).astype(np.intp)
+
+    def __call__(self, data: bytes) -> JointValues:
+        """Read a message; the arrays of the result may share memory with it."""
+        seconds, nanoseconds = STAMP.unpack_from(data, ENCAPSULATION)
+        numbers = np.frombuffer(data, np.float64, self._count, ENCAPSULATION)
+        return self._values(seconds, nanoseconds, numbers)
+
+    def rows(self, rows: Array8) -> JointValues:
+        """Read several messages (n, size); the arrays of the result have one row for each."""
+        seconds, nanoseconds = (
+            rows[:, begin : begin + 4].copy().view(kind)[:, 0].astype(np.int64)
+            for begin, kind in ((ENCAPSULATION, np.int32), (ENCAPSULATION + 4, np.uint32))
+        )
+        shape = len(rows), self._count
+        numbers: Array = np.ndarray(shape, np.float64, rows, ENCAPSULATION, (rows.shape[1], 8))
+        return self._values(seconds, nanoseconds, numbers)
+
+    def _values(self, seconds: Any, nanoseconds: Any, numbers: Array) -> JointValues:
+        names = self.names
+        if self._block is None:
+            return JointValues(
+                seconds, nanoseconds, names, *(numbers[..., part] for part in self._parts)
+            )
+        block = numbers[..., self._block]
+        if self._missing is not None:
+            block[..., self._missing] = np.nan
+        size = len(names)
+        return JointValues(
+            *(seconds, nanoseconds, names),
+            *(block[..., :size], block[..., size + 1 : -size - 1], block[..., -size:]),
+            block,
+        )
+
+
+def _joint_values(message: JointState) -> JointValues:
+    if len(message.name) > MAX_NAMES:
+        raise MalformedMessageError(f'{len(message.name)} names; at most {MAX_NAMES} are read')
+    return joint_values(message)
+
+
+def dynamic_joint_values(message: Any) -> JointValues:
+    """Return the values of the joints with a position; NaN for a missing velocity or effort.
+
+    Raises:
+        MalformedMessageError: the numbers of names and values differ.
+    """
+    names, columns = _by_joint(message, [one.values for one in message.interface_values])
+    stamp = message.header.stamp
+    return JointValues(stamp.sec, stamp.nanosec, names, *columns)
+
+
+def _by_joint(message: Any, numbers: Sequence[Sequence[float]]) -> tuple[tuple[str, ...], Array]:
+    """Return the names of the joints with a position, and a number of each quantity (3, n).
+
+    Args:
+        message: control_msgs/DynamicJointState.
+        numbers: numbers of each joint, one for each of its interfaces.
+
+    Raises:
+        MalformedMessageError: the numbers of names and values differ.
+    """
+    interfaces = [one.interface_names for one in message.interface_values]
+    if len(message.joint_names) != len(interfaces) or any(
+        len(names) != len(values) for names, values in zip(interfaces, numbers, strict=True)
+    ):
+        raise MalformedMessageError('not as many values as names')
+    joints = [
+        (joint, dict(zip(names, values, strict=True)))
+        for joint, names, values in zip(message.joint_names, interfaces, numbers, strict=True)
+        if 'position' in names
+    ]
+    columns = [[values.get(one, np.nan) for _, values in joints] for one in QUANTITIES]
+    return tuple(joint for joint, _ in joints), np.array(columns)
+
+
+class OdometryReader(MessageReader[OdometryValues]):
+    """Reader of odometry; because of its covariances, message objects would cost most of all."""
+
+    def __init__(self) -> None:
+        super().__init__(Odometry, odometry_values, _odometry)
+
+
+def _odometry(layout: Layout, message: Odometry) -> Callable[[bytes], OdometryValues]:
+    pose, twist = layout.numbers('pose.pose'), layout.numbers('twist.twist')
+    before, between = pose[0].offset - ENCAPSULATION - STAMP.size, twist[0].offset - pose[-1].end
+    numbers = struct.Struct(f'={ENCAPSULATION}xiI{before}x7d{between}x6d')
+    frames = message.header.frame_id, message.child_frame_id
+
+    def read(data: bytes) -> OdometryValues:
+        seconds, nanoseconds, x, y, z, a, b, c, d, *values = numbers.unpack_from(data)
+        where = PoseValues((x, y, z), (a, b, c, d))
+        return OdometryValues(seconds, nanoseconds, *frames, where, tuple(values))
+
+    return read

@@ -9,11 +9,11 @@ of the marker, which robot_state_publisher, at 20 Hz, may not have published yet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.estimation import (
@@ -24,12 +24,9 @@ from dynamics_ros.estimation import (
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array, header, point_message, time_message
 
 from . import markers
-from .contact_messages import Templates
-from .conversions import Array, header, time_message
-from .message_template import MessageTemplate
-from .templates import ObjectTemplate, fill
 
 COLORS = {
     ContactState.NONE: markers.GREY,
@@ -45,8 +42,6 @@ ARROWS = ('force', 'torque')
 
 SURFACE, FORCE = 'touched_link', 'contact_force'
 """Namespaces of the markers of a contact location."""
-
-ORIGIN, NO_VECTOR = (0.0, 0.0, 0.0), np.zeros(3)
 
 
 class Sizes(NamedTuple):
@@ -77,25 +72,7 @@ class LocatedContact(NamedTuple):
     is_reliable: bool
 
 
-class MarkersKey(NamedTuple):
-    """Content of the markers other than numbers; a new value needs a new template.
-
-    Attributes:
-        wrenches: number of wrenches.
-        state, link: state of the contact, and the touched link.
-        root: frame id of the root frame.
-        sizes: sizes of arrows.
-    """
-
-    wrenches: int
-    state: ContactState
-    link: str
-    root: str
-    sizes: Sizes
-
-
-def filled_markers(
-    templates: Templates,
+def contact_markers(
     robot: Robot,
     state: RobotState,
     external: ExternalTorques,
@@ -103,11 +80,10 @@ def filled_markers(
     contact: LocatedContact | None,
     root: str,
     sizes: Sizes,
-) -> MessageTemplate:
-    """Return the filled markers of a state.
+) -> MarkerArray:
+    """Return the markers of a state.
 
     Args:
-        templates: returns the template of a key.
         robot, state: the robot and its state.
         external: external torques with the state of the contact.
         estimates: estimated wrenches.
@@ -115,22 +91,27 @@ def filled_markers(
         root: frame id of the root frame.
         sizes: sizes of arrows.
     """
-    link = contact.location.link if contact else external.report.link
-    key = MarkersKey(len(estimates), external.report.state, link, root, sizes)
-    pose_of = _poses(robot, state.q)
-    paths = [f'markers.{i}.points' for i in range(2 * len(estimates))]
-    numbers = [line for e in estimates for line in _arrows(pose_of(e.expressed_in), e, sizes)]
+    head, report = header(time_message(state.time), root), external.report
+    link = contact.location.link if contact else report.link
+    pose_of, color = _poses(robot, state.q), COLORS[report.state]
+    result = [
+        markers.arrow(head, name, i, start, vector, sizes.diameter, color)
+        for i, estimate in enumerate(estimates)
+        for name, start, vector in _arrows(pose_of(estimate.expressed_in), estimate, sizes)
+    ]
     if link:
-        paths.append(f'markers.{2 * len(estimates)}.pose.position')
-        numbers.append(pose_of(link)[:3, 3])
-    if contact is None:
-        template = templates(key, partial(_message, []), paths)
+        text, height = f'{report.state.name.lower()}: {link}', LABEL_HEIGHT * sizes.diameter
+        label = markers.label(head, 'link', text, height, color)
+        label.pose.position = point_message(pose_of(link)[:3, 3])
+        result.append(label)
     else:
-        # Not cached: the many points of the surface rarely occur twice at the same pose.
-        shown = _location_markers(state, contact, pose_of(contact.location.link), key)
-        template = ObjectTemplate(_message(shown, key), paths)
-    fill(template, numbers)
-    return template
+        result.append(markers.deletion(head, 'link'))
+    location: list[Marker] = []
+    if contact is not None and contact.location.point_frame:
+        pose = pose_of(contact.location.link)
+        location = _location_markers(head, contact, pose, sizes, color)
+    deletions = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
+    return MarkerArray(markers=[*result, *(location or deletions)])
 
 
 def deleted_arrows(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
@@ -149,40 +130,19 @@ def deleted_arrows(root: str, stamp: Time, frames: int, before: int) -> MarkerAr
     return MarkerArray(markers=deleted) if deleted else None
 
 
-def _message(location: Sequence[Marker], key: Any) -> MarkerArray:
-    """Return arrows of length zero, the label at the origin, and the markers of a location."""
-    head = header(Time(), key.root)
-    color, diameter = COLORS[key.state], key.sizes.diameter
-    result = [
-        markers.arrow(head, name, i, ORIGIN, NO_VECTOR, diameter, color)
-        for i in range(key.wrenches)
-        for name in ARROWS
-    ]
-    if key.link:
-        text = f'{key.state.name.lower()}: {key.link}'
-        result.append(markers.label(head, 'link', text, LABEL_HEIGHT * diameter, color))
-    else:
-        result.append(markers.deletion(head, 'link'))
-    deletions = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
-    return MarkerArray(markers=[*result, *(location or deletions)])
-
-
 def _location_markers(
-    state: RobotState, contact: LocatedContact, link_pose: Array, key: MarkersKey
+    head: Header, contact: LocatedContact, link_pose: Array, sizes: Sizes, color: ColorRGBA
 ) -> list[Marker]:
     """Return the surface of the touched link, and the force at the point if that is reliable."""
-    location, color = contact.location, COLORS[key.state]
-    if not location.point_frame:
-        return []
-    head, width = header(time_message(state.time), key.root), key.sizes.diameter
-    result = [markers.points(head, SURFACE, link_pose, contact.surface, width, color)]
+    location, width = contact.location, sizes.diameter
+    surface = markers.points(head, SURFACE, link_pose, contact.surface, width, color)
     if not contact.is_reliable:
-        return [*result, markers.deletion(head, FORCE)]
+        return [surface, markers.deletion(head, FORCE)]
     # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
     R, p = link_pose[:3, :3], link_pose[:3, 3]
-    vector = key.sizes.force_scale * R @ location.force
+    vector = sizes.force_scale * R @ location.force
     start = (R @ location.point + p - vector).tolist()
-    return [*result, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+    return [surface, markers.arrow(head, FORCE, 0, start, vector, width, color)]
 
 
 def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
@@ -192,8 +152,10 @@ def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
     return lambda name: np.eye(4) if name == robot.root_frame else poses[names.index(name)]
 
 
-def _arrows(pose: Array, estimate: WrenchEstimate, sizes: Sizes) -> Iterator[Array]:
-    """Yield start and end (6) of the arrows of force and torque, in the root frame.
+def _arrows(
+    pose: Array, estimate: WrenchEstimate, sizes: Sizes
+) -> Iterator[tuple[str, list[float], Array]]:
+    """Yield namespace, start (3) and vector (3) of the arrows, in the root frame.
 
     Args:
         pose: pose (4, 4) of the frame in which the estimate is expressed.
@@ -201,6 +163,6 @@ def _arrows(pose: Array, estimate: WrenchEstimate, sizes: Sizes) -> Iterator[Arr
         sizes: sizes of arrows.
     """
     R, p = pose[:3, :3], pose[:3, 3]
-    start = R @ estimate.reference_point + p
-    yield np.concatenate((start, start + sizes.force_scale * R @ estimate.wrench[:3]))
-    yield np.concatenate((start, start + sizes.torque_scale * R @ estimate.wrench[3:]))
+    start = (R @ estimate.reference_point + p).tolist()
+    yield 'force', start, sizes.force_scale * R @ estimate.wrench[:3]
+    yield 'torque', start, sizes.torque_scale * R @ estimate.wrench[3:]

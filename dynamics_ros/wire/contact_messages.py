@@ -1,228 +1,265 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Message templates of contact_node, with the copies of estimates into their changing fields."""
+"""Messages of contact_node, and the arrays from which they are filled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3, WrenchStamped
 
-from dynamics_ros.estimation import (
-    ContactLocation,
-    ContactPipeline,
-    ContactReport,
-    ExternalTorques,
-    FootContacts,
-    WrenchEstimate,
-)
+from dynamics_ros.estimation import ContactLocation, ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels import Copy
+from dynamics_ros.wire.conversions import (
+    Array,
+    empty_efforts,
+    header,
+    vector_message,
+    wrench_stamped,
+)
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
-from .conversions import Array, empty_efforts, header, vector_message, wrench_stamped
-from .message_template import MessageTemplate
+from .templates import Fields, Message, entries
 
-STATE_NUMBERS = (
-    *('external_torques', 'contact_thresholds', 'collision_thresholds'),
-    *('link_probability', 'misfit', 'point', 'normal', 'force', 'point_deviation'),
-)
-ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
-FEET_NUMBERS = (
-    *('forces', 'force_deviations', 'constraint_forces'),
-    *('probabilities', 'friction_violations'),
-)
-EFFORT, WRENCH = ('effort',), ('wrench',)
-"""Numeric fields of the messages, which change with every state."""
-
-ORIGIN = np.zeros(3)
-
-Templates = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], MessageTemplate]
-"""Function that returns the template of a key, such as ``Output.template``.
-
-Its arguments are the key, a function that makes the message of a key, and the changing fields.
-"""
+YES = np.ones(1)
+"""Source of a flag that is set."""
 
 
-class StateArrays(NamedTuple):
-    """Fixed arrays of the latest state, from which kernels and copies fill the messages.
+class Names(NamedTuple):
+    """Contents of the messages that require a new template when they change.
 
     Attributes:
-        q, v: configuration (nq) and velocity (nv).
-        tau: torques of the joints on the rigid bodies (nv), for robots with feet [Nm or N].
-        torques: external torques (nv) [Nm or N].
-        thresholds: thresholds of contact and of collision (2, nv) [Nm or N].
-        offset: offset of the tare (nv) [Nm or N].
-    """
-
-    q: Array
-    v: Array
-    tau: Array
-    torques: Array
-    thresholds: Array
-    offset: Array
-
-    @classmethod
-    def zeros(cls, nq: int, nv: int) -> StateArrays:
-        """Return arrays of zeros for a robot with ``nq`` coordinates and ``nv`` velocities."""
-        v, tau, torques, offset = np.zeros((4, nv))
-        return cls(np.zeros(nq), v, tau, torques, np.zeros((2, nv)), offset)
-
-
-class Estimated(NamedTuple):
-    """Latest estimates.
-
-    Attributes:
-        pipeline: the estimators.
-        state: the state that they are about.
-        external: external torques.
-        arrays: arrays from which messages are filled.
-    """
-
-    pipeline: ContactPipeline
-    state: RobotState
-    external: ExternalTorques
-    arrays: StateArrays
-
-
-class FeetKey(NamedTuple):
-    """Content of FootContacts other than numbers; a new value needs a new template."""
-
-    frame_id: str
-    feet: tuple[str, ...]
-    in_contact: tuple[bool, ...]
-    degraded: bool
-
-
-class StateKey(NamedTuple):
-    """Content of ContactState other than numbers; a new value needs a new template."""
-
-    frame_id: str
-    state: int
-    link: str
-    point_known: bool
-    point_frame_id: str
-    collision_latched: bool
-    joint_names: tuple[str, ...]
-
-
-class EstimateKey(NamedTuple):
-    """Content of ExternalWrench other than numbers; a new value needs a new template.
-
-    Attributes:
-        frame_id: frame in which the wrench is expressed.
-        frame: name of the contact frame.
-        flags: bytes of the flags of the estimator, float64: observable axes (6), then degraded.
-        singular_values: number of singular values.
-        joint_names: names of the joints in the tare offset.
-        stale_joints: names of the stale joints.
-        distrusted: whether the estimate of the frame is unreliable.
-    """
-
-    frame_id: str
-    frame: str
-    flags: bytes
-    singular_values: int
-    joint_names: tuple[str, ...]
-    stale_joints: tuple[str, ...]
-    distrusted: bool
-
-
-class CopiedMessage(NamedTuple):
-    """Message template with the copies that write its numbers.
-
-    Attributes:
-        template: the message.
-        copies: copies from fixed arrays into the message.
-    """
-
-    template: MessageTemplate
-    copies: tuple[Copy, ...]
-
-    def filled(self) -> MessageTemplate:
-        """Run the copies and return the template."""
-        for source, target in self.copies:
-            target[...] = source.reshape(target.shape)
-        return self.template
-
-
-def _copies(source: Array, entries: Any, target: Array) -> Iterator[Copy]:
-    """Yield copies of selected entries of one array to consecutive entries of another.
-
-    Args:
-        source: array of values (n).
-        entries: slice, or array of indices, of the entries.
-        target: array (m) of as many entries.
-    """
-    if isinstance(entries, slice):
-        yield Copy(source[entries], target)
-        return
-    for i, entry in enumerate(entries.tolist()):
-        yield Copy(source[entry : entry + 1], target[i : i + 1])
-
-
-def contact_state_message(
-    templates: Templates,
-    pipeline: ContactPipeline,
-    report: ContactReport,
-    torques: Array,
-    thresholds: Array,
-    location: ContactLocation | None,
-    known: bool,
-    frame_id: str,
-    point_frame_id: str,
-) -> CopiedMessage:
-    """Return ContactState with the copies of torques and thresholds; write its contact location.
-
-    Args:
-        templates: returns the template of a key.
-        pipeline: the estimators.
-        report: the detected contact.
-        torques: external torques (nv).
-        thresholds: thresholds of contact and of collision (2, nv).
-        location: location of the contact, or None.
-        known: whether the point of the location is reliable.
-        frame_id: frame id of the root.
-        point_frame_id: frame id of the link with the point; '' without a location.
-    """
-    names, link = pipeline.joint_names, location.link if location else report.link
-    latched = report.collision_latched
-    key = StateKey(frame_id, int(report.state), link, known, point_frame_id, latched, names)
-    template = templates(key, empty_state, STATE_NUMBERS)
-    torque, contact, collision, *where = template.numbers
-    for numbers, value in zip(where, _location_numbers(location), strict=True):
-        numbers[:] = value
-    order = pipeline.joint_indices
-    pairs = (torques, torque), (thresholds[0], contact), (thresholds[1], collision)
-    return CopiedMessage(
-        template, tuple(copy for one, target in pairs for copy in _copies(one, order, target))
-    )
-
-
-def foot_contacts_message(
-    templates: Templates, contacts: FootContacts, stale: tuple[str, ...], frame_id: str
-) -> CopiedMessage:
-    """Return FootContacts with the copies of an estimate.
-
-    Args:
-        templates: returns the template of a key.
-        contacts: the estimate; its arrays are the sources of the copies.
+        link, point_frame: the touched link, and the frame of the contact point or ''.
         stale: names of the stale joints.
-        frame_id: frame id of the root, in which the forces are expressed.
+        distrusted: contact frames whose estimates are unreliable.
+        joint_count: number of joints that the wrenches are estimated from.
     """
-    standing = tuple(contacts.in_contact.tolist())
-    key = frame_id, contacts.feet, standing, bool(contacts.degraded or stale)
-    template = templates(key, empty_feet, FEET_NUMBERS)
-    values = (
-        *(contacts.forces, contacts.deviations, contacts.constraint_forces),
-        *(contacts.probabilities, contacts.friction_violations),
-    )
-    return CopiedMessage(template, tuple(map(Copy, values, template.numbers)))
+
+    link: str
+    point_frame: str
+    stale: tuple[str, ...]
+    distrusted: frozenset[str]
+    joint_count: int
+
+
+class ContactMessages:
+    """Messages of contact_node for one robot.
+
+    Attributes:
+        external_torques, contact_state: these messages.
+        friction_changes: the message; None without adaptation of the friction.
+        foot_contacts: the message; None without feet, and until their kernel is compiled.
+        wrenches, estimates: messages of each contact frame; empty until their kernel is compiled.
+    """
+
+    def __init__(self, pipeline: ContactPipeline, frame_id_of: Callable[[str], str]) -> None:
+        """Create arrays and messages.
+
+        Args:
+            pipeline: the estimators.
+            frame_id_of: returns the frame id of a frame of the robot, also of the root frame.
+        """
+        robot, order = pipeline.robot, pipeline.joint_indices
+        self._pipeline, self._frame_id_of = pipeline, frame_id_of
+        self._q = np.zeros(robot.nq)
+        self._v, self._tau, self._torques, self._offset, self._change = np.zeros((5, robot.nv))
+        self._thresholds = np.zeros((2, robot.nv))
+        self._flags, self._location = np.zeros(3), np.zeros(12)
+        self._written_location: ContactLocation | None = None
+        self._tare: Array | None = None
+        self._names = Names('', '', (), frozenset(), 0)
+        efforts = partial(empty_efforts, pipeline.joint_names)
+        self.external_torques = Message(efforts, {'effort': entries(self._torques, order)})
+        self.friction_changes: Message | None = None
+        if pipeline.adaptation is not None:
+            self.friction_changes = Message(efforts, {'effort': entries(self._change, order)})
+        place = self._location
+        self.contact_state = Message(
+            self._empty_state,
+            {
+                'state': self._flags[:1],
+                'point_known': self._flags[1:2],
+                'collision_latched': self._flags[2:],
+                'link_probability': place[:1],
+                'misfit': place[1:2],
+                'point': place[2:5],
+                'normal': place[5:8],
+                'force': place[8:11],
+                'point_deviation': place[11:],
+                'external_torques': entries(self._torques, order),
+                'contact_thresholds': entries(self._thresholds[0], order),
+                'collision_thresholds': entries(self._thresholds[1], order),
+            },
+        )
+        self.foot_contacts: Message | None = None
+        self.wrenches: list[Message] = []
+        self.estimates: list[Message] = []
+        self._complete = False
+        self.add_compiled()
+
+    def add_compiled(self) -> bool:
+        """Add the messages whose kernels have been compiled since; return whether there are any."""
+        if self._complete:
+            return False
+        pipeline, feet, added = self._pipeline, self._pipeline.feet, False
+        if not self.wrenches and pipeline.estimator.ready:
+            step, added = pipeline.estimator.step(self._q, self._torques), True
+            for i in range(len(pipeline.frames)):
+                wrench = {'wrench': pipeline.estimator.latest[i].wrench}
+                self.wrenches.append(Message(partial(self._empty_wrench, i), wrench, (step,)))
+                prototype, fields = partial(self._empty_estimate, i), partial(self._estimate, i)
+                self.estimates.append(Message(prototype, fields, (step,)))
+        if feet is not None and self.foot_contacts is None and feet.ready:
+            step, added = feet.step(self._q, self._v, self._torques, self._tau), True
+            self.foot_contacts = Message(self._empty_feet, self._feet, (step,))
+        missing = feet is not None and self.foot_contacts is None
+        self._complete = bool(self.wrenches) and not missing
+        return added
+
+    def write(
+        self,
+        state: RobotState,
+        external: ExternalTorques,
+        location: ContactLocation | None,
+        point_known: bool,
+    ) -> None:
+        """Write the latest state to the arrays, and renew the messages whose names have changed.
+
+        Args:
+            state: the estimated state.
+            external: external torques.
+            location: location of the contact, or None.
+            point_known: whether the point of the location is reliable.
+        """
+        pipeline, report = self._pipeline, external.report
+        self._q[:], self._torques[:] = state.q, external.values
+        pipeline.detector.write_thresholds(self._thresholds)
+        self._flags[:] = report.state, point_known, report.collision_latched
+        if pipeline.adaptation is not None:
+            self._change[:] = pipeline.adaptation.change
+        if location is not self._written_location or pipeline.tare.offset is not self._tare:
+            self._write_rarely(location, pipeline.tare.offset)
+        if self.wrenches:
+            pipeline.prepare_wrenches(state)
+        if self.foot_contacts is not None and pipeline.feet is not None:
+            self._v[:] = state.v
+            self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)
+            pipeline.feet.prepare_step(state.stale_mask)
+        link, frame = (location.link, location.point_frame) if location else (report.link, '')
+        count = pipeline.estimator.joint_count
+        names = Names(link, frame, state.stale, pipeline.distrusted, count)
+        if names != self._names:
+            self._rename(names)
+
+    def _write_rarely(self, location: ContactLocation | None, offset: Array) -> None:
+        self._written_location, self._tare, place = location, offset, self._location
+        self._offset[:] = offset
+        if location is None:
+            place[:11], place[11] = 0.0, np.inf
+            return
+        place[:2], place[11] = (location.probability, location.misfit), location.deviation
+        place[2:5], place[5:8], place[8:11] = location.point, location.normal, location.force
+
+    def _rename(self, names: Names) -> None:
+        before, self._names = self._names, names
+        if names[:2] != before[:2]:
+            self.contact_state.renew()
+        if names[2:] != before[2:]:
+            for message in self.estimates:
+                message.renew()
+            if self.foot_contacts is not None:
+                self.foot_contacts.renew()
+
+    def renew(self) -> None:
+        """Make all messages anew, because frame ids have changed."""
+        feet = [] if self.foot_contacts is None else [self.foot_contacts]
+        for message in (self.contact_state, *feet, *self.wrenches, *self.estimates):
+            message.renew()
+
+    def _empty_state(self) -> ContactStateMessage:
+        joints, names = self._pipeline.joint_names, self._names
+        zeros = [0.0] * len(joints)
+        return ContactStateMessage(
+            header=header(Time(), self._root),
+            link=names.link,
+            point_frame_id=names.point_frame and self._frame_id_of(names.point_frame),
+            joint_names=list(joints),
+            external_torques=zeros,
+            contact_thresholds=zeros,
+            collision_thresholds=zeros,
+        )
+
+    def _empty_wrench(self, i: int) -> WrenchStamped:
+        return wrench_stamped(Time(), self._axes(i), np.zeros(6))
+
+    def _empty_estimate(self, i: int) -> ExternalWrench:
+        joints, stale = self._pipeline.joint_names, self._names.stale
+        singular_values = self._pipeline.estimator.latest[i].singular_values
+        return ExternalWrench(
+            header=header(Time(), self._axes(i)),
+            frame=self._pipeline.frames[i],
+            covariance=np.zeros(36),
+            singular_values=[0.0] * len(singular_values),
+            joint_names=list(joints),
+            tare_offset=[0.0] * len(joints),
+            stale_joints=list(stale),
+        )
+
+    def _estimate(self, i: int) -> Fields:
+        estimate, order = self._pipeline.estimator.latest[i], self._pipeline.joint_indices
+        degraded = self._names.stale or estimate.frame in self._names.distrusted
+        return {
+            'wrench': estimate.wrench,
+            'reference_point': estimate.reference_point,
+            'covariance': estimate.covariance,
+            'singular_values': estimate.singular_values,
+            'observable': estimate.flags[:6],
+            'degraded': YES if degraded else estimate.flags[6:],
+            'tare_offset': entries(self._offset, order),
+        }
+
+    def _empty_feet(self) -> FootContactsMessage:
+        assert self._pipeline.feet is not None
+        feet = self._pipeline.feet.feet
+        zeros = [0.0] * len(feet)
+        return FootContactsMessage(
+            header=header(Time(), self._root),
+            feet=list(feet),
+            forces=[Vector3() for _ in feet],
+            force_deviations=zeros,
+            constraint_forces=[Vector3() for _ in feet],
+            probabilities=zeros,
+            in_contact=[False] * len(feet),
+            friction_violations=zeros,
+        )
+
+    def _feet(self) -> Fields:
+        assert self._pipeline.feet is not None
+        forces, deviations, held, probabilities, touching, violations, degraded = (
+            self._pipeline.feet.results
+        )
+        return {
+            'forces': forces,
+            'force_deviations': deviations,
+            'constraint_forces': held,
+            'probabilities': probabilities,
+            'in_contact': touching,
+            'friction_violations': violations,
+            'degraded': YES if self._names.stale else degraded.reshape(1),
+        }
+
+    @property
+    def _root(self) -> str:
+        return self._frame_id_of(self._pipeline.robot.root_frame)
+
+    def _axes(self, i: int) -> str:
+        return self._frame_id_of(self._pipeline.estimator.axes[i])
 
 
 def true_foot_contacts(
@@ -251,123 +288,4 @@ def true_foot_contacts(
         in_contact=touching,
         friction_violations=none,
         degraded=False,
-    )
-
-
-def external_wrench_message(
-    templates: Templates,
-    pipeline: ContactPipeline,
-    stale: tuple[str, ...],
-    offset: Array,
-    estimate: WrenchEstimate,
-    frame_id: str,
-) -> CopiedMessage:
-    """Return ExternalWrench with the copies of an estimate.
-
-    Args:
-        templates: returns the template of a key.
-        pipeline: the estimators.
-        stale: names of the stale joints.
-        offset: offset of the tare (nv).
-        estimate: the estimate; its arrays are the sources of the copies.
-        frame_id: frame in which the estimate is expressed.
-    """
-    singular, names = estimate.singular_values, pipeline.joint_names
-    flags, distrusted = estimate.flags.tobytes(), estimate.frame in pipeline.distrusted
-    key = frame_id, estimate.frame, flags, singular.size, names, stale, distrusted
-    template = templates(key, empty_estimate, ESTIMATE_NUMBERS)
-    *numbers, offsets = template.numbers
-    values = estimate.wrench, estimate.reference_point, estimate.covariance, singular
-    return CopiedMessage(
-        template,
-        (*map(Copy, values, numbers), *_copies(offset, pipeline.joint_indices, offsets)),
-    )
-
-
-def wrench_stamped_message(
-    templates: Templates, estimate: WrenchEstimate, frame_id: str
-) -> CopiedMessage:
-    """Return WrenchStamped with the copy of a wrench (6) expressed in frame ``frame_id``."""
-    template = templates(frame_id, empty_wrench, WRENCH)
-    return CopiedMessage(template, (Copy(estimate.wrench, template.numbers[0]),))
-
-
-def efforts_message(
-    templates: Templates, pipeline: ContactPipeline, efforts: Array
-) -> CopiedMessage:
-    """Return JointState with the copies of torques (nv), such as external torques, as efforts."""
-    template = templates(pipeline.joint_names, empty_efforts, EFFORT)
-    return CopiedMessage(
-        template, tuple(_copies(efforts, pipeline.joint_indices, template.numbers[0]))
-    )
-
-
-def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
-    """Return FootContacts of a ``FeetKey`` with zeros for numbers."""
-    key = FeetKey(*values)
-    zeros = [0.0] * len(key.feet)
-    return FootContactsMessage(
-        header=header(Time(), key.frame_id),
-        feet=list(key.feet),
-        forces=[Vector3() for _ in key.feet],
-        force_deviations=zeros,
-        constraint_forces=[Vector3() for _ in key.feet],
-        probabilities=zeros,
-        in_contact=list(key.in_contact),
-        friction_violations=zeros,
-        degraded=key.degraded,
-    )
-
-
-def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
-    """Return ContactState of a ``StateKey`` with zeros for numbers."""
-    key = StateKey(*values)
-    zeros = [0.0] * len(key.joint_names)
-    return ContactStateMessage(
-        header=header(Time(), key.frame_id),
-        state=key.state,
-        link=key.link,
-        point_known=key.point_known,
-        point_frame_id=key.point_frame_id,
-        collision_latched=key.collision_latched,
-        joint_names=list(key.joint_names),
-        external_torques=zeros,
-        contact_thresholds=zeros,
-        collision_thresholds=zeros,
-    )
-
-
-def _location_numbers(location: ContactLocation | None) -> tuple[Any, ...]:
-    """Return link_probability, misfit, point, normal, force, point_deviation of a ContactState."""
-    if location is None:
-        return 0.0, 0.0, ORIGIN, ORIGIN, ORIGIN, np.inf
-    return (
-        location.probability,
-        location.misfit,
-        location.point,
-        location.normal,
-        location.force,
-        location.deviation,
-    )
-
-
-def empty_wrench(frame_id: str) -> WrenchStamped:
-    """Return WrenchStamped with a wrench of zeros."""
-    return wrench_stamped(Time(), frame_id, np.zeros(6))
-
-
-def empty_estimate(values: tuple[Any, ...]) -> ExternalWrench:
-    """Return ExternalWrench of an ``EstimateKey`` with zeros for numbers."""
-    key = EstimateKey(*values)
-    *observable, degraded = np.frombuffer(key.flags) > 0.5
-    return ExternalWrench(
-        header=header(Time(), key.frame_id),
-        frame=key.frame,
-        covariance=np.zeros(36),
-        singular_values=[0.0] * key.singular_values,
-        observable=[bool(x) for x in observable],
-        degraded=bool(degraded or key.stale_joints or key.distrusted),
-        joint_names=list(key.joint_names),
-        tare_offset=[0.0] * len(key.joint_names),
-        stale_joints=list(key.stale_joints),
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of message objects to arrays and back.
+"""Conversion of message objects to arrays and back; names of frames in topics; optional types.
 
 Quaternions are (x, y, z, w), and 6-vectors are linear first, in messages and arrays. Functions that
 read a message check it: a number that is not finite, or a quaternion that is not of unit length,
@@ -9,8 +9,11 @@ raises an InvalidArgumentError that names the field, given by the argument ``nam
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -34,7 +37,9 @@ from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
+from trajectory_msgs.msg import JointTrajectory
 
+from dynamics_ros.control import JointMotion, LimitViolation
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.reports import (
     NANOSECONDS,
@@ -46,6 +51,7 @@ from dynamics_ros.estimation.samples.reports import (
 )
 from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
 from dynamics_ros.spatial import quaternion_to_matrix
+from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
 
 Array = NDArray[np.float64]
 
@@ -370,3 +376,97 @@ def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: Array
         iyz=iyz,
         izz=izz,
     )
+
+
+def topic_names(frames: Iterable[str]) -> dict[str, str]:
+    """Return the name within a topic of each frame, with '_' for characters that are not allowed.
+
+    Raises:
+        InvalidArgumentError: two frames would have the same name, or one is repeated.
+    """
+    names: dict[str, str] = {}
+    for frame in frames:
+        name = re.sub(r'[^A-Za-z0-9_]', '_', frame)
+        if not name or name[0].isdigit():
+            name = f'_{name}'
+        other = next((known for known, taken in names.items() if taken == name), None)
+        if other is not None:
+            raise InvalidArgumentError(
+                'frames',
+                f'{other!r} and {frame!r} would both publish on {name!r}',
+                'distinct names',
+            )
+        names[frame] = name
+    return names
+
+
+def message_type(name: str, parameter: str, otherwise: str) -> Any:
+    """Import a message or service type.
+
+    Args:
+        name: name of the type, such as ``tf2_msgs/msg/TFMessage``.
+        parameter: name of the parameter that requires it, for the error.
+        otherwise: valid values of that parameter without the package, for the error.
+
+    Raises:
+        InvalidArgumentError: the package is not installed.
+    """
+    package, kind, own = name.split('/')
+    try:
+        return getattr(import_module(f'{package}.{kind}'), own)
+    except ImportError:
+        raise InvalidArgumentError(parameter, f'{package} is not installed', otherwise) from None
+
+
+MAX_POINTS = 100_000
+"""Maximum number of points of a trajectory."""
+
+
+def motion_of(message: JointTrajectory) -> JointMotion:
+    """Return the points of a trajectory, with derivatives for those that it does not give.
+
+    Raises:
+        InvalidArgumentError: the trajectory is invalid.
+    """
+    points = message.points
+    if not 0 < len(points) <= MAX_POINTS:
+        raise InvalidArgumentError('points', f'{len(points)}', f'1 to {MAX_POINTS}')
+    count = len(message.joint_names)
+    return JointMotion.of(
+        message.joint_names,
+        [seconds(point.time_from_start) for point in points],
+        _rows('positions', [point.positions for point in points], count),
+        _rows_if_given('velocities', [point.velocities for point in points], count),
+        _rows_if_given('accelerations', [point.accelerations for point in points], count),
+    )
+
+
+def fill_efforts(message: JointTrajectory, motion: JointMotion, efforts: Array) -> None:
+    """Write the velocities of a motion and efforts (m, k) into the m points of a trajectory."""
+    for point, v, effort in zip(message.points, motion.v, efforts, strict=True):
+        point.velocities = float_sequence(v)
+        point.effort = float_sequence(effort)
+
+
+def violation_message(violation: LimitViolation) -> LimitViolationMessage:
+    """Return the message of a limit that a trajectory violates."""
+    return LimitViolationMessage(
+        joint=violation.joint,
+        quantity=violation.quantity,
+        time_from_start=duration_message(violation.time),
+        value=violation.value,
+        limit=violation.limit,
+    )
+
+
+def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:
+    index = next((i for i, row in enumerate(rows) if len(row) != count), None)
+    if index is not None:
+        problem = f'{len(rows[index])} in point {index}'
+        raise InvalidArgumentError(argument, problem, f'one for each of {count} joints')
+    return list(rows)
+
+
+def _rows_if_given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
+    """Return the rows, or None if no point has values."""
+    return _rows(argument, rows, count) if any(len(row) for row in rows) else None

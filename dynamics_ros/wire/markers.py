@@ -12,7 +12,7 @@ from geometry_msgs.msg import Vector3
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from .conversions import Array, header, point_message, pose_message
+from dynamics_ros.wire.conversions import Array, header, point_message, pose_message
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)
@@ -113,16 +113,17 @@ def label(header: Header, namespace: str, text: str, height: float, color: Color
     return marker
 
 
-def empty_frames(key: tuple[str, Sequence[str], float, float]) -> MarkerArray:
+def empty_frames(root: str, count: int, length: float, diameter: float) -> MarkerArray:
     """Return the markers of frames and of the centre of mass, for a template.
 
     Args:
-        key: frame id of the poses, names of the frames, length of an axis [m], and diameter of the
-            centre of mass [m]; 0: no centre of mass.
+        root: frame id of the poses.
+        count: number of frames.
+        length: length of an axis [m].
+        diameter: diameter of the centre of mass [m]; 0: no centre of mass.
     """
-    root, frames, length, diameter = key
     head = header(Time(), root)
-    result = [frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
+    result = [frame_axes(head, i, np.eye(4), length) for i in range(count)]
     if diameter:
         result.append(center_of_mass(head, np.zeros(3), diameter))
     return MarkerArray(markers=result)

@@ -1,102 +1,207 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Creation of message templates: as bytes if their layout is known, otherwise as objects."""
+"""Messages of outputs: serialized once; then stamps and numbers are written in place."""
 
 from __future__ import annotations
 
-import logging
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from struct import calcsize
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from rclpy.serialization import serialize_message
 
-from .bytes_template import BytesTemplate, LayoutError, numbers_of
-from .cdr import STAMP
-from .message_template import MessageTemplate
+from dynamics_ros.kernels import Copy, Kernel, Step
+from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Field, Layout, LayoutError, warn_once
+from dynamics_ros.wire.conversions import Array
 
-_log = logging.getLogger('dynamics_ros.nodes')
+STAMP_PATH = 'header.stamp.sec'
+
+FLAGS = frozenset((CODES['boolean'], CODES['uint8']))
+"""Codes of numbers of one byte, which are written as ``uint8``."""
 
 
-class ObjectTemplate(MessageTemplate):
-    """Message template as a message object, for unknown layouts of serialized messages."""
+class Template:
+    """Message in which only stamps and some numbers change; strings and lengths are constant.
+
+    If the layout of the serialized message is not the expected one, the numbers are written to a
+    message object, which the middleware serializes each time.
+
+    Attributes:
+        is_bytes: whether ``packed`` returns serialized bytes instead of the message object.
+        numbers: array (n) of each changing field, in the order of the paths: float64, or uint8 for
+            bool and enums; values written there are in the next message.
+        stamps: memory of the stamp of each header, to be written as packed by ``cdr.STAMP``.
+        packed: returns the argument for the publisher, with the current stamps and numbers.
+    """
+
+    packed: Callable[[], Any]
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
-        """Use a message object.
+        """Serialize a message once, and locate its numbers.
 
         Args:
             prototype: message with the constant lengths and strings.
-            paths: changing fields, as for ``BytesTemplate``.
+            paths: changing fields, such as ``pose`` or ``transforms.0.transform``: numbers of one
+                type that follow each other, or a message of these.
+
+        Raises:
+            LayoutError: a path has no numbers, or they do not follow each other.
         """
-        self._message, self._stamp = prototype, bytearray(STAMP.size)
-        self.stamps = [memoryview(self._stamp)]
-        self._paths = [path.split('.') for path in paths]
-        self._headers = list(_headers(prototype))
-        self.numbers = tuple(np.array([*numbers_of(prototype, path)]) for path in paths)
+        data = serialize_message(prototype)
+        try:
+            layout, self.is_bytes = Layout.of(data, prototype), True
+        except LayoutError as reason:
+            warn_once(f'messages are serialized each time, which is slower: {reason}')
+            layout, self.is_bytes = Layout(prototype), False
+        fields = [layout.numbers(path) for path in paths]
+        # Padded so that the body is aligned to 8 bytes, as float64 arrays have to be.
+        buffer = bytearray(8 - ENCAPSULATION) + bytearray(layout.size)
+        whole = memoryview(buffer)[8 - ENCAPSULATION :]
+        for field in layout.fields:
+            whole[field.offset : field.end] = field.data
+        self.numbers = tuple(
+            np.frombuffer(whole, _kind(one[0]), offset=one[0].offset, count=sum(map(_count, one)))
+            for one in fields
+        )
+        stamped = [field for field in layout.fields if f'.{field.path}'.endswith(f'.{STAMP_PATH}')]
+        self.stamps = [whole[field.offset : field.offset + STAMP.size] for field in stamped]
+        if self.is_bytes:
+            whole[:] = data[: layout.size]
+            self.packed = whole.tobytes
+            return
+        # The message object gets all numbers out of the buffer.
+        changing = [field for one in fields for field in one]
+        owners = {id(field.owner) for field in stamped}
+        changing += [field for field in layout.fields if id(field.owner) in owners]
 
-    def packed(self) -> Any:
-        """Return the message; it is the same object each time."""
-        for header in self._headers:
-            header.stamp.sec, header.stamp.nanosec = STAMP.unpack(self._stamp)
-        for path, values in zip(self._paths, self.numbers):
-            _write(self._message, path, iter(values.tolist()))
-        return self._message
+        def packed() -> Any:
+            for field in changing:
+                _store(field, whole)
+            return prototype
+
+        self.packed = packed
+
+    def message(self, stamp: bytes) -> Any:
+        """Return the argument for the publisher, with a packed stamp and the current numbers."""
+        for place in self.stamps:
+            place[:] = stamp
+        return self.packed()
 
 
-def message_template(prototype: Any, paths: Sequence[str]) -> MessageTemplate:
-    """Return a template as bytes if the layout is known, otherwise as a message object.
+class Evaluate(NamedTuple):
+    """Evaluation of a kernel that writes fields of a message.
 
-    Args:
-        prototype: message with the constant lengths and strings.
-        paths: changing fields, as for ``BytesTemplate``.
+    Attributes:
+        kernel: the kernel.
+        inputs: array of each argument, read in each run.
     """
-    try:
-        return BytesTemplate(prototype, paths)
-    except LayoutError as reason:
-        _warn_once(f'messages are serialised each time, which is slower: {reason}')
-        return ObjectTemplate(prototype, paths)
+
+    kernel: Kernel
+    inputs: tuple[Array, ...]
 
 
-def fill(template: MessageTemplate, values: Iterable[Any]) -> None:
-    """Write the value of each changing field: an array (n) or a number."""
-    for numbers, value in zip(template.numbers, values):
-        numbers[:] = value
+Source = Evaluate | Array | Sequence[Array]
+"""Source of a field: a kernel, an array, or arrays whose numbers follow each other."""
+
+Fields = Mapping[Any, Source]
+"""Source of each changing field, by its path, or by those of the outputs of a kernel as a tuple."""
 
 
-@lru_cache(maxsize=64)
-def _warn_once(text: str) -> None:
-    _log.warning(text)
+class Message:
+    """Content of an output: a message whose names are constant, and the sources of its numbers.
+
+    Attributes:
+        current: template of the current names; None before the first use and after ``renew``.
+    """
+
+    def __init__(
+        self,
+        prototype: Callable[[], Any],
+        fields: Fields | Callable[[], Fields],
+        after: Sequence[Step] = (),
+    ) -> None:
+        """Declare the content; the template is made when it is first needed.
+
+        Args:
+            prototype: returns a message with the current names and lengths.
+            fields: source of each changing field, or a function that returns them if they depend on
+                the names.
+            after: kernels that compute arrays among the sources; those that several messages share
+                run once for each state.
+        """
+        self._prototype, self._fields, self._after = prototype, fields, tuple(after)
+        self.current: Template | None = None
+        self._steps: tuple[Step | Copy, ...] = ()
+
+    def renew(self) -> None:
+        """Discard the template, because names or lengths have changed."""
+        self.current = None
+
+    @property
+    def template(self) -> Template:
+        """Template of the current names, a new object after ``renew``.
+
+        Raises:
+            LayoutError: a field is not in the message.
+        """
+        if self.current is None:
+            fields = self._fields() if callable(self._fields) else self._fields
+            targets = [(path,) if isinstance(path, str) else path for path in fields]
+            template = Template(self._prototype(), [path for paths in targets for path in paths])
+            numbers = iter(template.numbers)
+            steps: list[Step | Copy] = []
+            for paths, source in zip(targets, fields.values(), strict=True):
+                outputs = tuple(next(numbers) for _ in paths)
+                if isinstance(source, Evaluate):
+                    steps.append(Step(*source, outputs))
+                else:
+                    steps += _copies(source, *outputs)
+            self.current, self._steps = template, (*self._after, *steps)
+        return self.current
+
+    @property
+    def steps(self) -> tuple[Step | Copy, ...]:
+        """Kernels and copies that fill ``template``."""
+        return self._steps if self.template else ()
+
+    def filled(self) -> Template:
+        """Return the template after the copies of arrays, without kernels."""
+        for step in self.steps:
+            if isinstance(step, Copy):
+                step.target[...] = step.source.reshape(step.target.shape)
+        return self.template
 
 
-def _headers(message: Any) -> Iterable[Any]:
-    if hasattr(message, 'header'):
-        yield message.header
-    for name, kind in message.get_fields_and_field_types().items():
-        if kind.startswith('sequence<') and '/' in kind:
-            for element in getattr(message, name):
-                yield from _headers(element)
+def entries(array: Array, indices: slice | NDArray[np.intp]) -> Source:
+    """Return selected entries of an array (n) as a source."""
+    if isinstance(indices, slice):
+        return array[indices]
+    return [array[i : i + 1] for i in indices.tolist()]
 
 
-def _write(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
-    """Write numbers in order to a field and its subfields."""
-    name, *rest = path
-    value = getattr(message, name)
-    if rest and rest[0].isdigit():
-        _write(value[int(rest[0])], rest[1:], numbers)
-    elif isinstance(value, list):
-        for element in value:
-            inside = [rest] if rest else [[field] for field in element.get_fields_and_field_types()]
-            for inner in inside:
-                _write(element, inner, numbers)
-    elif rest:
-        _write(value, rest, numbers)
-    elif hasattr(value, 'get_fields_and_field_types'):
-        for field in value.get_fields_and_field_types():
-            _write(value, [field], numbers)
-    elif isinstance(value, float):
-        setattr(message, name, next(numbers))
-    elif isinstance(value, array):
-        setattr(message, name, array('d', (next(numbers) for _ in value)))
-    else:
-        setattr(message, name, [next(numbers) for _ in value])
+def _copies(source: Array | Sequence[Array], target: Array) -> Iterator[Copy]:
+    arrays = [source] if isinstance(source, np.ndarray) else source
+    count = sum(array.size for array in arrays)
+    if count != target.size:
+        raise LayoutError(f'{count} numbers for a field of {target.size}')
+    begin = 0
+    for array in arrays:
+        yield Copy(array, target[begin : begin + array.size])
+        begin += array.size
+
+
+def _kind(field: Field) -> str:
+    return 'B' if field.code in FLAGS else field.code
+
+
+def _count(field: Field) -> int:
+    return len(field.data) // calcsize(field.code)
+
+
+def _store(field: Field, memory: memoryview) -> None:
+    """Write the numbers of a field from a serialized message to its message object."""
+    values = np.frombuffer(memory[field.offset : field.end], field.code).tolist()
+    is_scalar = isinstance(getattr(field.owner, field.name), (bool, int, float, bytes))
+    setattr(field.owner, field.name, values[0] if is_scalar else values)

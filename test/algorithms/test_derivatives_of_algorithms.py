@@ -23,8 +23,8 @@ from benchmarks.sweeps import LinearInertia
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.energy import kinetic_energy, potential_energy
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
+from dynamics_ros.algorithms.quantity import define
 from dynamics_ros.kernels import PlainFunction, derivative, gradient, jacobian, trace
-from dynamics_ros.multibody.definitions import define
 from dynamics_ros.spatial import Force, Motion
 
 FEW = settings(max_examples=8, deadline=None)

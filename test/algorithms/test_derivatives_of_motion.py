@@ -18,9 +18,16 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
     ClosedLoop,
+    ConfigurationConstraint,
     Contact,
     LinearConstraint,
+    Stabilized,
     constrained_forward_dynamics,
+    constrained_forward_dynamics_derivatives,
+    constrained_hybrid_dynamics,
+    constrained_hybrid_dynamics_derivatives,
+    impact,
+    impact_derivatives,
     support_projector,
 )
 from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
@@ -179,9 +186,107 @@ def test_rows_that_repeat_others_have_no_derivatives(anymal):
         anymal.constrained_forward_dynamics_derivatives(s.q, 0.0 * s.v, s.tau, twice)
 
 
+STABILIZED = {
+    'loop': lambda robot, held, frame: Stabilized(held, 7.0),
+    'contact': lambda robot, held, frame: Stabilized(
+        Contact(frame, 'point', (0.1, 0.2, -0.1), anchor=(0.3, 0.1, 0.2)), 7.0
+    ),
+    'function': lambda robot, held, frame: Stabilized(
+        ConfigurationConstraint(
+            2, lambda q, t: robot.forward_kinematics(q, frame)[:2, 3] ** 2 + t * q[-1], time=0.7
+        ),
+        7.0,
+    ),
+    'velocity': lambda robot, held, frame: Stabilized(
+        LinearConstraint(
+            1,
+            lambda q, t: robot.jacobian(q, frame)[2:3] + np.sin(t),
+            target=lambda q, t: t * robot.forward_kinematics(q, frame)[:1, 3],
+            time=0.7,
+        ),
+        7.0,
+    ),
+    'constant': lambda robot, held, frame: LinearConstraint.constant(
+        np.linspace(1.0, 2.0, robot.nv)[None]
+    ),
+}
+"""Constraints of a robot that hold a frame, or a loop that is almost closed."""
+
+
+def held_and_stabilized(robot, seed, kind):
+    robot, loop = held_by(robot, seed, 'revolute')
+    # The derivative of the gap of a hinge is J where it is closed.
+    step = 0.0 if kind == 'loop' else 0.02
+    near = robot.integrate(random_state(robot, seed).q, np.full(robot.nv, step))
+    held = STABILIZED[kind](robot, loop, robot.frame_names[-1])
+    return robot, near, held if kind == 'loop' else [held, loop]
+
+
+@pytest.mark.parametrize('kind', STABILIZED)
+@settings(max_examples=3, deadline=None)
+@given(robots(['floating'], (2, 3)), SEEDS, st.randoms(use_true_random=False))
+def test_constraints_of_all_kinds(kind, robot, seed, random):
+    """What can be simulated can be linearized: forward, with prescribed joints, at an impact."""
+    robot, q, held = held_and_stabilized(robot, seed, kind)
+    s = random_state(robot, seed)
+
+    def forward(*state):
+        return np.concatenate(constrained_forward_dynamics(robot, *state, held))
+
+    found = constrained_forward_dynamics_derivatives(robot, q, s.v, s.tau, held)
+    expected = differences(robot, forward, q, s.v, s.tau)
+    size = 1.0 + np.abs(forward(q, s.v, s.tau)).max()
+    for of_a, of_forces, theirs in zip(found[:3], found[3:], expected, strict=True):
+        assert_close(np.concatenate([of_a, of_forces]), theirs, DIFFERENCE, 10.0 * size)
+
+    mask = np.zeros(robot.nv, bool)
+    mask[random.randrange(6)] = True  # the base: the free body and the joints close the loop
+
+    def hybrid(*state):
+        return np.concatenate(constrained_hybrid_dynamics(robot, *state, mask, held))
+
+    led = constrained_hybrid_dynamics_derivatives(robot, q, s.v, s.a, s.tau, mask, held)
+    expected = differences(robot, hybrid, q, s.v, s.a, s.tau)
+    size = 1.0 + np.abs(hybrid(q, s.v, s.a, s.tau)).max()
+    for index, theirs in enumerate(expected):
+        ours = np.concatenate([led[index], led[index + 4], led[index + 8]])
+        assert_close(ours, theirs, DIFFERENCE, 10.0 * size)
+
+    def struck(*state):
+        return np.concatenate(impact(robot, *state, held, 0.4))
+
+    found = impact_derivatives(robot, q, s.v, held, 0.4)
+    size = 1.0 + np.abs(struck(q, s.v)).max()
+    for of_v, of_impulses, theirs in zip(found[:2], found[2:], differences(robot, struck, q, s.v)):
+        assert_close(np.concatenate([of_v, of_impulses]), theirs, DIFFERENCE, 10.0 * size)
+
+
+def test_a_batch_of_derivatives(anymal):
+    s, others = random_state(anymal, 0), random_state(anymal, 1)
+    held = [Stabilized(Contact('LF_FOOT', anchor=(0.3, 0.2, 0.0)), 5.0), 'RH_FOOT']
+    many = constrained_forward_dynamics_derivatives(
+        anymal, np.stack([s.q, others.q]), 0.0 * s.v, s.tau, held
+    )
+    one = constrained_forward_dynamics_derivatives(anymal, others.q, 0.0 * s.v, s.tau, held)
+    for batch, single in zip(many, one, strict=True):
+        assert_close(batch[1] if batch.ndim > 2 else batch, single)
+
+
 def test_a_constraint_of_unknown_derivatives_is_refused(anymal):
     s = random_state(anymal, 0)
-    with pytest.raises(InvalidArgumentError, match='ClosedLoop'):
-        anymal.constrained_forward_dynamics_derivatives(
-            s.q, s.v, s.tau, LinearConstraint.constant(np.ones((1, anymal.nv)))
-        )
+    unknown = LinearConstraint(1, lambda q: np.ones((1, anymal.nv)), lambda q, v: np.zeros(1))
+    for held, told in ((unknown, 'rate'), (OfAUser(), 'contacts')):
+        with pytest.raises(InvalidArgumentError, match=told):
+            anymal.constrained_forward_dynamics_derivatives(s.q, s.v, s.tau, held)
+
+
+class OfAUser:
+    """A constraint of a user's own class."""
+
+    rows = 1
+
+    def jacobian(self, robot, q):
+        return np.ones((1, robot.nv))
+
+    def bias(self, robot, q, v):
+        return np.zeros(1)

@@ -34,6 +34,7 @@ def figures_of(path: Path) -> list[dict]:
     for figure in figures:
         assert tuple(figure) == KEYS
         assert isinstance(figure['value'], float)
+        assert figure['verdict'] in ('pass', 'stretch', 'FAIL', None)
         assert all(isinstance(figure[key], str) for key in ('suite', 'case', 'robot', 'unit'))
         if figure['peer'] is None:
             assert figure['peer_value'] is None

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -164,7 +166,7 @@ def test_a_cut_joint_moves_as_the_joint_that_was_cut(one, two):
     """A free link held by a revolute cut to a chain is that chain with the joint."""
     chain = random_robot(one, 3, kinds=MOVING)
     at = chain.frame_names[-1]
-    robot = Robot(chain.model, 'python')
+    robot = Robot(chain.model, backend='python')
     free = Robot.from_urdf(FREE_LINK, backend='python')
     hinged = robot.with_tool(Robot.from_urdf(HINGED_LINK, backend='python'), at, prefix='t_')
     loose = robot.with_tool(free, at, prefix='t_')
@@ -261,6 +263,27 @@ def test_a_state_is_closed_by_the_least_change(swing):
     assert_close(many[1], closed)
 
 
+@pytest.mark.parametrize('kind', ['point', 'normal', 'surface'])
+def test_a_held_tool_stays_where_it_is_held(kind):
+    """The state leaves the contact by a step; a stabilized contact brings it back."""
+    arm = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf')
+    s, frame, point = random_state(arm, 2), 'tool0', (0.1, -0.05, 0.2)
+    held = Contact.held_at(arm, s.q, frame, kind, point, (0.6, 0.0, 0.8))
+    assert_close(held.residual(arm, s.q), np.zeros(held.rows))
+    off = arm.integrate(s.q, 1e-6 * s.v)
+    assert_close(held.residual(arm, off), 1e-6 * held.jacobian(arm, s.q) @ s.v, 1e-9)
+    closed, v = closed_state(arm, arm.integrate(s.q, 1e-2 * s.v), s.v, held)
+    assert np.abs(held.residual(arm, closed)).max() < 1e-9
+    assert_close(held.jacobian(arm, closed) @ v, np.zeros(held.rows), LAW, 10.0)
+    q, v, pull = arm.integrate(s.q, 1e-3 * s.v), np.zeros(7), Stabilized(held, 20.0)
+    start = np.abs(held.residual(arm, q)).max()
+    for _ in range(300):  # 0.6 s, twelve time constants
+        tau = arm.nonlinear_effects(q, v) - arm.mass_matrix(q) @ v  # with some friction
+        v = v + 2e-3 * constrained_forward_dynamics(arm, q, v, tau, pull)[0]
+        q = arm.integrate(q, 2e-3 * v)
+    assert np.abs(held.residual(arm, q)).max() < 1e-3 * start
+
+
 def test_a_driven_constraint_is_met_with_its_velocity():
     driven = ConfigurationConstraint(1, lambda q, t: q[0] - 0.2 - 0.5 * t, time=1.0)
     q, v = closed_state(FOUR_BAR, np.array([0.69, -0.9, 0.7]), np.zeros(3), driven)
@@ -307,7 +330,10 @@ def test_a_normal_contact_only_pushes_in_a_whole_body_problem():
         (lambda: ClosedLoop('x', 'y', 'revolute', axis=(0.0, 0.0, np.nan)), 'axis'),
         (lambda: ClosedLoop('x', 'y', 'pose', rotation=2.0 * np.eye(3)), 'rotation'),
         (lambda: ClosedLoop('x', 'y', 'hinge'), 'revolute'),
-        (lambda: Stabilized(Contact('x'), 1.0), 'gap'),
+        (lambda: Stabilized(Contact('x'), 1.0), 'held_at'),
+        (lambda: Stabilized(3.0, 1.0), 'gap'),
+        (lambda: Contact('x', anchor=(0.0, 1.0)), 'anchor'),
+        (lambda: Contact('x', 'surface', rotation=2.0 * np.eye(3)), 'rotation'),
         (lambda: Stabilized(ClosedLoop('x', 'y'), 0.0), 'rate'),
     ],
 )

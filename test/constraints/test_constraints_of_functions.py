@@ -19,7 +19,10 @@ from dynamics_ros.constraints import (
     ConfigurationConstraint,
     Contact,
     ElasticElement,
+    LinearConstraint,
+    Stabilized,
     actuator_torques,
+    closed_state,
     consistent_acceleration,
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
@@ -89,7 +92,82 @@ def test_a_driven_joint_moves_as_it_is_driven(arm):
     assert_close(batch, np.stack([a, a]), LAW)
 
 
+BALL = """<robot name="ball"><link name="ball"><inertial><mass value="2"/>
+<inertia ixx="0.008" iyy="0.008" izz="0.008" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+RADIUS = 0.1
+"""Of the ball [m]; its inertia is 2/5 m r^2."""
+
+
+def rolling_ball(turn):
+    """A ball that rolls without slipping on a table that turns at ``turn(t)`` rad/s."""
+    ball = Robot.from_urdf(BALL, root_joint='floating')
+
+    def matrix(q, t):
+        J = ball.jacobian(q, 'ball', 'local_world_aligned')
+        return np.stack([J[0] - RADIUS * J[4], J[1] + RADIUS * J[3], J[2]])
+
+    def table(q, t):
+        return [-turn(t) * q[1], turn(t) * q[0], 0.0]
+
+    return ball, LinearConstraint(3, matrix, target=table, time=0.0)
+
+
+def rolled(ball, rolling, q, v, seconds, step=2e-3):
+    def slope(q, v, t):
+        return constrained_forward_dynamics(ball, q, v, np.zeros(6), rolling.at(t))[0]
+
+    for i in range(round(seconds / step)):  # the midpoint rule
+        middle, t = ball.integrate(q, 0.5 * step * v), i * step
+        half = v + 0.5 * step * slope(q, v, t)
+        v, q = v + step * slope(middle, half, t + 0.5 * step), ball.integrate(q, step * half)
+    return q, v
+
+
+def test_a_ball_on_a_turning_table_moves_in_circles():
+    """With 2/7 of the table's angular velocity, whatever its speed."""
+    turn = 2.0
+    ball, rolling = rolling_ball(lambda t: turn)
+    start = np.array([0.3, 0.1, RADIUS, 0.0, 0.0, 0.0, 1.0])
+    q, v = closed_state(ball, start, np.array([0.1, 0.2, 0.0, 0.0, 0.0, 0.3]), rolling)
+    assert_close(q, start)
+    rate, time = 2.0 / 7.0 * turn, 4.0
+    # The velocity, turned back by a quarter, points from the centre of the circle.
+    centre = q[:2] - np.array([v[1], -v[0]]) / rate
+    c, s = np.cos(rate * time), np.sin(rate * time)
+    expected = centre + np.array([[c, -s], [s, c]]) @ (q[:2] - centre)
+    end, _ = rolled(ball, rolling, q, v, time)
+    assert_close(end[:2], expected, 5e-4)
+    assert end[2] == pytest.approx(RADIUS, abs=2e-3)  # of the integration
+
+
+def test_a_table_that_turns_faster_takes_the_ball_with_it():
+    """The rates of the matrix and of its target are those of finite differences."""
+    ball, rolling = rolling_ball(lambda t: 1.0 + np.sin(3.0 * t))
+    rng = np.random.default_rng(3)
+    q, v, h = ball.random_configuration(rng), rng.normal(size=6), 1e-5
+
+    def slip(t):
+        at, moved = rolling.at(0.4 + t), ball.integrate(q, t * v)
+        return at.jacobian(ball, moved) @ v + at.drift(ball, moved)
+
+    assert_close(rolling.at(0.4).bias(ball, q, v), (slip(h) - slip(-h)) / (2.0 * h), 1e-5)
+    start = np.array([0.3, 0.1, RADIUS, 0.0, 0.0, 0.0, 1.0])
+    begin = closed_state(ball, start, np.zeros(6), rolling)
+    for held in (rolling, Stabilized(rolling, 10.0)):
+        end, moving = rolled(ball, held, *begin, 1.0)
+        at = rolling.at(1.0)
+        assert np.abs(at.jacobian(ball, end) @ moving + at.drift(ball, end)).max() < 1e-3
+
+
 def test_misuse_of_functions_is_told(arm):
+    with pytest.raises(InvalidArgumentError, match='rate'):
+        LinearConstraint(1, lambda q: q[None], lambda q, v: q[:1], target=lambda q: q[:1])
+    with pytest.raises(InvalidArgumentError, match=r'shape \(1, 3\); expected shape \(1, 7\)'):
+        LinearConstraint(1, lambda q: q[None, :3], target=lambda q: q[:1]).jacobian(
+            arm, np.zeros(7)
+        )
+    with pytest.raises(InvalidArgumentError, match='time'):
+        LinearConstraint.constant(np.ones((1, 7))).at(1.0)
     with pytest.raises(InvalidArgumentError, match='2 rows; expected 1 rows'):
         ConfigurationConstraint(1, lambda q: q[:2]).residual(arm, np.zeros(7))
     with pytest.raises(InvalidArgumentError, match='time'):

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from few_joint_arms import few_joint_arm
 from laws import assert_close
 from tolerances import LAW
 
+from dynamics_ros import Robot
 from dynamics_ros.constraints import LinearConstraint, constraint_jacobian
 from dynamics_ros.control import (
     Task,
@@ -136,6 +138,27 @@ def test_a_window_is_pressed_and_wiped(panda):
     a, force = panda.constrained_forward_dynamics(HOME, v, tau, window)
     assert force == pytest.approx([-8.0])
     assert_close(panda.frame_acceleration(HOME, v, a, frame)[:3], motion[:3])
+
+
+def test_a_scara_presses_on_a_table_and_moves_over_it():
+    """[RD] eq. 3.97 in the four directions of the notes' SCARA arm."""
+    scara = Robot.from_urdf(few_joint_arm('scara'))
+    q, v, rows = np.array([0.4, -0.9, 0.1, 0.3]), np.array([0.3, -0.2, 0.0, 0.5]), (0, 1, 2, 5)
+    free, axes = [1, 1, 0, 1, 1, 1], np.eye(3)
+    motion, push = np.array([0.5, -0.3, 9.0, 1.0]), np.array([9.0, 9.0, 8.0, 9.0])
+    tau = operational_space_torques(scara, q, v, 'tool', motion, push, free, axes, rows)
+    table = LinearConstraint.constant(scara.jacobian(q, 'tool')[2:3])
+    a, force = scara.constrained_forward_dynamics(q, v, tau, table)
+    assert force == pytest.approx([8.0])
+    assert_close(scara.frame_acceleration(q, v, a, 'tool')[[0, 1, 5]], motion[[0, 1, 3]])
+    with pytest.raises(RankDeficientError):
+        operational_space_torques(scara, q, v, 'tool', np.zeros(6), np.zeros(6), free, axes)
+    tilted = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, -0.6], [0.0, 0.6, 0.8]])
+    turning, two = [1, 1, 0, 1, 1, 0], [1, 1, 2, 1, 1, 1]
+    with pytest.raises(InvalidArgumentError, match='rows'):
+        operational_space_torques(scara, q, v, 'tool', motion, push, turning, tilted, rows)
+    with pytest.raises(InvalidArgumentError, match='free'):
+        operational_space_torques(scara, q, v, 'tool', motion, push, two, axes, rows)
 
 
 # Virtual models.

@@ -22,6 +22,7 @@ from dynamics_ros.control import (
     SetpointLimits,
     pose_error,
 )
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture, slow_motion
 
 ROBOT = Robot.from_urdf(re.sub(r'<dynamics[^>]*/>', '', description()))
@@ -245,3 +246,51 @@ def test_limits_of_torques_count_from_the_next_step_on(step):
         tau = getattr(arm, step)(HOME, v, DT, *goal)
         assert np.abs(tau - before).max() <= RATE * DT * (1.0 + 1e-9)
     assert 'torque_rate' in arm.acting
+
+
+LOCKED = replace(EVERYWHERE, locked=np.ones(6, dtype=bool))
+CHANGES = {
+    'stiffness': {'stiffness': (1e5,) * 6},
+    'posture stiffness': {'joints': {'posture_stiffness': 1e5}},
+    'posture damping': {'joints': {'posture_damping': 1e4}},
+    'range margin': {'joints': {'margin': 10.0, 'limit_stiffness': 50.0}},
+    'range stiffness': {'joints': {'margin': 10.0, 'limit_stiffness': 1e5}},
+    'lock': {'guiding': replace(LOCKED, stiffness=np.full(6, 1e5))},
+    'damping of guiding': {'guiding': replace(EVERYWHERE, damping=np.full(6, 1e4))},
+    'wall above': {'guiding': replace(EVERYWHERE, lower=np.array([-1e9, -1e9, 5.0]))},
+    'wall behind': {'guiding': replace(EVERYWHERE, upper=np.array([-5.0, 1e9, 1e9]))},
+}
+
+
+@pytest.mark.parametrize('name', CHANGES)
+def test_other_settings_move_an_arm_slowly_or_are_refused(name):
+    plant, change = Plant(), CHANGES[name]
+    arm, guided = plant.arm, 'guiding' in change
+    step = arm.guide if guided else lambda *sample: arm.approach(*sample, None)
+    plant.live(0.2, step)
+    new = settings(**{key: value for key, value in change.items() if key != 'joints'})
+    new = replace(new, joints={**new.joints, **change.get('joints', {})})
+    refused = 'joint_range' if 'range' in name else 'gains'
+    if name.startswith('wall') or name == 'damping of guiding':
+        arm.check(new, guided, DT)
+        arm.settings = new
+    else:
+        with pytest.raises(InvalidArgumentError, match=refused):
+            arm.check(new, guided, DT)
+    plant.push([2.0, 1.0, 2.0], 0.1)
+    fastest = 0.0
+    for _ in range(150):
+        plant.live(0.02, step)
+        fastest = max(fastest, np.abs(plant.v).max())
+    # The push alone turns a guided wrist, which is light, at 1.1 rad/s.
+    assert 0.05 < fastest < (1.2 if guided else 1.0)
+
+
+@pytest.mark.parametrize(
+    'change', [{}, {'stiffness': (2000.0,) * 3 + (50.0,) * 3}, {'guiding': LOCKED}]
+)
+@pytest.mark.parametrize('guided', [False, True])
+def test_usual_settings_are_not_refused(change, guided):
+    plant = Plant()
+    for rate in (250.0, 1000.0):
+        plant.arm.check(settings(**change), guided, 1.0 / rate)

@@ -228,12 +228,8 @@ def test_a_retraction_without_a_way_holds_the_tool():
 
 
 def test_nothing_is_compiled_between_a_motion_and_its_retraction(monkeypatch):
-    for kernel in (reactions._trail_kernel, reactions._way_kernel):
-        kernel.cache_clear()
     trail = Trail()
-    monkeypatch.setattr(reactions, 'trace', None)
-    for kernel in (reactions._trail_kernel, reactions._way_kernel):
-        kernel.cache_clear()
+    monkeypatch.setattr(reactions, 'kernel_without_robot', None)
     arm = started()
     trail.note(arm.pose)
     one = Reaction(ReactionSettings('retract'), arm, trail)

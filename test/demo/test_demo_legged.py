@@ -16,7 +16,7 @@ from ros_harness import occupy
 
 import benchmarks.robots  # noqa: F401 (its packages are needed)
 from dynamics_ros.demo import known_robots
-from dynamics_ros.demo.domain import DOMAIN_VARIABLE
+from dynamics_ros.demo.processes import DOMAIN_VARIABLE
 from dynamics_ros.errors import ModelError
 
 DOMAIN = 151
@@ -28,16 +28,7 @@ ARGUMENTS = ('--robot', 'anymal', '--duration', '8', '--json')
 def test_a_quadruped_stands_is_pushed_and_its_feet_are_felt():
     occupy(DOMAIN)
     done = subprocess.run(
-        [
-            sys.executable,
-            '-m',
-            'dynamics_ros.demo',
-            '--robot',
-            'anymal',
-            '--duration',
-            '8',
-            '--json',
-        ],
+        [sys.executable, '-m', 'dynamics_ros.demo', *ARGUMENTS],
         env={**os.environ, DOMAIN_VARIABLE: str(DOMAIN)},
         capture_output=True,
         text=True,
@@ -56,4 +47,4 @@ def test_a_quadruped_stands_is_pushed_and_its_feet_are_felt():
 def test_without_its_packages_the_command_that_adds_them_is_told(monkeypatch):
     monkeypatch.setattr(known_robots, 'find_spec', lambda name: None)
     with pytest.raises(ModelError, match='pip install mujoco example-robot-data'):
-        known_robots.legged_description('anymal')
+        known_robots.read_description('anymal')

@@ -11,7 +11,7 @@ import yaml
 pytest.importorskip('rclpy')
 
 from benchmarks.robots import urdf_path
-from dynamics_ros.demo.report import PUSH_TOLERANCE
+from dynamics_ros.demo.arm import PUSH_TOLERANCE
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.reports import JointValues

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -16,23 +18,32 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from documents import blocks, differs
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 
-from dynamics_ros.doctor.checks import findings
+from dynamics_ros.doctor.checks import CURES, findings
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
-from dynamics_ros.doctor.observer import _Observer
+from dynamics_ros.doctor.observer import _Heard, _Observer
 from dynamics_ros.doctor.screen import screen
+from dynamics_ros.reasons import Reason
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NODE = '/dynamics_node'
-GOOD = 'publishing to whoever listens'
+GOOD = 'publishing to subscribers'
 
 
-def graph(*topics, nodes=(NODE, '/driver'), message=GOOD, level=None):
+def graph(*topics, nodes=(NODE, '/driver'), message=GOOD, reason='', level=None, **values):
     level = level or (DiagnosticStatus.OK if message == GOOD else DiagnosticStatus.WARN)
     one = Graph(domain=7, seconds=5.0)
     one.nodes.update(nodes)
     one.topics = {topic.name: topic for topic in topics}
-    one.statuses = {NODE: DiagnosticStatus(level=level, message=message, hardware_id='arm')}
+    values['reason'] = reason or ('ok' if message == GOOD else 'other')
+    one.statuses = {
+        NODE: DiagnosticStatus(
+            level=level,
+            message=message,
+            hardware_id='arm',
+            values=[KeyValue(key=key, value=value) for key, value in values.items()],
+        )
+    }
     return one
 
 
@@ -110,8 +121,8 @@ def test_two_nodes_of_one_name():
 
 
 def test_what_was_refused_most_is_named():
-    one = graph(message='publishing; some messages were refused')
-    one.statuses[NODE].values = [
+    one = graph(message='publishing; some messages were refused', reason='messages_refused')
+    one.statuses[NODE].values += [
         KeyValue(key='refused: malformed bytes', value='2'),
         KeyValue(key='refused: names without positions', value='30'),
         KeyValue(key='refused change', value='none'),
@@ -152,38 +163,78 @@ def test_types_that_differ_name_the_nodes():
 
 
 @pytest.mark.parametrize(
-    ('message', 'cure'),
+    ('reason', 'cure'),
     [
-        ('silent: waiting for robot_description: /robot_description has no publisher',
-         'start robot_state_publisher'),
-        ('silent: waiting for swing: /arm/states has no publisher, no message so far',
-         'joint_state_broadcaster'),
-        ('silent: waiting for swing: /s has 1 publisher that cannot be heard here (it is of ...)',
-         'qos_overrides'),
-        ("silent: waiting for swing: /s has 1 publisher, messages so far lack their positions; "
-         "joint_states name joints that robot 'arm' does not have: elbow", 'different robots'),
-        ('silent: waiting for swing: /s has 1 publisher, messages so far lack their positions',
-         'locked_joints'),
-        ('silent: joint_states have stopped coming: /arm/states has 1 publisher', 'driver'),
-        ('publishing; far beyond the joint limits: swing is at 45 (limits -2 to 2 rad; degrees?)',
-         'radians'),
-        ("publishing; robot 'arm': no mass is given for 'rod', which joints move", 'inspect'),
-        ('publishing; some messages were refused', '/diagnostics'),
-        ('silent: no effort of swing', 'docs/efforts.md'),
-        ('silent: joint_states carry no stamp, which the observer needs', 'header.stamp'),
-        ('silent: unconfigured', 'ros2 lifecycle set'),
+        ('waiting_for_description', 'start robot_state_publisher'),
+        ('no_publisher', 'joint_state_broadcaster'),
+        ('incompatible_publisher', 'qos_overrides'),
+        ('unknown_joints', 'different robots'),
+        ('joints_missing', 'locked_joints'),
+        ('position_not_finite', 'NaN'),
+        ('states_stopped', 'driver'),
+        ('positions_beyond_limits', 'radians'),
+        ('masses_missing', 'inspect'),
+        ('messages_refused', '/diagnostics'),
+        ('effort_missing', 'docs/efforts.md'),
+        ('stamp_missing', 'header.stamp'),
+        ('unconfigured', 'ros2 lifecycle set'),
     ],
-)  # fmt: skip
-def test_what_a_silent_node_says_is_told_with_its_cure(message, cure):
-    ((problem, advice),) = told(graph(message=message))
-    assert problem == f'{NODE}: {message}'
+)
+def test_a_reason_is_reported_with_its_cure_whatever_its_sentence(reason, cure):
+    ((problem, advice),) = told(graph(message='any sentence', reason=reason))
+    assert problem == f'{NODE}: any sentence'
     assert cure in advice
 
 
+def test_a_sentence_without_reason_has_no_cure_and_every_cure_has_a_reason():
+    message = 'silent: waiting for robot_description: /robot_description has no publisher'
+    for reason in ('other', 'of_a_newer_version'):
+        ((problem, advice),) = told(graph(message=message, reason=reason))
+        assert (problem, advice) == (f'{NODE}: {message}', '')
+    assert set(CURES) <= set(Reason)
+    assert all(re.fullmatch('[a-z]+(_[a-z]+)*', reason.value) for reason in Reason)
+    page = Path(__file__).parents[2] / 'docs' / 'interfaces.md'
+    assert [r.value for r in Reason if f'`{r.value}`' not in page.read_text()] == []
+
+
 def test_joint_states_of_another_name_are_named():
-    message = 'silent: waiting for swing: /joint_states has no publisher, no message so far'
-    ((_, advice),) = told(graph(topic('/arm/states', listeners=()), message=message))
+    one = graph(topic('/arm/states', listeners=()), message='silent', reason='no_publisher')
+    ((_, advice),) = told(one)
     assert advice == 'joint states are on /arm/states: -r joint_states:=/arm/states'
+
+
+def test_a_problem_of_nodes_of_one_name_is_named_beside_their_number():
+    values = {'reason': 'no_publisher', 'nodes of this name': '2'}
+    one = graph(message=f'silent: waiting; 2 nodes are named {NODE}', nodes=(NODE, NODE), **values)
+    assert [problem for problem, _ in told(one)][1:] == [f'{NODE}: silent: waiting']
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'age': 0.8, 'rate': 300.0, 'pace': 0.7, 'stamp_rate': 430.0},
+        {'age': 0.8, 'rate': 300.0, 'pace': 1.0, 'stamp_rate': 1000.0},
+        {'age': 0.8, 'rate': 1.2, 'pace': 1.0, 'stamp_rate': 1.2},
+    ],
+)
+def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
+    ((problem, advice),) = told(graph(topic(listened=True, count=900, **options)))
+    assert 'stamps of /joint_states are 0.8 s behind' in problem
+    assert advice.startswith('/driver is too slow')
+    assert 'chrony' not in advice
+
+
+def test_the_pace_of_stamps_is_measured():
+    def pace(times):
+        heard = _Heard(True)
+        for now, stamp in times:
+            seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
+            heard.take(struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds), now)
+        return heard.pace()
+
+    late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
+    assert late == pytest.approx((0.7, 1.0 / 0.007))
+    assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) == (None, None)
 
 
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])
@@ -222,8 +273,9 @@ def test_two_nodes_that_command_one_robot_are_told():
     ((problem, advice),) = told(one)
     assert problem == f'2 nodes can command {name}: {NODE}, /other'
     assert 'deactivate' in advice
-    one.statuses[NODE].message = 'inactive'
-    assert told(one) == []
+    for key, value in (('lifecycle', 'inactive'), ('action', 'paused')):
+        one.statuses[NODE].values = [KeyValue(key=key, value=value)]
+        assert told(one) == []
 
 
 def test_two_sources_of_one_thing():
@@ -252,6 +304,14 @@ def test_outputs_that_nobody_wants_take_one_line_of_each_node():
     assert idle == [f'  nobody listens to {NODE}/: markers, wrench, b/_action/status']
 
 
+def test_kernels_that_are_called_slowly_are_named():
+    one = graph()
+    (status,) = one.statuses.values()
+    for path, shown in (('extension module', False), ('ctypes', True)):
+        status.values.append(KeyValue(key='kernel calls', value=path))
+        assert any('called through ctypes' in line for line in screen(one, [])) == shown
+
+
 def test_names_from_outside_are_printable():
     one = graph(topic('/joint_states\x1b[2J', age=9.0, listened=True))
     assert not any('\x1b' in line for line in screen(one, findings(one)))
@@ -264,6 +324,7 @@ def test_the_documentation_shows_what_is_printed():
         topic('/arm/states', senders=('/driver',), listeners=()),
         nodes=(NODE, '/driver', '/listener', '/kinematics_node', '/kinematics_node'),
         message='silent: waiting for swing: /joint_states has no publisher, no message so far',
+        reason='no_publisher',
     )
     listener = Endpoint('/listener', JOINT_STATE, RELIABLE)
     seen.topics['/arm/states'].subscriptions = (listener,)

@@ -145,7 +145,7 @@ def test_in_turn_is_one_after_the_other(robot):
     kernel = robot.kernel('unexplained_torque')
     nv, count = robot.nv, 50
     v, load = rng.normal(size=(2, count, nv))
-    memory, rows, sigmas = np.zeros((3, nv)), np.ones((7, nv)), np.ones(nv)
+    memory, rows, sigmas = np.zeros((4, nv)), np.ones((8, nv)), np.ones(nv)
     intervals = np.full(count, 0.01)
     together = InTurn(kernel)(v, load, memory, intervals, rows, sigmas)
     for k in range(count):

@@ -73,3 +73,31 @@ def test_where_gravity_loads_nothing_nothing_is_known(robot):
     report = checked(floating_in_space, np.zeros(robot.nv))
     assert report.verdict is EffortVerdict.UNLOADED
     assert not report.advice
+
+
+@pytest.mark.parametrize('friction', [None, 16.0])
+@pytest.mark.parametrize(
+    'posture', [(0.0, -1.57, 0.0, -1.57, 0.0, 0.0), (0.0, -1.6, 0.2, 0.0, 0.0, 0.0)]
+)
+def test_efforts_of_an_upright_arm_that_friction_holds_are_not_judged(friction, posture):
+    """A few Nm of gravity and up to 16 Nm of friction of either sign at rest."""
+    arm = Robot.from_urdf(urdf_path('ur10'))
+    known = None if friction is None else np.full(arm.nv, friction)
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        check = EffortCheck(arm, EffortModel.ideal(arm), friction=known)
+        effort = arm.gravity(posture) + rng.uniform(-16.0, 16.0, arm.nv)
+        for step in range(400):
+            check.add(step * 1_000_000, np.array(posture), np.zeros(arm.nv), effort)
+        assert not check.report.advice
+
+
+def test_the_sign_of_efforts_is_judged_where_the_weight_is_well_above_friction():
+    arm = Robot.from_urdf(urdf_path('ur10'))
+    stretched = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    rng = np.random.default_rng(3)
+    check = EffortCheck(arm, EffortModel.ideal(arm))
+    effort = -arm.gravity(stretched) + rng.uniform(-16.0, 16.0, arm.nv)
+    for step in range(400):
+        check.add(step * 1_000_000, stretched, np.zeros(arm.nv), effort)
+    assert check.report.verdict is EffortVerdict.OPPOSITE

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from rigid_body_motion import moving_arm
@@ -11,16 +13,22 @@ from test_estimation_observer import HAND, MILLISECOND, PUSH, filtered, run
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.contact.disturbance_filter import ROWS, disturbance_step, first_rows
+from dynamics_ros.algorithms.contact.torque_observer import SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import (
     OBSERVERS,
+    EffortCheck,
     EffortModel,
+    FrictionAdaptation,
     InverseDynamicsObserver,
     KalmanObserver,
     MomentumObserver,
     SecondOrderMomentumObserver,
     StaticObserver,
 )
+from dynamics_ros.estimation.kalman_observer import FACTOR, STATED
+from dynamics_ros.identification.findings import moved_joints
 
 MOVING = ('momentum', 'momentum_second_order', 'inverse_dynamics')
 
@@ -314,3 +322,70 @@ def test_stribeck_friction_is_largest_when_motion_begins(robot):
     assert fast == pytest.approx(1.0, rel=1e-6)
     # A thousand time constants away nothing overflows.
     assert efforts.friction_torque(np.full(robot.nv, -1e6))[0] == pytest.approx(-1.0)
+
+
+def test_speeds_of_a_sliding_joint_follow_from_its_range():
+    """A finger of 4 cm is as near to rest at 0.1 mm/s as an arm is at 0.016 rad/s."""
+    urdf = (
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="finger" type="prismatic"><parent link="a"/>'
+        '<child link="b"/><axis xyz="1 0 0"/>'
+        '<limit lower="0" upper="0.04" effort="10" velocity="0.1"/>'
+        '<dynamics friction="2"/></joint></robot>'
+    )
+    finger = Robot.from_urdf(urdf)
+    speed = 0.04 / (2.0 * np.pi)
+    efforts = EffortModel.from_robot(finger, friction_velocity=0.01)
+    assert efforts.friction_torque([0.01 * speed]) == pytest.approx(2.0 * np.tanh(1.0))
+    observer = MomentumObserver(finger, effort_model=efforts)
+    assert observer.settings[SETTINGS.index('friction_velocity')] == pytest.approx(0.01 * speed)
+    assert FrictionAdaptation(
+        *(efforts.coulomb, efforts.stribeck, efforts.speeds[0]), speed=0.05 * efforts.motion
+    )._speed == pytest.approx(0.05 * speed)
+    check = EffortCheck(finger, efforts, max_velocity=0.02)
+    assert check._max_velocity == pytest.approx(0.02 * speed)
+    assert moved_joints(finger, np.array([0.02 * speed])).all()
+    assert not moved_joints(finger, np.array([0.005 * speed])).any()
+
+
+@pytest.mark.parametrize(('share', 'factor'), [(0.0, 0.3), (0.0, 4.0), (0.5, 1.5), (1.0, 4.0)])
+def test_noise_gains_of_a_kalman_filter_are_those_of_its_settled_steps(robot, share, factor):
+    """Impulse response of ``disturbance_step`` after it has settled, with known noise."""
+    options = {'effort_noise': 0.02, 'velocity_noise': 2e-3, 'velocity_differenced': share}
+    observer = KalmanObserver(robot, 40.0, **options)
+    q, zero = robot.random_configuration(2), np.zeros(robot.nv)
+    for step in range(3):
+        observer.update(step * MILLISECOND, q, zero, robot.gravity(q))
+    observer._models[-1].memory[FACTOR] = factor**2
+    gains = observer.noise_gains(1e-3)
+    for j in (0, robot.nv - 1):
+        stated = observer._models[-1].memory[STATED][j]
+        rows, response = first_rows(0.0, stated), []
+        for k in range(1600):
+            rows[ROWS.index('factor')] = factor**2
+            e = float(k == 800)
+            rows[ROWS.index('before')] = e  # no change of e: the factor is given
+            rows = disturbance_step(e, rows, 1e-3, 40.0, 0.02**2, stated, share, 0.0, 0.5)
+            rows[ROWS.index('factor')] = factor**2
+            response.append(rows[0])
+        # Momenta enter through differences over the interval, positions through differences of
+        # these, whose noise has twice the variance of one position.
+        averaged = np.convolve(response[800:], [0.5, 0.5])
+        white = np.convolve(response[800:], [1e3, -1e3])
+        positions = np.convolve(white, [1.0, -1.0])
+        effort = np.linalg.norm(averaged)
+        momentum = np.sqrt((1.0 - share) * white @ white + 0.5 * share * positions @ positions)
+        assert gains.effort[j] == pytest.approx(effort, rel=1e-3)
+        assert gains.momentum[j] == pytest.approx(momentum * factor, rel=1e-3)
+
+
+def test_noise_gains_of_a_kalman_filter_are_quick_enough_for_a_callback(robot):
+    observer = KalmanObserver(robot, 10.0)
+    observer.noise_gains(1e-3)
+    times = []
+    for _ in range(5):
+        begin = time.thread_time()
+        observer.noise_gains(1e-3)
+        times.append(time.thread_time() - begin)
+    assert min(times) < 0.03

@@ -36,7 +36,7 @@ def arm(name):
     robot = Robot.from_urdf(path, locked_joints=locked)
     geometry = read_collision_geometry(str(path))
     surfaces = sample_surfaces(geometry.triangles)
-    noise = np.hypot(by_effort_limit(robot, 0.001, 0.1), 0.01)
+    noise = np.hypot(by_effort_limit(robot, 0.001), 0.01)
     unseen = links_without_surface(robot, surfaces, geometry.unread)
     locator = ContactLocator(robot, surfaces, without_surface=unseen, noise=noise)
     return robot, surfaces, locator

@@ -14,16 +14,19 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from rclpy.serialization import deserialize_message
 from ros_harness import description
 
 from benchmarks.timing import wait_until_compiled
 from dynamics_ros import Robot
-from dynamics_ros.estimation import ResidualWatch
+from dynamics_ros.estimation import ContactState, ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels import Program
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.wire.contact_messages import external_wrench_message
-from dynamics_ros.wire.templates import ObjectTemplate
+from dynamics_ros.reasons import Reason
+from dynamics_ros.wire.contact_messages import ContactMessages
+from dynamics_ros_msgs.msg import ExternalWrench
 
 HAND = 'tool0'
 STEP = 5_000_000
@@ -70,7 +73,7 @@ class Arm:
             v = v + self.rng.normal(0.0, 0.001, 7)
             self.state = RobotState(self.time, q, v, effort, (), (), (), np.zeros(7, dtype=bool))
             pipeline = self.pipeline
-            external = pipeline.update(self.state)
+            external = self.external = pipeline.update(self.state)
             values = None if external is None else external.values
             if k % 20 == 0 and values is not None:
                 (self.estimate,) = pipeline.wrenches(self.state, values)
@@ -83,14 +86,12 @@ class Arm:
 
     @property
     def message(self):
-        def template(key, make, numbers):
-            return ObjectTemplate(make(key), numbers)
-
-        pipeline, state = self.pipeline, self.state
-        told = external_wrench_message(
-            template, pipeline, state.stale, pipeline.tare.offset, self.estimate, 'base'
-        )
-        return told.filled().message(bytes(8))
+        """The estimate of the last state as contact_node publishes it."""
+        messages = ContactMessages(self.pipeline, lambda frame: frame)
+        messages.write(self.state, self.external, None, False)
+        (message,) = messages.estimates
+        assert Program(message.steps).run()
+        return deserialize_message(message.template.message(bytes(8)), ExternalWrench)
 
 
 @pytest.fixture
@@ -103,8 +104,8 @@ def normalised(told):
 
 
 def test_friction_that_is_not_stated_is_told_until_it_is_gone(arm):
-    before = arm.go(9.0, friction=FRICTION)[10:]
-    assert not arm.flagged, 'ten seconds are not over'
+    before = arm.go(7.0, friction=FRICTION)[10:]
+    assert not arm.flagged, 'eight seconds are not over'
     arm.go(3.0, friction=FRICTION)
     assert arm.flagged
     after = arm.go(5.0, friction=FRICTION)
@@ -119,6 +120,34 @@ def test_friction_that_is_not_stated_is_told_until_it_is_gone(arm):
     assert not arm.pipeline.distrusted
     assert not arm.pipeline.caution
     assert 0.1 < normalised(arm.go(3.0)) < 2.0
+
+
+def test_the_cause_is_reported_and_contacts_end(robot):
+    for cause, friction, force in (
+        (Reason.FRICTION_UNEXPECTED, -FRICTION, (0.0, 0.0, 0.0)),
+        (Reason.LOAD_UNEXPECTED, 0.0, (15.0, -20.0, 15.0)),
+    ):
+        arm = Arm(robot)
+        arm.go(7.0, friction=friction, force=force)
+        assert arm.pipeline.detector.report.state is not ContactState.NONE
+        arm.go(8.0, friction=friction, force=force)
+        assert arm.pipeline.residuals.advice.reason is cause
+        assert 'confidence' in arm.pipeline.residuals.advice
+        arm.pipeline.detector.reset()
+        arm.go(2.0, friction=friction, force=force)
+        assert arm.pipeline.detector.report.state is ContactState.NONE
+        # What is far above all that was observed is still a contact.
+        arm.go(0.2, friction=friction, force=(80.0, 80.0, -80.0))
+        assert arm.pipeline.detector.report.state is not ContactState.NONE
+
+
+def test_given_thresholds_stay(arm):
+    thresholds = replace(arm.values.thresholds, contact=(3.0,))
+    arm.values = replace(arm.values, thresholds=thresholds)
+    arm.pipeline = arm.made()
+    arm.go(13.0, friction=FRICTION)
+    assert arm.flagged
+    assert arm.pipeline.detector.constants[0] == pytest.approx(3.0)
 
 
 def test_what_is_stated_is_not_doubted(arm):
@@ -142,8 +171,8 @@ def test_a_contact_of_some_seconds_is_none_of_it(arm):
 
 
 def test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot(arm):
-    arm.go(9.0, friction=FRICTION)
-    before = arm.message
+    arm.go(7.0, friction=FRICTION)
+    before, before_thresholds = arm.message, arm.pipeline.detector.constants.copy()
     arm.go(3.0, friction=FRICTION)
     after = arm.message
     assert after.degraded
@@ -151,6 +180,8 @@ def test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot(ar
     assert not before.degraded
     assert after.covariance[0] > 9.0 * before.covariance[0]
     thresholds = arm.pipeline.detector.constants.copy()
+    assert np.all(thresholds[0, :4] > before_thresholds[0, :4] + 1.0)
+    assert np.all(thresholds[0] <= thresholds[1])
     successor, described = arm.made(), arm.made(noise=(1.0,))
     successor.inherit(arm.pipeline)
     arm.pipeline = successor

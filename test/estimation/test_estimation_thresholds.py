@@ -11,13 +11,16 @@ from random_robots import SEEDS, random_robot
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactDetector, ContactState, MomentumObserver, WrenchEstimator
 from dynamics_ros.estimation.uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
     largest_momentum_noise,
+    motion_scales,
 )
+from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
 
 MILLISECOND = 1_000_000
 """ns"""
@@ -35,8 +38,7 @@ class TestMotion:
 
     @pytest.fixture
     def detector(self, robot):
-        terms = {'velocity_term': 2.0, 'acceleration_term': 0.1}
-        return ContactDetector(robot, 1.0, 5.0, debounce=0.0, **terms)
+        return ContactDetector(robot, 1.0, 5.0, debounce=0.0, velocity_term=2.0)
 
     def run(self, detector, torque, velocities):
         for step, velocity in enumerate(velocities):
@@ -56,13 +58,6 @@ class TestMotion:
         expected[2] = 1.0 + 2.0 * 1.5
         assert detector.contact_thresholds == pytest.approx(expected)
         assert detector.collision_thresholds == pytest.approx(expected + 4.0)
-
-    def test_an_acceleration_raises_them_once_it_has_lasted(self, detector):
-        times = 1e-3 * np.arange(200)
-        self.run(detector, 0.0, 10.0 * times)
-        # Ten filter time constants after it began.
-        expected = 1.0 + 2.0 * 10.0 * times[-1] + 0.1 * 10.0
-        assert detector.contact_thresholds[2] == pytest.approx(expected, rel=1e-3)
 
     def test_without_terms_velocities_are_not_looked_at(self, robot):
         detector = ContactDetector(robot, 1.0, 5.0)
@@ -96,16 +91,53 @@ def test_no_posture_scatters_more_than_is_reckoned_with(robot):
         assert (scatter < 1.25 * stated).all()
 
 
-def test_a_share_of_the_effort_limit_needs_a_limit():
-    joint = (
-        '<joint name="{0}" type="revolute"><parent link="base"/><child link="{0}_link"/>'
-        '<limit lower="-1" upper="1" velocity="1" effort="{1}"/></joint><link name="{0}_link">'
-        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-        '</inertial></link>'
+JOINT = (
+    '<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{0}_link"/><axis xyz="0 1 0"/>'
+    '<origin xyz="0.2 0 0"/><limit lower="-1" upper="1" velocity="1" effort="{3}"/></joint>'
+    '<link name="{0}_link"><inertial><mass value="{4}"/><origin xyz="0.2 0 0"/>'
+    '<inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+
+
+def small_arm(shoulder, elbow, finger):
+    """2 kg whose shoulder holds some 5 Nm, with a finger of 20 g; the arguments are limits."""
+    return Robot.from_urdf(
+        '<robot name="r"><link name="base"/>'
+        + JOINT.format('a', 'revolute', 'base', shoulder, 1.0)
+        + JOINT.format('b', 'revolute', 'a_link', elbow, 1.0)
+        + JOINT.format('f', 'prismatic', 'b_link', finger, 0.02)
+        + '</robot>',
+        backend='python',
     )
-    urdf = f'<robot name="two"><link name="base"/>{joint.format("a", 80)}{joint.format("b", 0)}'
-    robot = Robot.from_urdf(f'{urdf}</robot>', backend='python')
-    assert by_effort_limit(robot, 0.01, 0.3) == pytest.approx([0.8, 0.3])
+
+
+def test_effort_limits_are_used_where_they_fit_the_weight(caplog):
+    assert by_effort_limit(small_arm(20, 8, 30), 0.1) == pytest.approx([2.0, 0.8, 3.0])
+    assert not caplog.text
+
+
+@pytest.mark.parametrize('limits', [(1000, 1e4, 1e4), (0, 0, 0), (0.5, 0.1, 1e5)])
+def test_placeholders_of_effort_limits_are_replaced_by_what_the_weight_needs(limits, caplog):
+    shoulder, elbow, finger = by_effort_limit(small_arm(*limits), 1.0)
+    assert 8.0 < shoulder < 30.0
+    assert 3.0 < elbow < shoulder
+    assert 0.5 < finger < 15.0
+    # Zeros are the usual way to leave a limit out.
+    named = [name for name, limit in zip('abf', limits, strict=True) if limit]
+    assert [f'{name} ' in caplog.text for name in 'abf'] == [name in named for name in 'abf']
+
+
+def test_speeds_of_sliding_joints_are_scaled_by_their_range():
+    robot = small_arm(20, 8, 30)
+    assert motion_scales(robot) == pytest.approx([1.0, 1.0, 2.0 / (2.0 * np.pi)])
+    slow = slow_speeds(robot, np.array([0.0, 0.01, 1e-5]))
+    assert slow == pytest.approx([SLOW, 0.04, SLOW / np.pi])
+
+
+@pytest.mark.parametrize('name', ['ur5', 'ur10', 'xarm7', 'panda', 'z1', 'kinova'])
+def test_limits_of_real_arms_are_used(name):
+    robot = Robot.from_urdf(urdf_path(name))
+    assert by_effort_limit(robot, 1.0) == pytest.approx(robot.effort_limits)
 
 
 def test_noise_of_velocities_shows_in_all_joints_at_once(robot):
@@ -155,14 +187,14 @@ def test_wrenches_of_random_robots_are_those_of_a_singular_value_decomposition(s
     J = robot.jacobian(q, frame)
     moving = np.abs(J).max(axis=0) > 0.0
     turned = np.vstack([R.T @ J[:3], length * R.T @ J[3:]])
-    least = noise[moving].min()
-    U, s, Vt = np.linalg.svd((turned / noise * least).T[moving], full_matrices=True)
+    usual = np.exp(np.log(noise[moving]).mean())
+    U, s, Vt = np.linalg.svd((turned / noise * usual).T[moving], full_matrices=True)
     values = np.zeros(6)
     values[: min(len(s), 6)] = s[:6]
     d = np.maximum(values**2, threshold**2)
     U = np.pad(U, ((0, 0), (0, max(0, 6 - U.shape[1]))))[:, :6]
-    w = Vt.T @ ((values / d) * (U.T @ (torque[moving] * least / noise[moving])))
-    variance = (least * values / d) ** 2 + ((1.0 - values**2 / d) * prior) ** 2
+    w = Vt.T @ ((values / d) * (U.T @ (torque[moving] * usual / noise[moving])))
+    variance = (usual * values / d) ** 2 + ((1.0 - values**2 / d) * prior) ** 2
     x, y, z = R.T @ X[:3, :3] @ point
     T = np.diag([1.0, 1.0, 1.0, length, length, length])
     T[3:, :3] -= np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -174,5 +206,5 @@ def test_wrenches_of_random_robots_are_those_of_a_singular_value_decomposition(s
     assert estimate.singular_values == pytest.approx(values[: moving.sum()], abs=1e-7)
     missing = (1.0 - values**2 / d).max()
     # What is missing of a direction is spread over the components.
-    if not 1e-3 < missing < 1e-2:
-        assert estimate.degraded == bool(missing > 1e-3)
+    if not 0.05 < missing < 0.5:
+        assert estimate.degraded == bool(missing > 0.05)

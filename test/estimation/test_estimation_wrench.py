@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.contact.wrench import MAX_MISSED
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import WrenchEstimator
+from dynamics_ros.estimation.wrench import LENGTH_SCALE, SINGULAR_THRESHOLD
 
 HAND = 'panda_hand'
 BENT = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.6, 0.8, 0.02])
@@ -57,20 +59,28 @@ def test_a_wrench_that_can_be_felt_is_recovered_exactly(panda, wrench):
 
 @settings(max_examples=50, deadline=None)
 @given(wrench=wrenches, seed=st.integers(0, 10**6))
-def test_damping_adds_no_bias_wherever_it_does_not_say_degraded(panda, wrench, seed):
+def test_an_estimate_that_is_not_degraded_misses_at_most_5_percent(panda, wrench, seed):
     q = panda.random_configuration(seed)
     (estimate,) = WrenchEstimator(panda, HAND).estimate(q, torque_of(panda, q, HAND, wrench))
+    assert estimate.degraded == (not estimate.observable.all())
     if not estimate.degraded:
-        assert estimate.wrench == pytest.approx(wrench, rel=1e-7, abs=1e-7)
+        units = np.repeat([1.0, LENGTH_SCALE], 3)
+        missed = (estimate.wrench - wrench) / units
+        most = MAX_MISSED * np.linalg.norm(wrench / units)
+        if estimate.singular_values[-1] > SINGULAR_THRESHOLD:
+            most = 0.0
+        assert np.abs(missed).max() <= most + 1e-6
     assert np.all(estimate.singular_values[:-1] >= estimate.singular_values[1:])
 
 
-def test_unequal_noise_weights_do_not_bias_either(panda):
-    noise = np.geomspace(0.05, 5.0, panda.nv)
+def test_unequal_noise_weights_neither_bias_nor_degrade(panda):
+    """A shoulder with 15 times the noise of the wrist, as on calibrated arms."""
+    noise = np.geomspace(0.5, 0.03, 7)
     wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
-    estimator = WrenchEstimator(panda, HAND, effort_noise=noise, singular_threshold=1e-4)
+    estimator = WrenchEstimator(panda, HAND, effort_noise=np.append(noise, 1.0))
     (estimate,) = estimator.estimate(BENT, torque_of(panda, BENT, HAND, wrench))
     assert estimate.wrench == pytest.approx(wrench, rel=1e-7)
+    assert not estimate.degraded
 
 
 def test_a_push_against_the_robot_is_positive_along_its_own_direction(panda):

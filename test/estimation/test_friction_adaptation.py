@@ -15,7 +15,12 @@ from two_joint_arm import two_joint_arm
 
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.joint_friction import smooth_sign
-from dynamics_ros.estimation import ContactSettings, EffortModel, FrictionAdaptation
+from dynamics_ros.estimation import (
+    ContactSettings,
+    ContactState,
+    EffortModel,
+    FrictionAdaptation,
+)
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
 
@@ -120,12 +125,12 @@ def test_a_push_that_is_against_all_motion_is_taken_up_to_the_bound_and_no_farth
 
 
 def test_a_contact_ends_it_until_a_margin_after():
-    pipeline = pipeline_of(settings(margin=2.0))
+    pipeline = pipeline_of(settings())
     external = 20.0 * (states(10.0)[0] < 10**9 + 5 * 10**9)[:, None]
-    go(pipeline, states(6.9, external=external[: len(states(6.9)[0])]))
+    go(pipeline, states(5.9, external=external[: len(states(5.9)[0])]))
     assert not pipeline.adaptation.change.any()
     assert all('contact' in reason for reason in pipeline.adaptation.reasons)
-    go(pipeline, states(20.0, begin=6.9))
+    go(pipeline, states(20.0, begin=5.9))
     assert (pipeline.adaptation.change < -0.2).all()
 
 
@@ -228,3 +233,35 @@ def test_what_is_no_number_tells_nothing_of_its_joint(number):
             felt[0] = number
         adaptation.add(k * 100_000_000, v, felt, NOBODY[:1])
     np.testing.assert_allclose(adaptation.change, -0.7, atol=0.02)
+
+
+def test_friction_that_alarms_is_learned_all_the_same():
+    """Far beyond the contact threshold, in all motion: contact for most of the time, at first."""
+    values = settings()
+    low = replace(values, thresholds=replace(values.thresholds, contact=(0.3,)))
+    pipeline = pipeline_of(low)
+    contacts = []
+    for stamp, q, v, effort in zip(*states(60.0), strict=True):
+        external = pipeline.update(RobotState(int(stamp), q, v, effort, (), (), (), NOBODY))
+        contacts.append(external is not None and external.report.state is not ContactState.NONE)
+    assert np.mean(contacts[100:1000]) > 0.3
+    assert pipeline.adaptation.change == pytest.approx([-WRONG, -WRONG], rel=0.1)
+    assert np.mean(contacts[-1000:]) < 0.3 * np.mean(contacts[100:1000])
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'cause'), [('friction', 'less friction than configured'), ('mass', 'of a payload')]
+)
+def test_the_cause_of_large_torques_in_motion_is_named_within_seconds(wrong, cause):
+    values = settings()
+    off = replace(values, adaptation=replace(values.adaptation, enabled=False))
+    pipeline = pipeline_of(off)
+    if wrong == 'friction':
+        told = states(15.0, dry=0.7 * DRY)
+    else:
+        heavier = ROBOT.with_payload('lower', 1.0, np.array([0.0, 0.0, 0.3]), np.zeros((3, 3)))
+        _, q, v, a = motion(15.0)
+        more = heavier.inverse_dynamics(q, v, a) - ROBOT.inverse_dynamics(q, v, a)
+        told = states(15.0, dry=DRY, external=-more)
+    go(pipeline, told)
+    assert cause in pipeline.caution

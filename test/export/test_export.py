@@ -18,10 +18,10 @@ from random_robots import random_urdf
 from tolerances import EXACT, LAW
 
 from dynamics_ros import Robot, export_kernels
+from dynamics_ros.algorithms.quantity import Options
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.export.catalogue import CATALOGUE, key_of
+from dynamics_ros.export.catalogue import catalogue, key_of
 from dynamics_ros.export.command import main
-from dynamics_ros.multibody.definitions.definition import Options
 
 ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'seven_joint_arm.urdf'
@@ -44,7 +44,7 @@ def made(*command):
 def every_kernel(robot):
     """Each kernel once, those with frames on the last one."""
     frame = robot.frame_names[-1]
-    for name, definition in CATALOGUE.items():
+    for name, definition in catalogue().items():
         if definition.internal:
             continue  # laws of control, which test/control exports
         if robot.nv == 0 and ('center' in name or 'centroidal' in name or 'com_' in name):
@@ -101,7 +101,7 @@ class TestTheCode:
             wanted = kernel(*arguments)
             for result, value in zip(results, wanted if len(results) > 1 else [wanted]):
                 scale = max(1.0, np.abs(value).max(initial=0.0))
-                tolerance = LAW if CATALOGUE[key[0]].may_be_singular else EXACT
+                tolerance = LAW if catalogue()[key[0]].may_be_singular else EXACT
                 assert np.abs(result - value).max(initial=0.0) <= tolerance * scale, text
 
     @needs_compilers
@@ -223,7 +223,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ('kernels', 'message'),
         [
-            (['mass'], r"no kernel 'mass'; expected mass_matrix, .* --list"),
+            (['mass'], r"no kernel 'mass'; expected .*mass_matrix, .* --list"),
             (['jacobain:tool0'], r"no kernel 'jacobain'; expected jacobian:FRAME\[:REFERENCE], "),
             (['observer_step'], r"no kernel 'observer_step'"),
             ([], 'none; expected at least one'),
@@ -290,7 +290,7 @@ class TestTheCommand:
     def test_it_lists_what_there_is(self, capsys):
         assert main(['--list', '--robot', str(ARM)]) == 0
         text = capsys.readouterr().out
-        assert all(name in text for name in CATALOGUE)
+        assert all(name in text for name in catalogue())
         assert 'hand_link' in text
 
     @pytest.mark.parametrize(

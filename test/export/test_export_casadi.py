@@ -15,8 +15,8 @@ from random_robots import random_urdf
 from tolerances import EXACT, LAW
 
 from dynamics_ros import Robot, export_kernels
+from dynamics_ros.algorithms.quantity import define
 from dynamics_ros.kernels import PlainFunction, jacobian, trace
-from dynamics_ros.multibody.definitions import define
 
 C = shutil.which('cc') or shutil.which('gcc')
 STRICT = ['-std=c99', '-Wall', '-Wextra', '-pedantic', '-Werror', '-O1', '-shared', '-fPIC']

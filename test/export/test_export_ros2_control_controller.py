@@ -28,17 +28,24 @@ FORCE_Z, POSE = 9, range(7)
 """Reference interfaces: position.x to orientation.w, then force.x to torque.z."""
 
 
+FLICKER = 1e-9
+"""Noise of the positions [rad], without which an arm that torques do not move would be frozen."""
+
+
 class Controller:
-    """The controller, active at rest in the posture ``Q``."""
+    """The controller, active at rest in the posture ``Q``, where something holds the arm."""
 
     def __init__(self, library, robot):
         self.c, self.robot = library, robot
+        self.positions, self.flicker = {}, FLICKER
         for i, position in enumerate(Q):
             self.set_state(i, position)
             self.set_state(i + 7, 0.0)
         assert self.c.activate()
 
     def set_state(self, i, value):
+        if i < len(Q):
+            self.positions[i] = value
         self.c.set_state(i, ctypes.c_double(value))
 
     def refer(self, i, value):
@@ -52,6 +59,9 @@ class Controller:
         """Steps whose efforts have to be within their limits and rates."""
         for _ in range(count):
             before = self.efforts
+            self.flicker = -self.flicker
+            for i, position in self.positions.items():
+                self.c.set_state(i, ctypes.c_double(position + self.flicker))
             assert self.c.update(ctypes.c_double(seconds))
             assert (np.abs(self.efforts) <= self.robot.effort_limits).all()
             assert np.abs(self.efforts - before).max() <= RATE * DT + 1e-9

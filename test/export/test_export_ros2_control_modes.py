@@ -67,7 +67,10 @@ class Both:
             *numbers.GUIDING_SPEEDS,
         )
         stiffness = np.diag(numbers.STIFFNESS)
-        settings = ArmSettings(Compliance(stiffness), self.guiding, joints=joints)
+        # Springs of joint ranges appear at once in C.
+        settings = ArmSettings(
+            Compliance(stiffness), self.guiding, joints=joints, blending_time=1e-6
+        )
         self.arm = CompliantArm(ImpedanceController(robot, tool), settings)
         self.arm.start(self.q, np.zeros(n))
         self.tau, self.flags = np.empty(n), np.empty(10)

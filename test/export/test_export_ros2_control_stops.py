@@ -52,17 +52,19 @@ class Arm(Controller):
         assert self.c.activate()
 
     def live(self, seconds, push=None, states='measured'):
-        """Move for a time; states: 'measured', 'frozen', or 'nan'."""
+        """Move for a time, until an error; states: 'measured', 'frozen', 'nan', 'reversed'."""
         robot = self.robot
         force = np.zeros(6) if push is None else np.append(push, np.zeros(3))
         for _ in range(round(seconds / DT)):
             before = self.efforts
             for i in range(7):
                 if states != 'frozen':
-                    self.set_state(i, self.q[i] if states == 'measured' else np.nan)
-                    self.set_state(i + 7, self.v[i] if states == 'measured' else np.nan)
+                    self.set_state(i, np.nan if states == 'nan' else self.q[i])
+                    sign = {'measured': 1.0, 'reversed': -1.0, 'nan': np.nan}[states]
+                    self.set_state(i + 7, sign * self.v[i])
                 self.set_state(i + 14, before[i])
-            assert self.c.update(ctypes.c_double(DT))
+            if not self.c.update(ctypes.c_double(DT)):
+                return False
             tau = self.efforts
             self.steepest = max(self.steepest, np.abs(tau - before).max() / DT)
             given = tau + robot.jacobian(self.q, 'tool0').T @ force
@@ -70,10 +72,15 @@ class Arm(Controller):
             a = np.linalg.solve(M, given - robot.nonlinear_effects(self.q, self.v))
             self.v = self.v + DT * a
             self.q = self.q + DT * self.v
+        return True
 
     @property
     def place(self):
         return self.robot.forward_kinematics(self.q, 'tool0')[:3, 3]
+
+    @property
+    def speed(self):
+        return np.linalg.norm(self.robot.frame_velocity(self.q, self.v, 'tool0')[:3])
 
     @property
     def fastest(self):
@@ -214,13 +221,12 @@ def quaternion(arm):
     return Rotation.from_matrix(arm.robot.forward_kinematics(arm.q, 'tool0')[:3, :3]).as_quat()
 
 
-@pytest.mark.parametrize('states', ['nan', 'frozen'])
-def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found, states):
+def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found):
     arm = moving(left_as_found)
     fastest, arm.steepest = arm.fastest, 0.0
-    arm.live(0.03, states=states)
+    arm.live(0.03, states='nan')
     assert arm.told(STATE) == 1.0
-    arm.live(0.3, states=states)
+    arm.live(0.3, states='nan')
     assert arm.fastest < 0.6 * fastest
     assert np.isfinite(arm.efforts).all()
     # States that come back do not resume the motion, although the force is still wanted.
@@ -233,6 +239,27 @@ def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found, sta
     arm.live(0.3)
     assert np.linalg.norm(arm.place - there) < 2e-3
     assert arm.steepest <= RATE * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize('states', ['frozen', 'reversed'])
+def test_wrong_states_are_braked_by_a_prediction_and_end_in_an_error(left_as_found, states):
+    arm = moving(left_as_found)
+    speed, fastest = arm.speed, arm.fastest
+    assert arm.live(0.02, states=states)
+    assert arm.told(STATE) == 1.0
+    faster = arm.speed - speed
+    ended = False
+    for _ in range(40):
+        ended = ended or not arm.live(0.01, states=states)
+        faster = max(faster, arm.speed - speed)
+    assert ended, 'the controller manager activates the fallback'
+    assert faster < (0.5 if states == 'frozen' else 1.0)
+    assert arm.fastest < 0.6 * fastest
+    assert np.abs(arm.efforts - arm.robot.gravity(arm.q)).max() < 2.0
+    # The fallback, with true states again.
+    arm.switch(mode='stop', start_from_commands=True)
+    arm.live(0.6)
+    assert arm.fastest < 0.05
 
 
 def test_a_single_missing_state_does_not_end_a_motion(left_as_found):
@@ -280,7 +307,7 @@ def test_a_position_that_jumps_is_no_measurement(left_as_found):
 def test_states_that_stay_the_same_at_rest_are_not_missing(left_as_found):
     arm = Arm(left_as_found)
     arm.live(0.1)
-    arm.live(0.2, states='frozen')
+    assert arm.live(0.4, states='frozen')
     assert arm.told(STATE) == 0.0
 
 

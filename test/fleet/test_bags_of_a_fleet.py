@@ -98,7 +98,7 @@ ODD = ['a b', 'a=b', 'x#1%20[z]', 'ümläut', 'new\nline', '..', '../../up', '$(
 @pytest.mark.parametrize('name', ODD)
 def test_whatever_a_robot_is_called_is_its_name_in_the_tables(bag, tmp_path, name):
     output = tmp_path / 'deep' / 'out'
-    options = ['--output', str(output), '--jobs', '1', '--name', name, '--signals', '--reduce']
+    options = ['--output', str(output), '--jobs', '1', '--name', name, '--signals']
     assert main([str(bag), *options, '--bags', 'mcap']) == 0
     table = pyarrow.dataset.dataset(output / 'summary', partitioning='hive').to_table()
     assert table['robot'].to_pylist() == [name]

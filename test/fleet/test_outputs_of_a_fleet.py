@@ -19,8 +19,7 @@ pytest.importorskip('rosbags')
 pytest.importorskip('joblib')
 pytest.importorskip('pyarrow')
 
-from benchmarks.recordings_fleet import DAY, DESCRIPTION, FleetRobot, Push, Recorded, record
-from dynamics_ros.calibration.command import main as calibrate
+from benchmarks.recordings_fleet import DAY, FleetRobot, Push, Recorded, record
 from dynamics_ros.fleet.analysis import Task, analyze
 from dynamics_ros.fleet.bags import find_bags
 from dynamics_ros.fleet.command import main
@@ -134,14 +133,3 @@ def answer(program, folder):
         [sys.executable, '-c', program], cwd=folder, capture_output=True, text=True, check=True
     )
     return run.stdout
-
-
-def test_calibrate_robot_takes_the_triangles(tmp_path):
-    path = tmp_path / 'arm' / 'day'
-    record(FleetRobot.of(), Recorded(path, 'mcap', 30.0, 100.0, described=False))
-    options = ['--robot', str(DESCRIPTION), '--jobs', '1', '--reduce']
-    assert main([str(path), '--output', str(tmp_path / 'out'), *options]) == 0
-    (triangle,) = (tmp_path / 'out' / 'reduced').rglob('*.npz')
-    made = tmp_path / 'calibrated.urdf'
-    assert not calibrate([str(triangle), '--robot', str(DESCRIPTION), '--output', str(made)])
-    assert '<robot' in made.read_text()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from simulated_arm import ROBOT, Truth, efforts, motion, recording, truth
 
+from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.alternatives.alternatives import check_reading
@@ -172,3 +173,9 @@ def test_missing_gravity_is_named_where_other_masses_hide_it(held):
     samples = JointSamples('bare', tuple(NAMES), t, q, v, effort)
     with pytest.raises(DynamicsRosError, match=r'effort\.includes_gravity false'):
         check_reading(ROBOT, regular_stretches(samples), held)
+
+
+def test_friction_of_an_arm_whose_masses_are_exact_is_not_taken_for_other_masses():
+    arm, rng = UnmodelledArm.made('xarm7', STICKING), np.random.default_rng(1)
+    own = arm.samples(arm.going(25.0, rng), rng)
+    assert not check_reading(arm.described, regular_stretches(own))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, ROBOT, VISCOUS, motion, recording, truth
 
-from dynamics_ros.identification import JointSamples, identify
+from dynamics_ros.identification import JointSamples, NotThisRobotError, identify
 from dynamics_ros.identification.joint_states.clock import Stretch
 from dynamics_ros.identification.uncertainty.learn import calibrated_robot
 
@@ -61,12 +61,16 @@ def test_without_one_none_is_found(in_time):
     assert told(in_time) == []
 
 
-@pytest.mark.parametrize('seconds', [0.4, 3.0])
-def test_what_is_longer_than_that_of_any_driver_is_not_taken_out(samples, seconds):
-    found = identify(ROBOT, [late(samples, seconds)])
+def test_what_is_longer_than_that_of_any_driver_is_not_taken_out(samples):
+    found = identify(ROBOT, [late(samples, 0.4)])
     assert found.lag.seconds == 0.0
     assert told(found) == []
     assert any('jitter or lag' in sentence for sentence in found.findings)
+
+
+def test_efforts_of_another_time_are_not_those_of_this_robot(samples):
+    with pytest.raises(NotThisRobotError, match='unexplained'):
+        identify(ROBOT, [late(samples, 3.0)])
 
 
 def test_friction_alone_is_no_lag(arm):

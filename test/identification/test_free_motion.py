@@ -28,10 +28,10 @@ from dynamics_ros.calibration.node_parameters import (
     check_path,
     parameter_values,
     with_joints_as_before,
-    write_parameters,
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.files import write_files
 from dynamics_ros.identification import (
     NotThisRobotError,
     UnusableRecordingError,
@@ -250,7 +250,9 @@ def test_a_recorder_keeps_bounded_memory_and_says_what_is_missing():
 def test_parameters_are_written_only_where_they_overwrite_nothing_else(tmp_path):
     path = tmp_path / 'found.yaml'
     check_path(path)
-    write_parameters(path, '# What calibration found; for tests\n')
+    path.write_text('# What calibration found; for tests\n')
+    check_path(path)
+    write_files({path: '# What calibration found; for tests\n'})
     check_path(path)
     assert [one.name for one in tmp_path.iterdir()] == ['found.yaml']
     path.write_text('mine: 1\n')

@@ -49,7 +49,7 @@ def test_friction_rotors_and_offsets_are_found(found):
     assert model.coulomb == pytest.approx(COULOMB, abs=0.05)
     assert model.offset == pytest.approx(-OFFSET, abs=0.05)
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.02)
-    assert found.fit.shape.stribeck_velocity is None
+    assert not found.maker.stribeck
     assert found.effort_noise == pytest.approx(np.full(7, 0.1), rel=0.2)
 
 

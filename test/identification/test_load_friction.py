@@ -53,13 +53,13 @@ def test_it_is_found_within_its_deviations(found):
 
 
 def test_another_motion_is_explained(found):
-    assert found.fit.shape.stribeck_velocity is None
+    assert not found.maker.stribeck
     assert found.evaluate(loaded(seed=5)).percent_all < 0.5
 
 
 def test_without_it_there_is_no_such_term():
     found = identify(ROBOT, [recording(ARM)])
-    assert found.fit.shape.loads == ()
+    assert not found.fit.loads.any()
     assert (found.effort_model.load_friction == 0.0).all()
     assert not [p for p in found.parameters if p.name.startswith('load ')]
 

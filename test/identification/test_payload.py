@@ -24,6 +24,7 @@ from simulated_arm import (
 )
 
 from dynamics_ros.calibration.runs import PayloadResult
+from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.identification import (
     JointSamples,
     Payload,
@@ -57,6 +58,21 @@ def test_mass_and_center_are_found_in_either_order(runs, swapped):
     assert payload.mass == pytest.approx(MASS, rel=0.02)
     assert payload.center_of_mass == pytest.approx(CENTER, abs=5e-3)
     assert abs(payload.mass - MASS) < 4.0 * payload.mass_deviation < 0.1
+
+
+@pytest.mark.parametrize('unit', [1.12, 0.85])
+def test_deviations_include_the_unit_of_efforts_that_the_weight_of_the_robot_shows(runs, unit):
+    """Efforts in other than Nm, by less than masses of descriptions are usually off."""
+    empty, loaded = (replace(run, effort=unit * run.effort) for run in runs)
+    _, payload = identify_with_payload(ROBOT, [empty], [loaded], 'tool0')
+    assert payload.own_weight == pytest.approx(unit, rel=0.1)
+    assert abs(payload.mass - MASS) < 2.0 * payload.mass_deviation < MASS
+    assert f'weighs {payload.own_weight:.2f} times' in PayloadResult(payload).as_text()
+    # It does not pull the estimate to another mass that makes a possible body.
+    found = payload.parameters, payload.covariance, 0.0, 1, 1
+    alone, estimate = (estimate_of('tool0', *found, x) for x in (0.0, payload.unit_deviation))
+    assert estimate.mass == alone.mass
+    assert estimate.mass_deviation == pytest.approx(payload.mass_deviation)
 
 
 def test_two_runs_without_a_payload_are_told(runs):

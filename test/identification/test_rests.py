@@ -12,7 +12,6 @@ from simulated_arm import COULOMB, OFFSET, ROBOT, ROTOR, SMOOTH, VISCOUS, record
 
 from dynamics_ros.identification import JointSamples, identify, identify_with_payload
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
-from dynamics_ros.identification.reduced import Reducer, identify_reduced
 
 ARM = truth(1)
 RATE, NOISE = 200.0, 0.1
@@ -107,11 +106,3 @@ def test_a_load_is_told_from_runs_with_stops(samples):
     _, payload = identify_with_payload(ROBOT, [samples], [stopping(loaded, seed=3)[0]], 'tool0')
     assert payload.mass == pytest.approx(1.0, abs=0.05)
     assert abs(payload.mass - 1.0) < 3.0 * payload.mass_deviation
-
-
-def test_triangles_know_of_rests_as_well(samples, found):
-    reducer = Reducer(ROBOT, BaseParameters.of(ROBOT))
-    reducer.add(samples)
-    small = identify_reduced(ROBOT, [reducer.result('stops')])
-    assert gravity_off(small) < 0.15
-    assert small.effort_model.coulomb == pytest.approx(found.effort_model.coulomb, abs=0.1)

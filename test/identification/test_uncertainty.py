@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, ROBOT, motion, recording, truth
 
+from benchmarks.estimation_standstill import standstill
+from benchmarks.unmodelled_arms import STICKING
 from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn, learn_unexplained
+from dynamics_ros.identification.uncertainty.learn import STICTION
 
 IDEAL = EffortModel.ideal(ROBOT)
 RATE = 250.0
@@ -188,7 +191,7 @@ def test_one_stand_says_little_and_many_say_more():
     assert (many < 0.6).all()
     assert (many >= 0.2).all()
     assert np.median(one) > 1.5 * np.median(many)
-    assert (one <= 3.0 + 0.5).all()
+    assert (one <= STICTION * 3.0 + 0.5).all()
 
 
 def test_a_calibration_explains_what_other_motion_leaves_over():
@@ -200,7 +203,7 @@ def test_a_calibration_explains_what_other_motion_leaves_over():
     again = learn(identified, [recording(arm, 20.0, seed=5)]).unexplained
     # What is learned anew is not far above what was stated and the noise.
     assert (again.constant < 2.5 * np.hypot(found.constant, 0.1)).all()
-    assert (found.standing <= 1.2 * COULOMB + 0.2).all()
+    assert (found.standing <= STICTION * COULOMB + 0.2).all()
     assert (found.tail >= 1.0).all()
 
 
@@ -226,3 +229,11 @@ def test_a_recording_that_is_too_short_is_refused():
     short = free_motion(lambda v, _: 0.0 * v).rows(np.arange(12))
     with pytest.raises(UnusableRecordingError, match='less than a second'):
         learn_unexplained(ROBOT, IDEAL, [short])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('training', ['without stops', 'with stops'])
+def test_pushes_at_standstill_are_found_and_starts_are_no_contacts(training):
+    alarms, found, pushes = standstill('ur3', training, STICKING, 40.0)
+    assert alarms == 0
+    assert found == pushes >= 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,10 +24,11 @@ from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.fleet.analysis import _matched
 from dynamics_ros.identification import identify
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.recordings.settings import settings_of
+from dynamics_ros.recordings.settings import read_settings, settings_of
 from dynamics_ros.settings import replaced
 
 ARM = truth(1, off=0.0)
@@ -98,6 +100,26 @@ def test_a_person_is_told_in_every_output(found, learned, poor, tmp_path, capsys
         assert ('unknown' in rows[name]) == (k in STILL)
     result = json.loads(said.splitlines()[-1])
     assert any('thresholds are raised' in finding for finding in result['findings'])
+
+
+def test_parameters_are_for_all_joints_though_one_was_not_recorded(poor, tmp_path):
+    absent = ROBOT.joint_names[2]
+    names = [name for name in ROBOT.joint_names if name != absent]
+    columns = [ROBOT.joint_names.index(name) for name in names]
+    arrays = {x: getattr(poor, x)[:, columns] for x in ('position', 'velocity', 'effort')}
+    recorded, written = tmp_path / 'six.csv', tmp_path / 'six.yaml'
+    write_table(recorded, replace(poor, joint_names=tuple(names), **arrays))
+    assert main([str(recorded), '--robot', str(FILE), '--parameters', str(written)]) == 0
+    text = written.read_text()
+    assert [absent in line for line in text.splitlines() if 'not recorded' in line] == [True]
+    settings = read_settings(written)
+    pipeline = ContactPipeline(ROBOT, settings.contact, 'tool0')
+    assert pipeline.values.effort.noise[2] == np.inf
+    assert np.isfinite(np.delete(pipeline.values.effort.noise, 2)).all()
+    # A recording without the joint is analysed with the parameters of the others.
+    factory, _, (sentence,) = _matched(TEXT, settings, names)
+    assert absent in sentence
+    assert factory.make(settings.carried).pipeline.values.effort.scale == (1.0,) * 6
 
 
 def test_described_friction_is_believed_as_far_as_it_is_right_where_joints_moved(poor):

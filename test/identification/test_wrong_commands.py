@@ -25,7 +25,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.excitation.way import check_motion, straight_way
 from dynamics_ros.identification.joint_states.joint_matching import match_joints
-from dynamics_ros.identification.reduced import Reduction
 
 TEXT = two_joint_arm()
 
@@ -133,14 +132,6 @@ def test_a_trajectory_whose_positions_jump_is_refused_whatever_velocities_it_nam
     way.q[25:, 1] += 0.9
     with pytest.raises(InvalidArgumentError, match='positions of elbow that change faster'):
         check_motion(robot, way, 'the way', None, None)
-
-
-@pytest.mark.parametrize('content', [b'', b'PK\x03\x04 and no more', b'PK'])
-def test_a_reduced_recording_that_is_damaged_is_told(tmp_path, content):
-    path = tmp_path / 'reduced.npz'
-    path.write_bytes(content)
-    with pytest.raises(UnusableRecordingError, match='no reduced recording'):
-        Reduction.read(path)
 
 
 def test_tables_without_columns_of_numbers_are_told(tmp_path):

@@ -74,6 +74,7 @@ def test_the_page_has_every_link_with_its_joint_limits_and_mass(capsys):
     assert depth['base_link'] < depth['shoulder_link'] < depth['elbow_link'] < depth['tool0']
     assert 'nothing is odd about this description' in told.out
     assert '* the nodes take tool0 where no frame is given' in told.out
+    assert '* named as a tool, at the end of a chain of ' in told.out
     assert max(map(len, lines)) < 120
 
 

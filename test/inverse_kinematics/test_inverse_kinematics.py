@@ -67,6 +67,24 @@ def within_limits(robot, q):
     return bool(np.all((robot.lower_limits <= q) & (q <= robot.upper_limits)))
 
 
+def test_joints_beside_the_chain_are_within_their_limits_without_a_seed():
+    """A second arm and a gripper whose ranges exclude zero, and a mimic joint that excludes it."""
+    panda = Robot.from_urdf(urdf_path('panda'))
+    both = panda.with_tool(panda, 'panda_link0', prefix='other_')
+    rng = np.random.default_rng(3)
+    assert not within_limits(both, both.neutral())
+    goals = [both.random_configuration(rng) for _ in range(5)]
+    targets = np.array([both.forward_kinematics(q, 'panda_hand') for q in goals])
+    for result in (both.inverse_kinematics(x, 'panda_hand', **PLENTY) for x in targets):
+        assert result.success and within_limits(both, result.q)
+    batch = both.inverse_kinematics(targets, 'panda_hand', **PLENTY)
+    assert batch.success.all() and all(within_limits(both, q) for q in batch.q)
+    solutions = both.all_inverse_kinematics(targets[0], 'panda_hand', max_solutions=3, **PLENTY)
+    assert len(solutions) == 3 and all(within_limits(both, q) for q in solutions.q)
+    seeded = both.inverse_kinematics(targets[0], 'panda_hand', both.neutral(), **PLENTY)
+    np.testing.assert_array_equal(seeded.q[8:], both.neutral()[8:])
+
+
 def test_reachable_poses_are_found_and_every_answer_holds_outside_the_solver(arm):
     robot, hand = arm
     rng = np.random.default_rng(1)

@@ -369,3 +369,18 @@ def test_a_frame_that_no_joint_moves_as_it_is_to_be_led_is_refused():
         InvalidArgumentError, match="no joint moves 'tool' as follow = 'orientation'"
     ):
         CartesianServo(robot, 'tool', ServoSettings(follow='orientation'))
+
+
+def test_a_locked_joint_does_not_move_wherever_it_is(arm, solver):
+    twist = np.array([0.1, -0.05, 0.02, 0.1, 0.2, -0.1])
+    names = [arm.joint_names[1], arm.joint_names[3]]
+    for limits in (None, Limits(arm, acceleration=1.0)):
+        one = DifferentialInverseKinematics(
+            arm, [TwistTask(TIP, twist)], limits, locked_joints=names
+        )
+        for beyond in (-0.1, 1e-9, 0.3):
+            q = Q.copy()
+            q[[1, 3]] = arm.upper_limits[1] + beyond, arm.lower_limits[3] - beyond
+            motion = one.velocity(q, DT, np.full(7, 0.2))
+            assert_allclose(motion.v[[1, 3]], 0.0, atol=1e-12)
+            assert np.abs(motion.v).max() > 0.01

@@ -4,8 +4,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from few_joint_arms import few_joint_arm
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -121,6 +126,52 @@ def test_a_locked_joint_stays_at_its_seed(panda):
             assert result.q[2] == seed[2]
             assert arm_within_limits(panda, result.q)
     assert found == 30
+
+
+BEYOND = [0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5]
+
+
+@pytest.mark.parametrize('joint', ['panda_joint1', 'panda_joint4', 'panda_joint7'])
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+def test_a_locked_joint_beyond_its_limit_stays_there_or_is_named(panda, joint, side):
+    rng = np.random.default_rng(3)
+    place, found = panda.joint_q_indices[joint], 0
+    ends = (panda.lower_limits, panda.upper_limits)[side > 0.0]
+    for beyond in BEYOND:
+        goal = 0.5 * panda.random_configuration(rng) + 0.5 * BENT
+        seed = BENT.copy()
+        goal[place] = seed[place] = ends[place] + side * beyond
+        target = panda.forward_kinematics(goal, HAND)
+        wishes = {'locked_joints': [joint], **PLENTY}
+        for options in (wishes, wishes | {'posture': 'centre'}, {'joint_weights': {joint: np.inf}}):
+            result = panda.inverse_kinematics(target, HAND, seed, **(PLENTY | options))
+            found += result.success
+            assert not result.success or result.q[place] == seed[place]
+        for solution in panda.all_inverse_kinematics(target, HAND, seed, **wishes):
+            assert solution.q[place] == seed[place]
+            others = solution.q.copy()
+            others[place] = ends[place]
+            assert arm_within_limits(panda, others)
+        target[0, 3] += 3.0
+        missed = panda.inverse_kinematics(target, HAND, seed, **wishes)
+        assert missed.reason == 'unreachable' and missed.q[place] == seed[place]
+    assert found == 3 * len(BEYOND)
+
+
+def test_a_locked_joint_that_excludes_the_goal_is_named(panda):
+    seed, limit = BENT.copy(), panda.upper_limits[5]
+    goal = seed.copy()
+    goal[5] = limit
+    pair = {'locked_joints': ['panda_joint6', 'panda_joint7', 'panda_joint1'], **PLENTY}
+    target = panda.forward_kinematics(goal, HAND)
+    seed[5] = limit + 0.3
+    for method in (panda.inverse_kinematics, panda.all_inverse_kinematics):
+        with pytest.raises(InvalidArgumentError, match=r"locked_joints.*'panda_joint6' beyond"):
+            method(target, HAND, seed, **pair)
+    seed[5] = limit + 3.0
+    for method in (panda.inverse_kinematics, panda.all_inverse_kinematics):
+        with pytest.raises(InvalidArgumentError, match=r"locked_joints.*'panda_joint6' is at"):
+            method(target, HAND, seed, **pair)
 
 
 def test_a_dear_joint_moves_less(panda):
@@ -272,3 +323,99 @@ def test_a_bad_wish_is_named(panda, argument, options):
     if options.get('locked_joints'):
         assert isinstance(refused.value, UnknownJointError)
         assert 'panda_joint1' in str(refused.value)
+
+
+def narrowed(robot, share):
+    """The robot with a share of each joint's range, at most 6 rad, about its middle."""
+    joints = []
+    for joint in robot.model.joints:
+        lower, upper = max(joint.limits.lower, -3.0), min(joint.limits.upper, 3.0)
+        middle, half = 0.5 * (lower + upper), 0.5 * share * (upper - lower)
+        limits = replace(joint.limits, lower=middle - half, upper=middle + half)
+        joints.append(replace(joint, limits=limits))
+    return Robot(replace(robot.model, joints=tuple(joints)))
+
+
+APPROACHED = {
+    'five axes': lambda: (Robot.from_urdf(few_joint_arm('five axes')), 'tip'),
+    'scara': lambda: (Robot.from_urdf(few_joint_arm('scara')), 'tip'),
+    'planar 4R': lambda: (Robot.from_urdf(few_joint_arm('planar 4R')), 'tip'),
+    'narrow ur5': lambda: (narrowed(Robot.from_urdf(urdf_path('ur5')), 0.4), 'tool0'),
+    'narrow panda': lambda: (narrowed(Robot.from_urdf(urdf_path('panda')), 0.4), HAND),
+}
+
+
+def turned_less(robot, frame, target, q):
+    """Smallest rotation error [rad] near q at the position of the target, by SLSQP."""
+
+    def half_chord(q):
+        return 0.5 * np.sum((robot.forward_kinematics(q, frame) - target)[:3, :3] ** 2)
+
+    def slope(q):
+        S = robot.forward_kinematics(q, frame)[:3, :3] @ target[:3, :3].T
+        skew = np.array([S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]])
+        return robot.jacobian(q, frame)[3:].T @ skew
+
+    at_place = {
+        'type': 'eq',
+        'fun': lambda q: (robot.forward_kinematics(q, frame) - target)[:3, 3],
+        'jac': lambda q: robot.jacobian(q, frame)[:3],
+    }
+    ends = [np.clip(x, -9.0, 9.0) for x in (robot.lower_limits, robot.upper_limits)]
+    bounds = list(zip(*ends, strict=True))
+    found = minimize(
+        half_chord, q, jac=slope, bounds=bounds, constraints=at_place, options={'ftol': 1e-14}
+    )
+    off = np.linalg.norm(at_place['fun'](found.x))
+    return 2.0 * np.arcsin(np.sqrt(min(found.fun / 4.0, 1.0))) if off < 1e-6 else np.inf
+
+
+@pytest.mark.parametrize('name', APPROACHED)
+def test_the_closest_approach_has_the_position_first_and_then_the_least_rotation(name):
+    robot, frame = APPROACHED[name]()
+    frame = robot.frame_names[-1] if frame == 'tip' else frame
+    rng = np.random.default_rng(7)
+    compared = 0
+    for _ in range(25):
+        target = robot.forward_kinematics(robot.random_configuration(rng), frame)
+        turn = Rotation.random(random_state=rng).as_matrix() if rng.random() < 0.5 else None
+        target[:3, :3] = (
+            turn
+            if turn is not None
+            else target[:3, :3] @ (Rotation.from_rotvec(0.2 * rng.normal(size=3)).as_matrix())
+        )
+        place = robot.inverse_kinematics(target, frame, position_only=True, **PLENTY)
+        result = robot.inverse_kinematics(target, frame, **PLENTY)
+        if result.success or not place.success:
+            continue
+        compared += 1
+        assert result.position_error < 1e-6
+        assert arm_within_limits(robot, result.q)
+        error = np.abs(missing(robot, result.q, frame, target)[:3])
+        assert error.max() < 1e-6
+        least = turned_less(robot, frame, target, result.q)
+        assert result.rotation_error < least + 2e-3
+    assert compared >= 8
+
+
+def test_the_closest_approach_puts_the_positions_of_two_frames_first(panda):
+    both = panda.with_tool(panda, 'panda_link0', prefix='other_')
+    hands = [HAND, f'other_{HAND}']
+    rng = np.random.default_rng(3)
+    q = both.random_configuration(rng)
+    targets = np.array([both.forward_kinematics(q, hand) for hand in hands])
+    narrow = narrowed(both, 0.3)
+    targets[:, :3, 3] = [narrow.forward_kinematics(narrow.nominal(), h)[:3, 3] for h in hands]
+    result = narrow.inverse_kinematics(targets, hands, **PLENTY)
+    assert not result.success and result.position_error < 1e-6
+
+
+def test_with_a_direction_free_the_others_come_first(panda):
+    narrow = narrowed(panda, 0.3)
+    target = narrow.forward_kinematics(narrow.nominal(), HAND)
+    target[:3, :3] = target[:3, :3] @ np.diag([1.0, -1.0, -1.0])
+    slack = np.array([0.05, 0.0, 0.0, 0.0, 0.0, np.inf])
+    result = narrow.inverse_kinematics(target, HAND, slack=slack, **PLENTY)
+    off = np.abs(missing(narrow, result.q, HAND, target)[:3])
+    assert not result.success and result.position_error < 1e-6
+    assert np.all(off <= [0.05 + 1e-6, 1e-6, 1e-6])

@@ -177,7 +177,7 @@ class TestRefusals:
             lambda: float(x),
             lambda: bool(x.less(1.0)),
         ):
-            with pytest.raises(TypeError, match='cannot branch'):
+            with pytest.raises(TypeError, match=r'cannot branch|cannot become a float'):
                 branch()
 
     @pytest.mark.parametrize('number', [math.nan, math.inf])

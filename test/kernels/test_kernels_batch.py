@@ -1,12 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Many states are computed side by side, by several threads if wanted, with the same results."""
+"""Many states are computed side by side, with the same results."""
 
 from __future__ import annotations
 
 import math
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -16,9 +14,6 @@ from dynamics_ros.kernels import (
     Kernel,
     batch_code,
     select,
-    set_thread_count,
-    thread_count,
-    threads,
     trace,
 )
 from dynamics_ros.kernels.graph.schedule import BATCH_PART_STEPS, PART_STEPS
@@ -188,54 +183,9 @@ def test_every_width_that_runs_here_gives_the_same(kernel, lanes, monkeypatch):
     assert_equal(results, state_by_state(kernel, arrays))
 
 
-class TestThreads:
-    @pytest.fixture(autouse=True)
-    def _count_as_before(self):
-        before = thread_count()
-        yield
-        set_thread_count(before)
-
-    def test_are_one_unless_more_are_wanted(self):
-        assert threads.useful_threads(10**12) == 1
-
-    def test_are_used_where_they_pay(self):
-        set_thread_count(4)
-        assert threads.useful_threads(10_000) == 1
-        assert threads.useful_threads(2 * threads.OPERATIONS_PER_THREAD) == 2
-        assert threads.useful_threads(10**12) == 4
-
-    def test_give_the_same_results(self, kernel, monkeypatch):
-        monkeypatch.setattr(threads, 'OPERATIONS_PER_THREAD', 1_000_000)
-        arrays = inputs(100_001)
-        alone = kernel(*arrays)
-        set_thread_count(3)
-        assert threads.useful_threads(100_001 * kernel.operation_count) == 3
-        for one, other in zip(kernel(*arrays), alone):
-            np.testing.assert_array_equal(one, other)
-
-    @pytest.mark.parametrize('place', [0, 50_000, 100_000])
-    def test_find_a_bad_number(self, kernel, place, monkeypatch):
-        monkeypatch.setattr(threads, 'OPERATIONS_PER_THREAD', 1_000_000)
-        set_thread_count(3)
-        arrays = inputs(100_001)
-        arrays[0][place, 2] = math.inf
-        with pytest.raises(InvalidArgumentError, match=rf'q: inf at \[{place}, 2\]'):
-            kernel(*arrays)
-
-    def test_share_a_job(self):
-        set_thread_count(2)
-        seen = []
-
-        def job():
-            seen.append(threading.current_thread())
-            deadline = time.monotonic() + 20.0
-            while len(set(seen)) < 2 and time.monotonic() < deadline:
-                time.sleep(0.001)
-            return len(set(seen))
-
-        assert threads.run([job, job]) == [2, 2]
-
-    def test_a_count_is_a_positive_number(self):
-        for count in (0, -1, 1.5, True, '2'):
-            with pytest.raises(InvalidArgumentError, match='count'):
-                set_thread_count(count)
+@pytest.mark.parametrize('place', [0, 50_000, 100_000])
+def test_a_bad_number_in_a_large_batch_is_found(kernel, place):
+    arrays = inputs(100_001)
+    arrays[0][place, 2] = math.inf
+    with pytest.raises(InvalidArgumentError, match=rf'q: inf at \[{place}, 2\]'):
+        kernel(*arrays)

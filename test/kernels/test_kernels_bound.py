@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, NamedCalls, Program, Step, derivative, trace
+from dynamics_ros.kernels import Kernel, Program, Step, calls, derivative, trace
 from dynamics_ros.kernels import machine_code as llvm_backend
-from dynamics_ros.kernels.cpython import layout
-from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 
 X = np.array([0.5, -1.0, 2.0])
 LIGHT, HEAVY = np.array([2.0, 0.25]), np.array([30.0, -1.0])
@@ -33,11 +31,7 @@ def expected(p, x=X):
 @pytest.fixture(params=['llvm', 'through ctypes', 'python'])
 def kernel(request, monkeypatch):
     if request.param == 'through ctypes':
-
-        def unknown():
-            raise UnknownLayoutError('another interpreter')
-
-        monkeypatch.setattr(layout, 'addresses', unknown)
+        monkeypatch.setattr(calls, 'native', None)
     return Kernel(traced(), 'python' if request.param == 'python' else 'llvm')
 
 
@@ -103,20 +97,6 @@ def test_steps_of_a_program_read_their_own_numbers(kernel):
     np.testing.assert_allclose(result, expected(HEAVY, expected(LIGHT)))
 
 
-def test_a_call_that_is_chosen_by_name_reads_its_own_numbers():
-    kernel = Kernel(traced(), 'llvm')
-
-    class Named:
-        def method(self, x, frame):
-            """Return nothing."""
-
-    calls = NamedCalls(Named().method)
-    calls.add(1, ('light',), kernel.bound_to(LIGHT).call)
-    calls.add(1, ('heavy',), kernel.bound_to(HEAVY).call)
-    np.testing.assert_allclose(calls.function(X, 'light'), expected(LIGHT))
-    np.testing.assert_allclose(calls.function(X, 'heavy'), expected(HEAVY))
-
-
 def test_numbers_that_are_not_finite_are_refused(kernel):
     with pytest.raises(InvalidArgumentError, match='p: inf'):
         kernel.bound_to(np.array([np.inf, 0.0]))(X)
@@ -131,7 +111,7 @@ def test_all_are_quick_once_what_compiles_in_the_background_is_ready():
     kernel = Kernel(traced(), wait=False)
     light = kernel.bound_to(LIGHT)
     assert light.wait(60.0) and light.backend == kernel.backend == 'llvm'
-    assert type(light.call).__name__ == 'builtin_function_or_method'
+    assert light.call is not light._general
     np.testing.assert_allclose(light.call(X), expected(LIGHT))
 
 

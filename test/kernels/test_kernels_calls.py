@@ -157,7 +157,7 @@ class TestRefusals:
             ((np.ones(2), np.ones(2), 1.0), r'A: shape \(2,\)'),
             ((np.ones((3, 2)), 1.0, 1.0), r'x: shape \(\); expected shape \(..., 2\)'),
             ((np.ones((3, 2)), np.ones(2) * 1j, 1.0), 'x: dtype complex128'),
-            ((np.ones((3, 2)), ['a', 'b'], 1.0), 'x: dtype'),
+            ((np.ones((3, 2)), ['a', 'b'], 1.0), 'x: text'),
             ((np.ones((3, 2)), np.ones(2), None), 's: dtype object'),
             (
                 (np.ones((3, 2)), [[1.0, 2.0], [1.0]], 1.0),

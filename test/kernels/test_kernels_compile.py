@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.special
@@ -162,16 +164,83 @@ def test_it_is_a_function_in_c(tmp_path):
         (lambda x: np.array([max(x[0], 0.0)]), 'cannot branch'),
         (lambda x: 1.0 if x[0] == 1.0 else 0.0, 'cannot branch'),
         (lambda x: 1.0 if x[0] > 0.0 and x[1] > 0.0 else 0.0, 'cannot branch'),
-        (lambda x: float(x[0]), 'cannot branch'),
-        (lambda x: A[int(x[0])], 'cannot branch'),
+        (lambda x: float(x[0]), 'cannot become a float or an index'),
+        (lambda x: A[int(x[0])], 'cannot become a float or an index'),
+        (lambda x: math.sin(x[0]), r'np\.sin .* take it .*math\.sin\(x\[0\]\)'),
+        (lambda x: filled(np.zeros(3), x), r'zeros_like\(q, shape=3\).*out\[0\] = x\[0\]'),
+        (lambda x: np.sin(np.array([x[0], 1.0])), r'kernels\.math\.array.*np\.sin\(np\.array'),
+        (lambda x: np.linalg.solve(A, x), r'kernels\.math\.solve does.*linalg\.solve\(A, x\)'),
         (lambda x: [1.0] * x[0], 'takes no|cannot'),
-        (lambda x: np.linalg.inv(np.outer(x, x)), 'inv takes no traced values'),
+        (lambda x: np.linalg.inv(np.outer(x, x)), r'kernels\.math\.inv does, for small matrices'),
         (lambda x: np.floor(x), 'floor takes no traced values; these do: absolute, add'),
     ],
 )
 def test_what_cannot_be_traced_is_told(function, problem):
-    with pytest.raises(TypeError, match=problem):
+    with pytest.raises(TypeError, match=problem) as refused:
         kernels.compile(function, {'x': 3})
+    line = function.__code__.co_firstlineno
+    assert '\n' not in str(refused.value)
+    if 'out[0]' not in str(refused.value):
+        assert f'(line {line} of test_kernels_compile.py: ' in str(refused.value)
+
+
+def filled(out, x):
+    out[0] = x[0]
+    return out
+
+
+def test_an_array_like_the_input_is_filled_with_traced_values_and_with_numbers():
+    def function(q):
+        return filled(np.zeros_like(q, shape=3), q)
+
+    q = np.array([0.5, 0.7])
+    np.testing.assert_array_equal(function(q), [0.5, 0.0, 0.0])
+    np.testing.assert_array_equal(kernels.compile(function, {'q': 2})(q), [0.5, 0.0, 0.0])
+
+
+class TestLinearSystems:
+    @pytest.mark.parametrize('n', [1, 2, 3, 6, 12])
+    def test_are_solved_as_by_numpy(self, n):
+        kernel = kernels.compile(lambda A, b: km.solve(A, b), {'A': (n, n), 'b': n}, 'solution')
+        rng = np.random.default_rng(n)
+        matrices, right = rng.normal(size=(40, n, n)), rng.normal(size=(40, n))
+        if n > 1:
+            matrices[0, 0, 0] = 0.0  # a pivot that must not be used
+        wanted = np.linalg.solve(matrices, right[..., None])[..., 0]
+        np.testing.assert_allclose(kernel(matrices, right), wanted, atol=1e-10)
+        assert kernel.backend == kernels.compile(lambda x: x, {'x': ()}).backend
+        np.testing.assert_array_equal(km.solve(matrices[1], right[1]), wanted[1])
+
+    def test_with_several_right_sides_and_inverses(self):
+        matrices = np.random.default_rng(0).normal(size=(9, 3, 3))
+        inverse = kernels.compile(km.inv, {'A': (3, 3)})
+        np.testing.assert_allclose(inverse(matrices), np.linalg.inv(matrices), atol=1e-11)
+        several = kernels.compile(lambda A: km.solve(A, np.eye(3)[:, :2]), {'A': (3, 3)})
+        np.testing.assert_allclose(several(matrices), np.linalg.inv(matrices)[..., :2], atol=1e-11)
+        np.testing.assert_array_equal(km.inv(matrices[0]), np.linalg.inv(matrices[0]))
+
+    def test_have_derivatives(self):
+        kernel = kernels.compile(lambda A, b: km.solve(A, b), {'A': (3, 3), 'b': 3})
+        matrix, b = np.random.default_rng(0).normal(size=(3, 3)), np.array([1.0, 2.0, 3.0])
+        inverse, x = np.linalg.inv(matrix), np.linalg.solve(matrix, b)
+        wanted = -np.einsum('ij,k->ijk', inverse, x)
+        np.testing.assert_allclose(kernel.derivative('A')(matrix, b), wanted, atol=1e-11)
+
+    @pytest.mark.parametrize(
+        ('A', 'b', 'problem'),
+        [
+            ((2, 3), 2, r'A: shape \(2, 3\); expected \(n, n\)'),
+            ((13, 13), 13, 'n of at most 12'),
+            ((2, 2), 3, r'b: shape \(3,\); expected \(2\)'),
+        ],
+    )
+    def test_of_other_shapes_are_refused(self, A, b, problem):
+        with pytest.raises(InvalidArgumentError, match=problem):
+            kernels.compile(lambda A, b: km.solve(A, b), {'A': A, 'b': b})
+
+    def test_that_are_always_singular_are_refused(self):
+        with pytest.raises(np.linalg.LinAlgError):
+            kernels.compile(lambda b: km.solve([[0.0, 0.0], [0.0, 1.0]], b), {'b': 2})
 
 
 @pytest.mark.parametrize(

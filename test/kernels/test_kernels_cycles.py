@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Builtins in reference cycles: what they read outlives them, however all is collected."""
+"""Calls in reference cycles: what they read outlives them, however all is collected."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE
 
-PROGRAM = Path(__file__).with_name('builtin_cycles.py')
+PROGRAM = Path(__file__).with_name('call_cycles.py')
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name('builtin_cycles.py')
     ],
     ids=['freed memory is overwritten', 'debug allocator', 'collected at every allocation'],
 )
-def test_every_kind_of_builtin_outlives_what_is_collected_around_it(variables, arguments):
+def test_every_kind_of_call_outlives_what_is_collected_around_it(variables, arguments):
     pytest.importorskip('llvmlite')
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *arguments],

@@ -13,8 +13,6 @@ import pytest
 
 from dynamics_ros.kernels import Kernel, compilation, trace
 from dynamics_ros.kernels import machine_code as llvm_backend
-from dynamics_ros.kernels.cpython import layout as interpreter_layout
-from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 
 
@@ -102,15 +100,3 @@ def test_when_machine_code_is_wrong(monkeypatch, caplog):
 
     monkeypatch.setattr(llvm_backend, 'trace_module', wrong_emit)
     assert_plain(caplog, 'disagrees with the plain trace')
-
-
-def test_of_the_entry_point_alone(monkeypatch, caplog):
-    def unknown():
-        raise UnknownLayoutError('another interpreter')
-
-    monkeypatch.setattr(interpreter_layout, 'addresses', unknown)
-    with caplog.at_level(logging.INFO, 'dynamics_ros.kernels'):
-        kernel = Kernel(traced_affine(), 'llvm')
-    assert kernel.backend == 'llvm'
-    assert 'another interpreter' in caplog.text
-    np.testing.assert_array_equal(kernel(np.ones((3, 2)), [1.0, 2.0], 1.0), 3.0)

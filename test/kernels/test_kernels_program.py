@@ -167,10 +167,11 @@ def test_what_a_step_writes_is_copied_wherever_it_is_needed(backend):
     assert_array_equal(half, 2.0 * a[1:3])
 
 
-def test_copies_alone_are_a_program():
-    a, b = np.arange(3.0), np.zeros(3)
-    assert Program([Copy(a, b)]).run() is True
-    assert_array_equal(a, b)
+@pytest.mark.parametrize('kind', [np.float64, np.uint8])
+def test_copies_alone_are_a_program(kind):
+    a, b = np.array([0.0, 1.0, 255.0]), np.zeros(5, kind)
+    assert Program([Copy(a, b[1:4])]).run() is True
+    assert_array_equal(b, [0, *a, 0])
 
 
 @pytest.mark.parametrize(

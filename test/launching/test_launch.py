@@ -1,9 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The launch files start the right nodes with the right parameters.
-
-What they start is data until the last step: only that step needs a machine with launch_ros.
-"""
+"""The launch files start the right processes with the right parameters."""
 
 from __future__ import annotations
 
@@ -16,13 +13,10 @@ import yaml
 
 pytest.importorskip('rclpy')
 
-from launch_steps import ARM, demo, is_ours, settings, start
+from launch_files import ROOT
 from ros_harness import description
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError
-from dynamics_ros.launching import arguments, processes
-from dynamics_ros.launching.settings import Settings
-from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters
@@ -33,6 +27,12 @@ from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import declared
 
+ARM = str(ROOT / 'urdf' / 'seven_joint_arm.urdf')
+ALL, DEMO, TWO = 'dynamics.launch.py', 'demo.launch.py', 'two_robots.launch.py'
+SERVO, IMPEDANCE = 'cartesian_servo_node.launch.py', 'impedance_controller_node.launch.py'
+FILES = sorted(path.name for path in (ROOT / 'launch').glob('*.launch.py'))
+SHIPPED = str(ROOT / 'config')
+
 PARAMETERS = {
     'kinematics_node': (KinematicsParameters, RobotParameters),
     'dynamics_node': (DynamicsParameters, RobotParameters),
@@ -42,240 +42,284 @@ PARAMETERS = {
     'robot_simulator': (SimulatorParameters,),
 }
 
-XACRO = """<?xml version="1.0"?>
-<robot name="stick" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <xacro:arg name="prefix" default=""/>
-  <link name="$(arg prefix)base"/>
-</robot>
-"""
-
 EVERYTHING = {
-    'description_file': ARM,
+    'robot_description_file': ARM,
+    'robot_description_arguments': "prefix:='left_' gripper:=true",
     'root_joint': 'floating',
     'frame_prefix': 'left/',
     'use_sim_time': 'true',
     'frames': 'tool0, flange_link',
     'contact_frames': 'tool0',
     'publish_tf': 'true',
-    'wrench_expressed_in': 'tool0',
+    'autostart': 'false',
+    'motion': 'false',
+    'frame': 'tool0',
+    'command_joints': 'a, b',
+    'command_type': 'position',
+    'mode': 'guiding',
     'respawn': 'true',
     'joint_states': '/robot/joint_states',
     'odom': 'odometry',
 }
 
 
-# --- arguments ----------------------------------------------------------------------------------
+def parameters(process):
+    """Parameters by node that a process gets from files that were written for it."""
+    merged = {}
+    for file in process.parameters:
+        if not file.startswith(SHIPPED) and 'share/dynamics_ros/config' not in file:
+            for section, own in (yaml.safe_load(Path(file).read_text()) or {}).items():
+                node = section.removeprefix('/**/')
+                merged[node] = merged.get(node, {}) | own['ros__parameters']
+    return merged
 
-ALL_ARGUMENTS = {
-    'all nodes': arguments.NODES,
-    'kinematics': arguments.SHARED + arguments.KINEMATICS,
-    'contact': arguments.SHARED + arguments.CONTACT,
-    'demo': arguments.demo_arguments(ARM),
+
+def executables(actions):
+    return [action.executable for action in actions]
+
+
+@pytest.mark.parametrize('name', FILES)
+def test_every_argument_is_described_once_and_its_default_is_one_of_its_choices(launched, name):
+    taken = launched.arguments(name)
+    assert len({item.name for item in taken}) == len(taken) > 10
+    for item in taken:
+        assert re.fullmatch(r'[A-Z].{10,}\.', item.description), item.name
+        assert not item.choices or item.default_value in item.choices, item.name
+
+
+STARTED = {
+    TWO: ['robot_simulator', 'dynamics_ros'] * 2,
+    ALL: ['dynamics_ros'],
+    DEMO: ['robot_simulator', 'dynamics_ros'],
 }
 
 
-@pytest.mark.parametrize('taken', ALL_ARGUMENTS.values(), ids=ALL_ARGUMENTS)
-def test_every_argument_is_described_once_and_its_default_is_one_of_its_choices(taken):
-    assert len({item.name for item in taken}) == len(taken)
-    for item in taken:
-        assert re.fullmatch(r'[A-Z].{10,}\.', item.description), item.name
-        assert not item.choices or item.default in item.choices, item.name
+@pytest.mark.parametrize('name', FILES)
+def test_each_file_starts_its_nodes_in_the_namespace(launched, name):
+    processes = launched(name, namespace='cell', rviz='false')
+    processes = [one for one in processes if hasattr(one, 'executable')]
+    assert executables(processes) == STARTED.get(name, [name.removesuffix('.launch.py')])
+    assert all(one.namespace.split('/')[0] == 'cell' for one in processes)
 
 
-def test_arguments_that_are_not_given_leave_every_parameter_to_the_file():
-    (process,) = processes.all_nodes(settings())
-    assert all(own == {} for own in process.parameters.values())
-    (defaults,) = process.all_parameter_files()
-    # What is no default of the nodes: a launch is one command.
-    assert yaml.safe_load(Path(defaults).read_text()) == {
-        '/**/dynamics_node': {'ros__parameters': {'autostart': True}}
+def test_every_executable_of_a_node_is_started_by_a_launch_file(launched):
+    started = {
+        one.executable
+        for name in FILES
+        for one in launched(name, composed='false', rviz='false')
+        if getattr(one, 'package', '') == 'dynamics_ros'
     }
-
-
-@pytest.mark.parametrize('given', ['', 'true', 'false'])
-def test_what_commands_the_robot_starts_by_itself_unless_told_otherwise(given, tmp_path):
-    file = tmp_path / 'mine.yaml'
-    file.write_text('')
-    values = {item.name: item.default for item in arguments.SHARED + arguments.SERVO}
-    values |= {'autostart': given, 'params_file': str(file)}
-    (process,) = processes.servo(Settings(values))
-    default, mine, *last = process.all_parameter_files()
-    assert mine == str(file)
-    section = {'/**/cartesian_servo_node': {'ros__parameters': {'autostart': given == 'true'}}}
-    assert [yaml.safe_load(Path(path).read_text()) for path in last] == [section] * bool(given)
-    section['/**/cartesian_servo_node']['ros__parameters']['autostart'] = True
-    assert yaml.safe_load(Path(default).read_text()) == section
-
-
-@pytest.mark.parametrize(
-    ('values', 'argument'),
-    [
-        ({'description_file': ARM, 'robot_description': '<robot/>'}, 'robot_description'),
-        ({'xacro_args': 'a:=b'}, 'xacro_args'),
-        ({'description_file': 'arm.xacro', 'xacro_args': 'a=b'}, 'xacro_args'),
-        ({'params_file': 'nowhere.yaml'}, 'params_file'),
-        ({'robot_state_publisher': 'true'}, 'robot_state_publisher'),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused_by_name(values, argument):
-    with pytest.raises(InvalidArgumentError) as refusal:
-        start(settings(**values))
-    assert refusal.value.argument == argument
-
-
-@pytest.mark.parametrize('given', ['ur5e.yaml', 'config/ur5e.yaml'])
-def test_a_file_of_parameters_is_the_users_or_else_one_of_the_package(given, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (process,) = processes.all_nodes(settings(params_file=given))
-    ours = Path(process.all_parameter_files()[-1])
-    assert ours.name == 'ur5e.yaml' and tmp_path not in ours.parents
-    mine = tmp_path / given
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text('')
-    (process,) = processes.all_nodes(settings(params_file=given))
-    assert process.all_parameter_files()[-1] == str(mine)
-
-
-def test_a_file_of_parameters_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(InvalidArgumentError, match=r'ur10\.yaml.*kuka_lbr\.yaml.*ur5e\.yaml'):
-        start(settings(params_file='ur10.yaml'))
-
-
-# --- the description ----------------------------------------------------------------------------
-
-
-def test_the_description_of_a_file_reaches_the_node_that_has_the_robot():
-    (process,) = processes.all_nodes(settings(description_file=ARM))
-    assert process.parameters['dynamics_node']['robot_description'] == description()
-
-
-def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
-    file = tmp_path / 'stick.urdf.xacro'
-    file.write_text(XACRO)
-    given = settings(description_file=str(file), xacro_args="prefix:='left_'")
-    assert read_urdf(given.description).root == given.root_link == 'left_base'
-
-
-@pytest.mark.parametrize(
-    ('name', 'text', 'reason'),
-    [
-        ('missing.urdf', None, 'No such file'),
-        ('missing.xacro', None, 'No such file'),
-        ('broken.xacro', '<robot>${1/0}</robot>', 'division by zero'),
-        ('latin.urdf', '\xe4'.encode('latin-1'), 'utf-8'),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path, name, text, reason):
-    file = tmp_path / name
-    if text is not None:
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ModelError, match=reason) as refusal:
-        read_description_file(file)
-    assert str(file) in str(refusal.value)
-
-
-def test_xacro_arguments_for_a_file_that_takes_none_are_refused():
-    with pytest.raises(ModelError, match='it is no'):
-        read_description_file(ARM, {'prefix': 'left_'})
-
-
-def test_a_bad_description_is_left_for_the_nodes_to_refuse():
-    given = settings(robot_description='<robot name="a"><link/></robot>')
-    (process,) = processes.all_nodes(given)
-    assert process.parameters['dynamics_node']['robot_description'] == given.description
-
-
-# --- processes ----------------------------------------------------------------------------------
-
-
-def test_the_nodes_share_a_process_or_have_one_each():
-    (together,) = processes.all_nodes(settings())
-    assert together.executable == 'dynamics_ros'
-    apart = [process.executable for process in processes.all_nodes(settings(composed='false'))]
-    assert apart == list(together.parameters) == list(processes.NODES)
-
-
-def test_every_executable_is_one_of_the_package():
     ours = {
         entry.name
         for entry in entry_points(group='console_scripts')
         if entry.value.startswith('dynamics_ros.nodes.')
     }
-    alone = [*processes.servo(Settings({})), *processes.impedance(Settings({}))]
-    steps = [*demo(composed='false'), *demo(), *alone]
-    started = {step.executable for step in steps if is_ours(step)}
-    # A page to look on, which a person starts.
-    assert started == ours - {'dynamics_ros_viewer'}
+    # The viewer is a page to look on, which a person starts; the composed process is in ALL.
+    assert started | {'dynamics_ros'} == ours - {'dynamics_ros_viewer'}
 
 
-def test_the_tool_on_springs_is_connected_to_an_effort_controller():
-    controller = '/forward_effort_controller/commands'
-    given = {'controlled_frame': 'tool0', 'command_joints': 'a, b', 'command_topic': controller}
-    (process,) = processes.impedance(Settings(given | {'mode': 'guiding'}))
-    assert process.parameters['impedance_controller_node'] == {
-        'frame': 'tool0',
-        'command_joints': ['a', 'b'],
-        'mode': 'guiding',
-    }
-    assert ('~/joint_commands', controller) in process.remappings
-    (process,) = processes.impedance(Settings({}))
-    assert process.remappings == []
+def test_the_nodes_share_a_process_or_have_one_each(launched, stand_ins):
+    assert executables(launched(ALL)) == ['dynamics_ros']
+    assert executables(launched(ALL, composed='false')) == list(stand_ins.NODES)
 
 
-def test_the_servo_is_connected_to_a_controller():
-    controller = '/joint_trajectory_controller/joint_trajectory'
-    given = {'servo_frame': 'tool0', 'command_joints': 'a, b', 'command_topic': controller}
-    (process,) = processes.servo(Settings(given | {'command_type': 'position'}))
-    assert process.parameters['cartesian_servo_node'] == {
-        'frame': 'tool0',
-        'command_joints': ['a', 'b'],
-        'command_type': 'position',
-    }
-    assert ('~/joint_commands', controller) in process.remappings
-    (process,) = processes.servo(Settings({}))
-    assert not any(name.startswith('~') for name, _ in process.remappings)
+def test_arguments_that_are_not_given_leave_every_parameter_to_the_file(launched):
+    (process,) = launched(ALL)
+    assert parameters(process) == {'dynamics_node': {'autostart': True}}
+    assert process.remappings == [] and process.respawn is False
 
 
-@pytest.mark.parametrize('composed', ['true', 'false'])
-def test_every_parameter_exists_and_takes_its_value(composed):
-    steps = [*start(settings(**EVERYTHING, composed=composed)), *demo(composed=composed)]
-    for step in filter(is_ours, steps):
-        for node, own in step.parameters.items():
-            known = {item.name: item for kind in PARAMETERS[node] for item in declared(kind)}
-            for name, value in own.items():
-                if name != 'use_sim_time':
-                    known[name].checked(value)
-
-
-def test_each_node_gets_the_parameters_of_its_own_frames():
-    (process,) = processes.all_nodes(settings(**EVERYTHING))
-    assert process.parameters['kinematics_node']['frames'] == ['tool0', 'flange_link']
-    assert process.parameters['contact_node']['frames'] == ['tool0']
-    assert 'frames' not in process.parameters['dynamics_node']
-    assert all(own['use_sim_time'] for own in process.parameters.values())
-
-
-def test_arguments_come_after_the_file_and_so_before_what_it_says(tmp_path):
+@pytest.mark.parametrize('given', ['', 'true', 'false'])
+def test_what_commands_the_robot_starts_by_itself_unless_told_otherwise(launched, given, tmp_path):
     file = tmp_path / 'mine.yaml'
     file.write_text('')
-    (process,) = processes.all_nodes(settings(params_file=str(file), frames='tool0'))
-    _, first, last = process.all_parameter_files()
-    assert first == str(file)
+    (process,) = launched(SERVO, autostart=given, params_file=str(file))
+    default, mine, *last = process.parameters
+    assert mine == str(file)
+    assert len(last) == bool(given)
+    assert 'autostart: true' in Path(default).read_text()
+    assert parameters(process)['cartesian_servo_node'] == {'autostart': given != 'false'}
+
+
+@pytest.mark.parametrize('name', FILES)
+@pytest.mark.parametrize('composed', ['true', 'false'])
+def test_every_parameter_exists_and_takes_its_value(launched, name, composed):
+    taken = {item.name for item in launched.arguments(name)}
+    given = {one: value for one, value in EVERYTHING.items() if one in taken}
+    checked = set()
+    for process in launched(name, **given, composed=composed, rviz='false'):
+        if getattr(process, 'package', '') != 'dynamics_ros':
+            continue
+        for node, own in parameters(process).items():
+            known = {item.name: item for kind in PARAMETERS[node] for item in declared(kind)}
+            for parameter, value in own.items():
+                checked.add(parameter)
+                if parameter != 'use_sim_time':
+                    known[parameter].checked(value)
+    unused = {'respawn', 'joint_states', 'odom', 'contact_frames'}
+    assert checked | {'autostart'} >= given.keys() - unused
+
+
+def test_each_node_gets_the_parameters_of_its_own(launched):
+    (process,) = launched(ALL, **EVERYTHING)
+    own = parameters(process)
+    assert own['kinematics_node']['frames'] == ['tool0', 'flange_link']
+    assert own['contact_node']['frames'] == ['tool0']
+    assert 'frames' not in own['dynamics_node']
+    assert own['dynamics_node']['robot_description_file'] == ARM
+    arguments = own['dynamics_node']['robot_description_arguments']
+    assert arguments == ['prefix:=left_', 'gripper:=true']
+    assert all(node['use_sim_time'] for node in own.values())
+    remapped = [('joint_states', '/robot/joint_states'), ('odom', 'odometry')]
+    assert process.remappings == remapped and process.respawn is True
+
+
+def test_arguments_come_after_the_file_and_so_before_what_it_says(launched, tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('')
+    (process,) = launched(ALL, params_file=str(file), frames='tool0')
+    _, mine, last = process.parameters
+    assert mine == str(file)
     assert yaml.safe_load(Path(last).read_text()) == {
         '/**/kinematics_node': {'ros__parameters': {'frames': ['tool0']}}
     }
 
 
-def test_topics_are_remapped_only_where_an_argument_says_so():
-    (plain,) = processes.all_nodes(settings())
-    assert plain.remappings == []
-    (other,) = processes.all_nodes(settings(**EVERYTHING))
-    assert other.remappings == [('joint_states', '/robot/joint_states'), ('odom', 'odometry')]
+@pytest.mark.parametrize('given', ['ur5e.yaml', 'config/ur5e.yaml'])
+def test_a_file_of_parameters_is_the_users_or_one_of_us(launched, given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (process,) = launched(ALL, params_file=given)
+    ours = Path(process.parameters[-1])
+    assert ours.name == 'ur5e.yaml' and tmp_path not in ours.parents
+    mine = tmp_path / given
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text('')
+    (process,) = launched(ALL, params_file=given)
+    assert process.parameters[-1] == str(mine)
 
 
-def test_the_demo_ends_with_its_simulator_and_knows_its_arm():
-    simulator, nodes, *_ = demo()
-    assert simulator.required and not nodes.required
-    assert Path(nodes.parameter_files[0]).name == 'seven_joint_arm.yaml'
-    # Wrenches are at the contact frame, where RViz draws them.
-    assert 'wrench.expressed_in' not in nodes.parameters['contact_node']
+@pytest.mark.parametrize(
+    ('values', 'message'),
+    [
+        ({'params_file': 'ur10.yaml'}, r'params_file.*ur10\.yaml.*kuka_lbr\.yaml.*ur5e\.yaml'),
+        ({'robot_state_publisher': 'true'}, 'robot_state_publisher: has no description'),
+        ({'frame_prefix': '/left/'}, 'frame_prefix'),
+        (
+            {'robot_description_file': ARM, 'robot_description': '<robot/>'},
+            'robot_description: is given, and robot_description_file too',
+        ),
+        ({'robot_description_arguments': 'a:=b'}, 'robot_description_arguments: is given, but no'),
+        (
+            {'robot_description_file': 'arm.xacro', 'robot_description_arguments': 'a=b'},
+            'robot_description_arguments: .*name:=value',
+        ),
+        ({'description_file': ARM}, 'description_file: .*; expected robot_description_file'),
+        ({'servo_frame': 'tool0'}, 'servo_frame: .*; expected frame'),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused_by_name(launched, with_rviz, values, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        launched(ALL, **values)
+
+
+def test_the_servo_and_the_impedance_controller_are_connected_to_a_controller(launched):
+    for name in (SERVO, IMPEDANCE):
+        (process,) = launched(name, command_topic='/controller/commands')
+        assert ('~/joint_commands', '/controller/commands') in process.remappings
+        (process,) = launched(name)
+        assert process.remappings == []
+
+
+def test_the_demo_ends_with_its_simulator_and_knows_its_arm(launched):
+    simulator, nodes = launched(DEMO, rviz='false')
+    assert simulator.on_exit and not hasattr(nodes, 'on_exit')
+    assert Path(nodes.parameters[1]).name == 'seven_joint_arm.yaml'
+    simulator, nodes = launched(DEMO, rviz='false', robot_description_file='other.urdf')
+    assert Path(nodes.parameters[1]).name == 'simulated_robot.yaml'
+    own = parameters(simulator)['robot_simulator']
+    assert own == {'motion': True, 'robot_description_file': 'other.urdf'}
+
+
+# --- packages that may be missing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('argument', 'package'),
+    [('rviz', 'rviz2'), ('robot_state_publisher', 'robot_state_publisher')],
+)
+def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz, argument, package):
+    with pytest.raises(DynamicsRosError, match=f'package {package} is not installed'):
+        launched(ALL, **{argument: 'true', 'robot_description_file': ARM})
+
+
+def test_demo_and_two_robots_do_without_rviz_and_tf2_and_say_so(launched, without_rviz):
+    for name, count in ((DEMO, 1), (TWO, 3)):
+        notices = [one.msg for one in launched(name) if not hasattr(one, 'executable')]
+        assert len(notices) == count and 'rviz2 is not installed' in notices[-1]
+
+
+def test_robot_state_publisher_gets_the_description_and_must_be_alone_on_tf(launched, with_rviz):
+    wish = {'robot_state_publisher': 'true', 'robot_description_file': ARM}
+    publisher, _ = launched(ALL, **wish, frame_prefix='left/')
+    own = parameters(publisher)['robot_state_publisher']
+    assert own == {'robot_description': description(), 'frame_prefix': 'left/'}
+    with pytest.raises(InvalidArgumentError, match='publish_tf'):
+        launched(ALL, **wish, publish_tf='true')
+
+
+# --- RViz ---------------------------------------------------------------------------------------
+
+
+def displays(path):
+    return yaml.safe_load(Path(path).read_text())['Visualization Manager']['Displays']
+
+
+def topics(path):
+    """Topics that a configuration shows."""
+    keys = ('Topic', 'Description Topic')
+    return {one[key]['Value'] for one in displays(path) for key in keys if key in one}
+
+
+SHOWN = {'robot_description', 'kinematics_node/markers', 'contact_node/markers'}
+
+
+def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, with_rviz):
+    *_, rviz = launched(ALL, rviz='auto', robot_description_file=ARM, namespace='left')
+    option, file, *frame = rviz.arguments
+    assert (rviz.package, rviz.namespace, option) == ('rviz2', 'left', '-d')
+    assert topics(file) == SHOWN
+    assert frame == ['-f', read_urdf(ARM).root]
+
+
+def test_rviz_follows_prefix_and_moving_base_and_leaves_a_file_of_the_user(launched, with_rviz):
+    *_, rviz = launched(ALL, rviz='true', robot_description_file=ARM, frame_prefix='l/')
+    assert [one['TF Prefix'] for one in displays(rviz.arguments[1]) if 'TF Prefix' in one] == ['l']
+    assert rviz.arguments[3] == 'l/base_link'
+    *_, rviz = launched(ALL, rviz='true', root_joint='floating')
+    assert rviz.arguments[3] == 'odom'
+    *_, rviz = launched(ALL, rviz='true', rviz_config='mine.rviz', fixed_frame='map')
+    assert rviz.arguments == ['-d', 'mine.rviz', '-f', 'map']
+
+
+def test_two_simulated_robots_stand_in_one_tree_and_one_window(launched, with_rviz):
+    *_, rviz = actions = launched(TWO)
+    places = [one for one in actions if one.executable == 'static_transform_publisher']
+    for name, y, place in zip(('left', 'right'), ('0.5', '-0.5'), places, strict=True):
+        words = ['--y', y, '--frame-id', 'world', '--child-frame-id', f'{name}/base_link']
+        assert (place.namespace, place.arguments) == (name, words)
+    assert rviz.arguments[2:] == ['-f', 'world']
+    assert topics(rviz.arguments[1]) == {f'{n}/{t}' for n in ('left', 'right') for t in SHOWN}
+    models = [one['TF Prefix'] for one in displays(rviz.arguments[1]) if 'TF Prefix' in one]
+    assert models == ['left', 'right']
+
+
+def test_two_robots_keep_a_common_prefix(launched, with_rviz):
+    actions = launched(TWO, frame_prefix='cell/')
+    assert parameters(actions[0])['robot_simulator']['frame_prefix'] == 'cell/left/'
+    assert actions[2].arguments[-1] == 'cell/left/base_link'
+
+
+def test_where_real_robots_stand_is_not_said_for_them(launched, with_rviz):
+    assert executables(launched(TWO, simulated='false')) == ['dynamics_ros'] * 2
+    *_, rviz = launched(TWO, simulated='false', rviz='true', fixed_frame='cell')
+    assert rviz.arguments[2:] == ['-f', 'cell']

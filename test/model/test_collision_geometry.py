@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dynamics_ros.errors import ModelError
+from dynamics_ros.files import write_files
 from dynamics_ros.model.collision_geometry import SEGMENTS, read_collision_geometry
 from dynamics_ros.model.mesh_file import read_mesh, resolve_mesh
 
@@ -62,6 +65,11 @@ def volume(triangles):
         ('<cylinder radius="0.5" length="2"/>', POLYGON * np.pi / 2.0, (1, 1, 2)),
         # Of a sphere, the circles of latitude are polygons and the meridians too.
         ('<sphere radius="1"/>', pytest.approx(4.0 / 3.0 * np.pi, rel=0.02), (2, 2, 2)),
+        (
+            '<capsule radius="1" length="3"/>',
+            pytest.approx((4.0 / 3.0 + 3.0) * np.pi, rel=0.02),
+            (2, 2, 5),
+        ),
     ],
 )
 def test_primitives_are_closed_of_the_right_size_and_face_outward(shape, expected, extent):
@@ -172,7 +180,7 @@ def test_a_collada_file_names_the_package_that_reads_it(tmp_path, monkeypatch):
     ('shape', 'reason'),
     [
         ('<box size="1 0 1"/>', 'size 0 is not positive'),
-        ('<cone/>', 'has none of box, cylinder, sphere, mesh'),
+        ('<cone/>', 'has none of box, cylinder, sphere, capsule, mesh'),
         ('<mesh filename="package://no_such_package/a.stl"/>', 'not found'),
         ('<mesh filename="/no/such/file.stl"/>', 'not found'),
     ],
@@ -208,3 +216,102 @@ def test_a_broken_mesh_is_refused_with_its_reason(tmp_path, name, content, reaso
 def test_a_description_that_is_no_file_is_refused(tmp_path):
     with pytest.raises(ModelError, match='cannot be read'):
         read_collision_geometry(tmp_path / 'none.urdf')
+
+
+class TestFilesOfMeshes:
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        """Folder of a package, which is not built; its repository has another name."""
+        for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
+            monkeypatch.delenv(name, raising=False)
+        folder = tmp_path / 'Some_Robot_ROS2'
+        write_files(
+            {
+                folder / 'package.xml': '<package><name> some_robot </name></package>',
+                folder / 'meshes' / 'a b.stl': binary_stl(TETRAHEDRON),
+                tmp_path / 'outside.stl': binary_stl(TETRAHEDRON),
+                tmp_path / 'other' / 'a.stl': binary_stl(TETRAHEDRON),
+            }
+        )
+        return folder
+
+    @pytest.mark.parametrize(
+        'uri',
+        [
+            'package://some_robot/meshes/a b.stl',
+            'package://some_robot/meshes/a%20b.stl',
+            'package://some_robot//meshes/a b.stl',
+            'package://some_robot/urdf/../meshes//./a b.stl',
+            'file://{}/meshes/a%20b.stl',
+            'file://localhost{}/meshes/a b.stl',
+            '{}/meshes/a b.stl',
+            '~/meshes/a b.stl',
+            '../meshes/a b.stl',
+        ],
+    )
+    def test_are_found_by_every_address(self, package, monkeypatch, uri):
+        monkeypatch.setenv('HOME', str(package))
+        (package / 'urdf').mkdir()
+        found = resolve_mesh(uri.format(package), package / 'urdf')
+        assert found.samefile(package / 'meshes' / 'a b.stl')
+
+    @pytest.mark.parametrize(
+        'rest',
+        [
+            '/outside.stl',
+            '//etc/hostname',
+            '/..',
+            '/../outside.stl',
+            '/../other/a.stl',
+            '/meshes/../../outside.stl',
+            '/%2e%2e/outside.stl',
+            '/..%2foutside.stl',
+            '/a%00.stl',
+            '',
+        ],
+    )
+    @pytest.mark.parametrize('name', ['some_robot', '..', '.', '%2e%2e', '../other', ''])
+    def test_outside_of_a_package_are_refused(self, package, rest, name):
+        with pytest.raises(ModelError, match=r'not found|leads out of the package'):
+            resolve_mesh(f'package://{name}{rest}', package / 'urdf')
+
+    def test_in_archives_are_not_read(self, package):
+        for suffix in ('zip', '3mf', 'zae', 'tar.gz', 'stl.gz', ''):
+            path = package / f'a.{suffix}'
+            path.write_bytes(b'PK')
+            with pytest.raises(ModelError, match=r'none of the formats \.stl, .*convert it'):
+                read_mesh(path)
+
+    def test_that_are_pipes_or_large_are_not_read(self, package):
+        path = package / 'a.stl'
+        os.mkfifo(path)
+        with pytest.raises(ModelError, match='cannot be read: not a regular file'):
+            read_mesh(path)
+        with pytest.raises(ModelError, match='cannot be read: not a regular file'):
+            read_collision_geometry(path)
+        large = package / 'large.stl'
+        large.touch()
+        os.truncate(large, 65_000_000)
+        with pytest.raises(ModelError, match='cannot be read: larger than 64 MB'):
+            read_mesh(large)
+
+    @pytest.mark.parametrize(
+        ('asset', 'metres'),
+        [
+            ('', 1.0),
+            ('<asset><up_axis>Z_UP</up_axis></asset>', 1.0),
+            ('<asset><unit name="meter"/></asset>', 1.0),
+            ('<asset><unit name="inch" meter="0.0254"/></asset>', 0.0254),
+            ('<asset><unit meter="1e-3" name="mm"/></asset>', 1e-3),
+        ],
+    )
+    def test_of_collada_are_in_their_unit(self, package, monkeypatch, asset, metres):
+        trimesh = pytest.importorskip('trimesh')
+        mesh = SimpleNamespace(triangles=TETRAHEDRON)
+        monkeypatch.setattr(trimesh, 'load', lambda *_, **__: mesh)
+        path = package / 'a.dae'
+        path.write_text(f'<?xml version="1.0"?><COLLADA xmlns="x">{asset}<scene/></COLLADA>')
+        np.testing.assert_allclose(read_mesh(path), metres * TETRAHEDRON)
+        path.write_text('<COLLADA><asset><unit meter="0"/></asset></COLLADA>')
+        with pytest.raises(ModelError, match='unit of 0 m is not positive'):
+            read_mesh(path)

@@ -230,7 +230,7 @@ def test_an_adjustable_robot_stays_adjustable():
 def test_a_subclass_keeps_what_it_has_added():
     class Named(Robot):
         def __init__(self, model, owner):
-            super().__init__(model, 'python')
+            super().__init__(model, backend='python')
             self.owner = owner
 
     robot = Named(random_robot(1, 3).model, 'us')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutated descriptions: each is refused with a reason or becomes the robot that it describes.
 
-`--fuzz` takes many more of them than a run of the whole suite does.
+`--thorough` takes many more of them than a run of the whole suite does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from mutations import mutated_text
+from patience import times
 from random_robots import random_urdf
 
 from dynamics_ros import Robot
@@ -69,10 +70,8 @@ def sources() -> list[str]:
     return [ARM.read_text(), *(random_urdf(seed, joints=3) for seed in range(6))]
 
 
-def test_a_description_is_refused_with_a_reason_or_understood(
-    sources: list[str], pytestconfig: pytest.Config
-) -> None:
-    count = FUZZED_DESCRIPTIONS if pytestconfig.getoption('--fuzz') else DESCRIPTIONS
+def test_a_description_is_refused_with_a_reason_or_understood(sources: list[str]) -> None:
+    count = times(DESCRIPTIONS, FUZZED_DESCRIPTIONS)
     accepted = 0
     for seed in range(count):
         chance = random.Random(seed)

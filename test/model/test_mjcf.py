@@ -149,7 +149,7 @@ def assert_agrees(ours, theirs):
 @pytest.mark.parametrize('seed', range(3))
 @pytest.mark.parametrize('text', [ARM, QUADRUPED, TWO_FREE], ids=['arm', 'legs', 'free'])
 def test_torques_and_poses_are_those_of_mujoco(text, seed):
-    robot, peer = Robot.from_mjcf(text, backend='python'), Peer(text)
+    robot, peer = Robot(text, backend='python'), Peer(text)
     q, v, a = state(robot, seed)
     peer.set(q, v, a)
     assert_agrees(robot.inverse_dynamics(q, v, a), peer.torques())
@@ -164,7 +164,7 @@ def test_torques_and_poses_are_those_of_mujoco(text, seed):
 
 
 def test_mj_inverse_and_mj_forward_are_the_same_with_rotors_and_friction():
-    robot, peer = Robot.from_mjcf(ARM, backend='python'), Peer(ARM)
+    robot, peer = Robot(ARM, backend='python'), Peer(ARM)
     model, data = peer.model, peer.data
     # Soft limits and friction are constraints of MuJoCo, which have a force of their own.
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -188,7 +188,7 @@ def test_mj_inverse_and_mj_forward_are_the_same_with_rotors_and_friction():
 
 
 def test_limits_friction_and_gravity_are_read():
-    robot = Robot.from_mjcf(ARM)
+    robot = Robot(ARM)
     assert robot.name == 'arm'
     assert robot.joint_names == ('pan', 'lift', 'slide', 'roll', 'ball')
     np.testing.assert_allclose(robot.lower_limits[:3], [-np.deg2rad(120), -np.inf, -0.1])
@@ -196,13 +196,13 @@ def test_limits_friction_and_gravity_are_read():
     assert robot.effort_limits[:2].tolist() == [50.0, np.inf]
     assert robot.model.joints[0].friction == 0.3
     assert tuple(robot.model.gravity) == (0.3, -0.2, -9.7)
-    assert tuple(Robot.from_mjcf(ARM, gravity=(0, 0, -1)).model.gravity) == (0, 0, -1)
+    assert tuple(Robot(ARM, gravity=(0, 0, -1)).model.gravity) == (0, 0, -1)
 
 
 def test_gravity_that_is_switched_off_is_none():
     option = '<option gravity="0.3 -0.2 -9.7"'
     off = ARM.replace(f'{option}/>', f'{option}><flag gravity="disable"/></option>')
-    robot, peer = Robot.from_mjcf(off, backend='python'), Peer(off)
+    robot, peer = Robot(off, backend='python'), Peer(off)
     assert tuple(robot.model.gravity) == (0, 0, 0)
     q, v, a = state(robot, 3)
     peer.set(q, v, a)
@@ -210,19 +210,19 @@ def test_gravity_that_is_switched_off_is_none():
 
 
 def test_a_single_free_body_is_a_floating_base():
-    robot = Robot.from_mjcf(QUADRUPED)
+    robot = Robot(QUADRUPED)
     assert (robot.model.root_joint, robot.root_frame) == ('floating', 'world')
     assert (robot.nq, robot.nv, robot.joint_names) == (9, 8, ('hip_l', 'hip_r'))
 
 
 def test_names_that_are_missing_are_made():
-    robot = Robot.from_mjcf(TWO_FREE)
+    robot = Robot(TWO_FREE)
     assert robot.joint_names == ('joint_0', 'joint_1', 'joint_2')
     assert robot.frame_names == ('world', 'body_1', 'body_2', 'body_3')
 
 
 def test_joints_that_an_equality_couples_follow():
-    robot, peer = Robot.from_mjcf(GRIPPER, backend='python'), Peer(GRIPPER)
+    robot, peer = Robot(GRIPPER, backend='python'), Peer(GRIPPER)
     assert robot.joint_names == ('turn', 'leader')
     q, v, a = state(robot, 3)
     slope, start = -3.0, np.deg2rad(10.0)
@@ -234,8 +234,8 @@ def test_joints_that_an_equality_couples_follow():
 
 
 def test_a_joint_is_locked():
-    robot = Robot.from_mjcf(ARM, locked_joints={'lift': 0.3})
-    free = Robot.from_mjcf(ARM)
+    robot = Robot(ARM, locked_joints={'lift': 0.3})
+    free = Robot(ARM)
     q = free.random_configuration(np.random.default_rng(0))
     q[1] = 0.3
     assert_agrees(
@@ -245,7 +245,7 @@ def test_a_joint_is_locked():
 
 def test_what_is_left_out_is_told(caplog):
     text = GRIPPER.replace('name="turn"', 'name="turn" stiffness="3"').replace('-3 0 0', '-3 1 0')
-    robot = Robot.from_mjcf(text)
+    robot = Robot(text)
     assert robot.joint_names == ('turn', 'leader', 'follower')
     assert "springs, of which the dynamics of rigid bodies knows nothing: 'turn'" in caplog.text
     assert 'MJCF has equalities' in caplog.text
@@ -256,14 +256,14 @@ def test_a_file_and_what_it_includes(tmp_path):
         '<mujoco><worldbody><body name="b"><joint/><geom size="0.1"/></body></worldbody></mujoco>'
     )
     (tmp_path / 'all.xml').write_text('<mujoco><include file="part.xml"/></mujoco>')
-    assert Robot.from_mjcf(tmp_path / 'all.xml').frame_names == ('world', 'b')
-    assert Robot.from_mjcf(str(tmp_path / 'all.xml')).nv == 1
+    assert Robot(tmp_path / 'all.xml').frame_names == ('world', 'b')
+    assert Robot(str(tmp_path / 'all.xml')).nv == 1
 
 
-@pytest.mark.parametrize('text', ['<mujoco><worldbody>', '<sdf/>', '<mujoco><x/></mujoco>'])
+@pytest.mark.parametrize('text', ['<mujoco><worldbody>', '<mujoco><x/></mujoco>'])
 def test_what_mujoco_refuses_is_told(text):
     with pytest.raises(ModelError, match='MJCF: mujoco refuses it: '):
-        Robot.from_mjcf(text)
+        Robot(text)
 
 
 @pytest.mark.parametrize(
@@ -280,20 +280,20 @@ def test_what_mujoco_refuses_is_told(text):
 def test_numbers_with_which_dynamics_would_overflow_are_refused(attributes, words):
     text = f'<mujoco><worldbody><body name="b">{attributes}</body></worldbody></mujoco>'
     with pytest.raises(ModelError, match=words):
-        Robot.from_mjcf(text)
+        Robot(text)
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(ModelError, match=r'none\.xml'):
-        Robot.from_mjcf(tmp_path / 'none.xml')
+        Robot(tmp_path / 'none.xml')
 
 
 def test_without_mujoco_the_cure_is_told(monkeypatch):
     monkeypatch.setitem(__import__('sys').modules, 'mujoco', None)
     with pytest.raises(ModelError, match='pip install mujoco'):
-        Robot.from_mjcf(ARM)
+        Robot(ARM)
 
 
 def test_as_urdf_it_is_refused_with_the_cure():
-    with pytest.raises(ModelError, match=r'Robot\.from_mjcf'):
+    with pytest.raises(ModelError, match=r'Robot\(source\)'):
         Robot.from_urdf(ARM)

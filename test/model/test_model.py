@@ -126,12 +126,12 @@ def test_links_behind_fixed_joints_add_their_inertia_and_stay_frames():
     assert joined.mass_matrix(q)[0, 0] == pytest.approx(alone.mass_matrix(q)[0, 0] + added)
 
 
-def finger(joint, parent, mimic=''):
+def finger(joint, parent, mimic='', limit='lower="-1" upper="1" effort="1" velocity="1"'):
     return f"""<link name="{joint}_link"><inertial><origin xyz="0.05 0.02 0"/><mass value="0.3"/>
         <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.002"/></inertial></link>
       <joint name="{joint}" type="revolute"><origin xyz="0.1 0 0.05" rpy="0.3 0 0"/>
         <parent link="{parent}"/><child link="{joint}_link"/><axis xyz="0 0 1"/>{mimic}
-        <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
+        <limit {limit}/></joint>"""
 
 
 @pytest.mark.parametrize('parent', ['tip', 'leader_link'], ids=['beside', 'behind its leader'])
@@ -185,6 +185,84 @@ def test_a_mimic_joint_cannot_be_locked_by_itself():
     )
     with pytest.raises(InvalidArgumentError, match='follower'):
         Robot.from_urdf(text, locked_joints={'follower': 0.3})
+
+
+FOLLOWERS = {
+    # multiplier, offset, limits of the follower: range and velocity limit of the leader, warnings.
+    'narrower': (-1, 0, (-0.3, 0.6, 0.5), (-0.6, 0.3, 0.5), ()),
+    'wider': (0.5, 0, (-0.6, 0.6, 2), (-1, 1, 1), ()),
+    'with an offset': (2, 0.1, (-0.6, 0.6, 1), (-0.35, 0.25, 0.5), ()),
+    'without a range': (-1, 0, (0, 0, 0), (-1, 1, 1), ('no range', 'no velocity limit')),
+    'nothing in common': (-1, 0, (2, 3, 1), (-1, 1, 1), ('no motion',)),
+    'one point in common': (-1, 0, (1, 3, 1), (-1, 1, 1), ('no motion',)),
+    'at rest': (0, 0.2, (0.3, 0.4, 0.1), (-1, 1, 1), ()),
+}
+
+
+@pytest.mark.parametrize('case', FOLLOWERS)
+def test_a_leader_keeps_its_followers_within_their_limits(case, caplog):
+    multiplier, offset, (lower, upper, velocity), wanted, warnings = FOLLOWERS[case]
+    mimic = f'<mimic joint="leader" multiplier="{multiplier}" offset="{offset}"/>'
+    limit = f'lower="{lower}" upper="{upper}" velocity="{velocity}" effort="0.5"'
+    fingers = finger('leader', 'tip') + finger('follower', 'leader_link', mimic, limit)
+    robot = Robot.from_urdf(two_links('revolute', '1 0 0', fingers), 'floating')
+    assert all(word in caplog.text for word in warnings) and bool(warnings) == bool(caplog.text)
+
+    def limits(robot):
+        last = (robot.lower_limits, robot.upper_limits, robot.velocity_limits, robot.effort_limits)
+        return [float(x[-1]) for x in last]
+
+    for same in (robot, robot.with_gravity((0, 0, 0)), robot.with_locked({'j': 0.1})):
+        np.testing.assert_allclose(limits(same), [*wanted, 1.0], atol=EXACT)
+    root = Robot.from_urdf(two_links('revolute', '1 0 0', fingers))
+    two = robot.with_tool(root, 'base', prefix='other_')
+    np.testing.assert_allclose(limits(two), [*wanted, 1.0], atol=EXACT)
+    assert limits(robot.without('follower')) == [-1.0, 1.0, 1.0, 1.0]
+    for q in (robot.random_configuration(seed) for seed in range(20)):
+        assert wanted[0] <= q[-1] <= wanted[1]
+    if wanted[0] == -0.6:
+        for leader in (-0.9, -0.5, 0.2, 0.9):
+            pose = root.forward_kinematics([0.4, leader], 'follower_link')
+            result = root.inverse_kinematics(pose, 'follower_link')
+            assert result.success == (-0.6 <= leader <= 0.3)
+            assert wanted[0] <= result.q[-1] <= wanted[1]
+
+
+def test_the_nominal_configuration_is_within_the_limits():
+    limits = {'inside': (-1, 3), 'below': (-3, -1), 'above': (0.5, 2), 'end': (0, 1)}
+    limits['far'] = (2, 1e17)
+    fingers = [
+        finger(name, 'tip', limit=f'lower="{lower}" upper="{upper}" velocity="1" effort="1"')
+        for name, (lower, upper) in limits.items()
+    ]
+    mimic = '<mimic joint="inside" multiplier="1" offset="-3"/>'
+    fingers.append(finger('follower', 'tip', mimic))
+    robot = Robot.from_urdf(two_links('continuous', '1 0 0', ''.join(fingers)), 'floating')
+    q = robot.nominal()
+    np.testing.assert_array_equal(q[:8], robot.neutral()[:8])
+    np.testing.assert_allclose(q[8:], [2.5, -2.0, 1.25, 0.0, 2.0])
+    assert (q[7:] >= robot.lower_limits).all() and (q[7:] <= robot.upper_limits).all()
+
+
+@pytest.mark.parametrize('root', ['floating', 'planar'])
+def test_a_moving_base_has_one_frame_of_the_name_world(root, caplog):
+    text = two_links('revolute').replace('"base"', '"world"')
+    fixed = Robot.from_urdf(text)
+    assert fixed.frame_names == ('world', 'tip') and fixed.root_frame == 'world'
+    assert not caplog.text
+    robot = Robot.from_urdf(text, root)
+    assert robot.frame_names == ('world_link', 'tip') and robot.root_frame == 'world'
+    assert robot.body_names == ('world_link', 'tip')
+    assert "link 'world' is called 'world_link'" in caplog.text
+    again = Robot.from_urdf(text.replace('"tip"', '"world_link"'), root)
+    assert set(again.frame_names) == {'world_link', 'world_link_'}
+    moving = Robot.from_urdf(two_links('revolute'), root)
+    with pytest.raises(InvalidArgumentError, match='world'):
+        moving.with_frame('world', 'tip', np.eye(4))
+    with pytest.raises(InvalidArgumentError, match='prefix'):
+        moving.with_tool(fixed.with_frame('more', 'world', np.eye(4)), 'tip')
+    other = moving.with_tool(fixed, 'tip', prefix='tool_')
+    assert 'tool_world' in other.frame_names
 
 
 def test_limits_come_from_the_description():

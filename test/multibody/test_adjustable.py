@@ -253,9 +253,10 @@ def test_a_robot_that_nobody_uses_goes_without_a_collection(adjustable):
     gc.disable()
     try:
         del robot
-        assert seen() is None
         np.testing.assert_array_equal(method(list(values['q'])), right)
         assert pickle.loads(pickle.dumps(method))(values['q']) == pytest.approx(right)
+        del method
+        assert seen() is None
     finally:
         gc.enable()
 

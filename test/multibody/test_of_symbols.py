@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,11 @@ from hypothesis import given, settings
 from laws import assert_close
 from random_robots import SEEDS, random_state, robots
 from tolerances import LAW
+from urdf_texts import pendulum
 
 from dynamics_ros import Robot, kernels
+from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.multibody.definitions import DEFINITIONS
-from dynamics_ros.multibody.definitions.definition import Options
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 SIZES = {'q': 'nq', 'q0': 'nq', 'q1': 'nq', 'rate': 'nq'}
@@ -33,10 +34,9 @@ def arm():
     return Robot.from_urdf(ARM, 'floating', backend='python')
 
 
-@pytest.mark.parametrize('name', METHODS)
-def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
-    method = getattr(arm, name)
-    frame = ('tool0',) if DEFINITIONS[name].names_a_frame else ()
+def case_of(robot, name):
+    """A method that has a kernel, arguments of one state, and a frame if it takes one."""
+    method = getattr(robot, name)
     taken = [
         x
         for x in inspect.signature(method).parameters
@@ -45,25 +45,100 @@ def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
     rng = np.random.default_rng(0)
     values = {}
     for x in taken:
-        size = arm.nq if SIZES.get(x) == 'nq' else arm.nv
-        values[x] = arm.random_configuration(rng) if x.startswith('q') else rng.normal(size=size)
-        if x == 't':
+        size = robot.nq if SIZES.get(x) == 'nq' else robot.nv
+        values[x] = robot.random_configuration(rng) if x.startswith('q') else rng.normal(size=size)
+        if x in ('t', 'dt'):
             values[x] = np.float64(0.3)
+    return values, (robot.frame_names[-1],) if DEFINITIONS[name].names_a_frame else ()
+
+
+def of_symbols(robot, name, values, rest):
+    """Result of a function that calls the method on traced values."""
 
     def scaled(*arguments):
-        result = method(*arguments, *frame)
+        result = getattr(robot, name)(*arguments, *rest)
         if isinstance(result, tuple):
-            return {f'part_{i}': x for i, x in enumerate(result)}
+            return {f'part_{i}': 2.0 * x for i, x in enumerate(result)}
         return 2.0 * result
 
-    shapes = {x: value.shape for x, value in values.items()}
-    found = kernels.compile(scaled, shapes, 'scaled', backend='python')(*values.values())
-    wanted = method(*values.values(), *frame)
-    if isinstance(wanted, tuple):
-        for one, other in zip(found, wanted, strict=True):
-            assert_close(one, other, LAW)
-    else:
-        assert_close(found, 2.0 * wanted, LAW)
+    shapes = {x: np.shape(value) for x, value in values.items()}
+    return kernels.compile(scaled, shapes, 'scaled', backend='python')(*values.values())
+
+
+def check_equal(found, wanted):
+    parts = [x if isinstance(x, tuple) else (x,) for x in (found, wanted)]
+    for one, other in zip(*parts, strict=True):
+        assert_close(one, 2.0 * other, LAW)
+
+
+@pytest.mark.parametrize('name', METHODS)
+def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
+    values, frame = case_of(arm, name)
+    wanted = getattr(arm, name)(*values.values(), *frame)
+    check_equal(of_symbols(arm, name, values, frame), wanted)
+
+
+@pytest.mark.parametrize('name', METHODS)
+@pytest.mark.parametrize('first', ['numbers', 'symbols'])
+def test_numbers_and_symbols_come_in_any_order(name, first):
+    """Machine code replaces a method after its first call, for each frame and reference."""
+    robot = Robot.from_urdf(pendulum('p'), 'planar', adjustable=True)
+    values, frame = case_of(robot, name)
+    rests = [frame]
+    if frame:
+        rests += [(['base', *frame],), ('base',)]
+        if 'reference' in inspect.signature(getattr(robot, name)).parameters:
+            rests += [(*frame, 'local'), (*frame, 'local_world_aligned')]
+    for rest in rests:
+        if first == 'symbols':
+            before = of_symbols(robot, name, values, rest)
+        for _ in range(2):
+            wanted = getattr(robot, name)(*values.values(), *rest)
+            check_equal(of_symbols(robot, name, values, rest), wanted)
+        if first == 'symbols':
+            check_equal(before, wanted)
+    with pytest.raises(InvalidArgumentError, match='traced'):
+        kernels.compile(
+            lambda *x: getattr(robot, name)(*(y[:1] if np.ndim(y) else [y] for y in x), *frame),
+            {x: np.shape(value) for x, value in values.items()},
+        )
+
+
+OTHER_ARGUMENTS = {
+    'hybrid_dynamics': lambda x: (x, x, x, x, np.array([True, False, True, False])),
+    'inverse_dynamics': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
+    'forward_dynamics_derivatives': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
+}
+
+
+@pytest.mark.parametrize('name', OTHER_ARGUMENTS)
+def test_methods_with_other_arguments_are_traced_after_numbers(name):
+    robot, x = Robot.from_urdf(pendulum('p'), 'planar'), np.linspace(0.1, 0.4, 4)
+    values = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
+    for i, wanted in enumerate(values if isinstance(values, tuple) else (values,)):
+
+        def part(x, i=i):
+            result = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
+            return result[i] if isinstance(result, tuple) else result
+
+        for _ in range(2):
+            assert_close(kernels.compile(part, {'x': 4}, backend='python')(x), wanted, LAW)
+            getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
+
+
+def test_threads_trace_and_compute_in_any_order():
+    robot = Robot.from_urdf(pendulum('p'), 'planar')
+    names = [name for name in METHODS if 'derivatives' not in name]
+
+    def work(k):
+        for name in names[k % 3 :: 3] + names:
+            values, rest = case_of(robot, name)
+            for _ in range(2):
+                found = of_symbols(robot, name, values, rest)
+                check_equal(found, getattr(robot, name)(*values.values(), *rest))
+
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(work, range(6))) == [None] * 6
 
 
 def test_numbers_and_symbols_mix(arm):

@@ -12,17 +12,20 @@ import pytest
 from arm import ARM
 
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.quantity import DEFINITIONS
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, trace
-from dynamics_ros.kernels.cpython.named_calls import ARGUMENTS, NamedCalls
-from dynamics_ros.multibody.kernel_methods import _METHODS
+from dynamics_ros.kernels import calls, trace
 
 pytest.importorskip('llvmlite')
 
 PLAIN = Robot.from_urdf(ARM, root_joint='floating', backend='python')
 RNG = np.random.default_rng(5)
 TIP, FRAMES = PLAIN.frame_names[-1], list(PLAIN.frame_names[-2:])
-METHODS = {name: x for name, x in inspect.getmembers(Robot, inspect.isfunction) if x in _METHODS}
+METHODS = {
+    name: x
+    for name, x in inspect.getmembers(Robot, inspect.isroutine)
+    if name in DEFINITIONS and 'out' in inspect.signature(x).parameters
+}
 CALLS_AT_ONCE = 3
 
 
@@ -42,7 +45,8 @@ def inputs(states=()):
 def arguments(name, states=()):
     given = inputs(states)
     wanted = inspect.signature(METHODS[name]).parameters.values()
-    return [given[x.name] for x in wanted if x.default is x.empty and x.name != 'self']
+    wanted = [x for x in wanted if x.default is x.empty or x.name == 'frame']
+    return [given[x.name] for x in wanted if x.name != 'self']
 
 
 def pieces(answer):
@@ -75,10 +79,6 @@ def robot(backend):
     return Robot.from_urdf(ARM, root_joint='floating', backend=backend)
 
 
-def is_builtin(robot, name):
-    return inspect.isbuiltin(getattr(robot, name))
-
-
 @pytest.mark.parametrize('name', METHODS)
 def test_every_method_fills_single_states_and_batches(robot, name):
     assert_fills(robot, name, arguments(name))
@@ -93,7 +93,7 @@ def test_every_method_says_what_out_is_before_and_after(robot, name):
         return str(inspect.signature(method)), method.__doc__
 
     before = told()
-    assert before[0].endswith('*, out=None)')
+    assert ', out: ' in before[0]
     assert 'holds nothing to rely on' in before[1]
     getattr(robot, name)(*arguments(name))
     assert told() == before
@@ -198,57 +198,45 @@ def test_methods_without_a_kernel_take_none(robot):
         robot.wrench_torques(q, {}, out=np.empty(robot.nv))
 
 
-class TestMachineCode:
-    """A method that its builtin calls would refuse ``out``: what is filled is by machine code."""
+def test_machine_code_takes_the_arguments_of_its_method():
+    robot = Robot.from_urdf(ARM, root_joint='floating', backend='llvm')
+    for name, method in METHODS.items():
+        for _ in range(2):
+            getattr(robot, name)(*arguments(name))
+        call = robot._direct_calls.get(name)
+        if name.startswith('hybrid_dynamics'):
+            assert call is None, 'a kernel for each mask'
+            continue
+        key = (name,)
+        if 'frame' in inspect.signature(method).parameters:
+            frame = TIP
+            assert call.keys() <= {TIP, None} and call.get(None, call[TIP]) is call[TIP]
+            call = call[TIP]
+            key = (name, frame)
+            if isinstance(call, dict):
+                call, key = call[None], (*key, 'local_world_aligned')
+        kernel = robot._kernel_set.kernel(key)
+        assert call is kernel.call
+        taken = [x.name for x in kernel.trace.arguments]
+        assert list(inspect.signature(method).parameters)[1 : len(taken) + 1] == taken
 
-    class Slow:
-        def method(self, *values, **named):
-            return 'slow', values, named
 
-    def made(self, arrays=1):
-        names = [f'x{i}' for i in range(arrays)]
-        kernel = Kernel(
-            trace(lambda *x: [sum(y[0] for y in x)], dict.fromkeys(names, 1), 'total'), 'llvm'
-        )
-        calls = NamedCalls(self.Slow().method)
-        calls.add(arrays, ('tool',), kernel.call)
-        calls.add(arrays, ('tool', 'world'), kernel.call)
-        return calls.function
+@pytest.mark.skipif(calls.native is None, reason=calls.why_not_native)
+def test_it_is_filled_by_machine_code_and_no_count_changes():
+    class NoPython(Robot):
+        def _run(self, *_, **__):
+            raise AssertionError('not in machine code')
 
-    @pytest.mark.parametrize('arrays', [1, 3, ARGUMENTS - 1])
-    def test_names_are_left_out(self, arrays):
-        call, out = self.made(arrays), np.empty(1)
-        given = [np.array([2.0**i]) for i in range(arrays)]
-        for names in (('tool',), ('tool', 'world'), (' tool'[1:], 'world '[:-1])):
-            out[0] = np.nan
-            assert call(*given, *names, out=out) is out
-            assert out == 2.0**arrays - 1.0
-
-    def test_other_calls_go_as_they_came(self):
-        call, x, out = self.made(), np.ones(1), np.empty(1)
-        for names, named in [
-            (('hand',), {'out': out}),
-            (('tool',), {'frame': 'tool'}),
-            (('tool',), {'out': out, 'reference': 'world'}),
-            ((), {'out': out}),
-        ]:
-            assert call(x, *names, **named) == ('slow', (x, *names), named)
-
-    def test_more_arguments_than_there_is_room_for_go_as_they_came(self):
-        given = [np.ones(1)] * ARGUMENTS
-        assert self.made(ARGUMENTS)(*given, 'tool')[0] == 'slow'
-
-    def test_what_the_kernel_does_not_take_is_refused_by_it(self):
-        call = self.made()
-        with pytest.raises(InvalidArgumentError, match='out'):
-            call(np.ones(1), 'tool', out=np.empty(2))
-
-    def test_no_count_changes(self):
-        arm = Robot.from_urdf(ARM, backend='llvm')
-        q, J, M = arm.neutral() + 0.1, np.empty((6, arm.nv)), np.empty((arm.nv, arm.nv))
-        arm.jacobian(q, TIP), arm.mass_matrix(q)
-        assert is_builtin(arm, 'jacobian') and is_builtin(arm, 'mass_matrix')
-        before = [sys.getrefcount(x) for x in (q, J, M)]
-        for _ in range(1000):
-            arm.jacobian(q, TIP, out=J), arm.mass_matrix(q, out=M)
-        assert [sys.getrefcount(x) for x in (q, J, M)] == before
+    arm = Robot.from_urdf(ARM, backend='llvm')
+    q, J, M = arm.neutral() + 0.1, np.empty((6, arm.nv)), np.empty((arm.nv, arm.nv))
+    arm.jacobian(q, TIP), arm.mass_matrix(q)
+    direct = NoPython(arm.model, backend='llvm')
+    direct._use(arm._kernel_set)
+    before = [sys.getrefcount(x) for x in (q, J, M)]
+    for _ in range(1000):
+        assert direct.jacobian(q, TIP, out=J) is J
+        assert direct.mass_matrix(q, out=M) is M
+    assert [sys.getrefcount(x) for x in (q, J, M)] == before
+    for out in (np.empty((6, arm.nv + 1)), J[::-1], None):
+        with pytest.raises(AssertionError):
+            direct.jacobian(q, TIP, out=out)

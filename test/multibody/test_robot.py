@@ -237,6 +237,7 @@ def test_methods_may_be_called_from_several_threads(arm):
         (lambda robot, q: robot.with_gravity((0, 0)), ['gravity', 'three']),
         (lambda robot, q: robot.with_gravity((0, 0, np.nan)), ['gravity', 'finite']),
         (lambda robot, q: robot.with_payload('tool0', -1.0), ['mass', '-1.0', '0 or more']),
+        (lambda robot, q: robot.with_payload('tool0', 1e31), ['mass', '1e+31', 'at most 1e+30']),
         (lambda robot, q: robot.with_payload('tool0', 1.0, (0, 0)), ['center_of_mass', '(3,)']),
         (
             lambda robot, q: robot.with_payload('tool0', 1.0, inertia=-np.eye(3)),
@@ -338,7 +339,7 @@ def test_matrices_of_a_robot_without_joints_have_no_rows_and_no_columns(backend)
     [
         lambda robot, q: robot.forward_kinematics(q, [['tool0']]),
         lambda robot, q: robot.jacobian(q, 'tool0', {}),
-        lambda robot, q: robot.frame_velocity(q, q, None),
+        lambda robot, q: robot.frame_velocity(q, q, 3),
         lambda robot, q: robot.inverse_dynamics(q, q, q, [1.0]),
         lambda robot, q: robot.forward_dynamics(q, q, q, np.zeros(6)),
         lambda robot, q: robot.with_payload('tool0', 'heavy'),

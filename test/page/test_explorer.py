@@ -14,7 +14,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars
+from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -96,11 +96,14 @@ def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer
     explorer.update()
     own = explorer.posed.robot.gravity(explorer.posed.q)
     pitch = own[explorer.posed.robot.joint_v_indices['shoulder_pitch']]
-    assert f'{pitch:.3g} / 120' in explorer._bars.content
+    assert (
+        f'>{four_digits(pitch)}<' in explorer._bars.content
+        and 'limit 120' in explorer._bars.content
+    )
     explorer.set_torques({'shoulder_pitch': 12.5}, None)
     explorer._next_update = 0.0
     explorer.update()
-    assert '12.5 / 120' in explorer._bars.content
+    assert '>12.50<' in explorer._bars.content
 
 
 def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped():
@@ -135,3 +138,8 @@ def test_a_target_out_of_reach_says_so(explorer):
     explorer._solve_for(((9.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
     assert 'no solution' in explorer._reach_text.content
     assert explorer._choice.options == ('none',)
+
+
+def test_torques_have_four_significant_digits():
+    values = (-0.00001, 1.23456, -12.3456, 123.456, 1234.56)
+    assert [four_digits(x) for x in values] == ['0.000', '1.235', '-12.35', '123.5', '1235']

@@ -16,6 +16,28 @@ SECURITY = {
         'test_nodes_composed.py::'
         'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
     ),
+    'must be regular files of at most 64 MB': (
+        'test_description_files.py::test_a_pipe_or_an_endless_or_large_file_is_no_description',
+        'test_collision_geometry.py::test_that_are_pipes_or_large_are_not_read',
+        'test_collision_geometry.py::test_in_archives_are_not_read',
+        'test_collision_geometry.py::test_outside_of_a_package_are_refused',
+        'test_damaged_recordings.py::test_is_refused_before_it_is_whole',
+        'test_damaged_recordings.py::test_a_pipe_is_no_recording',
+    ),
+    'is only expanded from a file that a user or a launch file names': (
+        'test_urdf_refusals.py::test_name_the_element_and_the_reason',
+        'test_description_files.py::test_names_a_package_that_is_nowhere_and_the_cure_once',
+    ),
+    'are at most 1e30 in size where no narrower range is stated': (
+        'test_description_files.py::test_of_a_search_are_bounded',
+        'test_description_files.py::test_of_a_model_are_bounded',
+        'test_description_files.py::test_of_the_inertia_of_a_payload_are_those_of_a_body',
+    ),
+    'by nodes and tools get their name when they are complete': (
+        'test_whole_files.py::test_a_full_disk',
+        'test_whole_files.py::test_a_process_that_ends_while_it_writes',
+        'test_whole_files.py::test_no_other_file_opens_for_writing',
+    ),
     'squared joint depths in the tree': (
         'test_large_robots.py::test_what_is_large_is_a_long_chain',
         'test_nodes_large_robots.py::'
@@ -63,12 +85,12 @@ SECURITY = {
         'test_disk_cache.py::test_a_damaged_file',
         'test_disk_cache.py::test_only_the_owner_may_look',
         'test_disk_cache.py::test_off',
+        'test_whole_files.py::test_in_a_read_only_home_ros_logs_elsewhere_and_nothing_is_cached',
     ),
     'is served on this machine only': (
         'test_viewer_host.py::test_by_default_only_this_machine_reaches_the_page',
         'test_viewer_host.py::test_a_page_for_all_networks_is_warned_of',
-        'test_viewer_markers.py::test_only_this_machine_may_record_and_call_services',
-        'test_viewer_tape.py::test_a_recording_ends_by_itself_before_it_fills_the_disk',
+        'test_viewer_markers.py::test_only_this_machine_may_call_services',
     ),
     'Each is either rejected with a reason within a second': (
         'test_fuzz_descriptions.py::test_a_description_is_refused_with_a_reason_or_understood',

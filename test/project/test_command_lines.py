@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
+import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import node_server
 import pytest
 import yaml
 from patience import PATIENCE
@@ -21,10 +22,11 @@ import rclpy
 from ros_harness import NodeProcess, client, executable
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.app.command_line import check
-from dynamics_ros.nodes.parameters.parameter_files import ineffective_files
+from dynamics_ros.nodes.parameters import ineffective_files
+from dynamics_ros.nodes.process import check_command_line
 from dynamics_ros.nodes.rclpy_private import given_parameters
 
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 DOMAIN = 94
 NODES = {
     entry.name: entry.value
@@ -42,16 +44,11 @@ BAD_URDF = '<robot name="a"><link'
 
 def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]:
     """Exit code and lines of an executable that is to end by itself, without some variables."""
-    done = subprocess.run(
-        [executable(name), *arguments],
-        env={name: value for name, value in os.environ.items() if name not in without.split()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return done.returncode, done.stdout.strip().splitlines()
+    kept = {name: value for name, value in os.environ.items() if name not in without.split()}
+    with tempfile.TemporaryFile('w+') as output:
+        code = node_server.start([executable(name), *arguments], kept, output).wait(PATIENCE)
+        output.seek(0)
+        return code, output.read().strip().splitlines()
 
 
 def test_these_are_all_executables():
@@ -85,6 +82,41 @@ def test_a_node_refuses_a_parameter_of_another_type(name):
     assert code == 1
     kind = 'int' if number == 'port' else 'float'
     assert lines == [f"cannot start: {number}: 'soon' is of type str; expected {kind}"]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', ['dynamics_node', 'dynamics_ros'])
+def test_a_node_refuses_a_parameter_of_an_earlier_version(name):
+    code, lines = said(name, '--ros-args', '-p', 'feed_forward.refuse_beyond_limits:=false')
+    assert code == 1
+    assert lines == [
+        'cannot start: feed_forward.refuse_beyond_limits: is no parameter any more; expected the '
+        'violations that ~/compute_trajectory_efforts returns'
+    ]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    'text',
+    ['<robot name="a"><!-- note: a # sign --></robot>', ARM.read_text()],
+    ids=['short', 'longer than an error of rcl'],
+)
+def test_a_description_that_rcl_cannot_read_names_the_file_parameter(text):
+    code, lines = said('dynamics_node', '--ros-args', '-p', f'robot_description:={text}')
+    assert code == 1
+    assert lines[-1:] == [
+        'cannot start: robot_description: ROS cannot read it on a command line; expected a file: '
+        '-p robot_description_file:=FILE (URDF, xacro, MJCF, SDF)'
+    ]
+
+
+@pytest.mark.ros
+def test_a_file_that_is_no_description_ends_the_simulator(tmp_path):
+    (tmp_path / 'bad.urdf').write_text('<robot')
+    file = f'robot_description_file:={tmp_path / "bad.urdf"}'
+    code, lines = said('robot_simulator', '--ros-args', '-p', file)
+    assert code == 1
+    assert lines[-1].startswith('cannot start: robot_description_file: ')
 
 
 @pytest.mark.ros
@@ -141,50 +173,22 @@ def parameter_file(folder: Path, section: str, **values: Any) -> list[str]:
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', NODES)
-def test_a_node_refuses_a_parameter_that_its_own_section_misspells(tmp_path, name):
-    if name == 'dynamics_ros_viewer':
-        pytest.importorskip('viser')
-    number = NUMBERS.get(name, 'joint_timeout')
-    # In the composed process those of the robot are with another node.
-    node = 'contact_node' if name == 'dynamics_ros' else name
-    code, lines = said(name, *parameter_file(tmp_path, f'/**/{node}', **{number[:-1]: 1.0}))
-    assert code == 1
-    assert lines == [
-        f'cannot start: {node} has no parameter {number[:-1]!r}; was {number!r} meant?'
-    ]
-
-
-@pytest.mark.ros
-def test_every_misspelt_parameter_is_named_whatever_the_node_is_called(tmp_path):
-    given = parameter_file(
-        tmp_path, '/left/feeling', observer={'gian': [25.0]}, frame=['tool0'], zzz=1
-    )
-    names = ['-r', '__node:=feeling', '-r', '__ns:=/left']
-    code, lines = said('contact_node', *given, *names)
-    assert code == 1
-    assert lines == [
-        "cannot start: feeling has no parameter 'frame'; was 'frames' meant?; "
-        "feeling has no parameter 'observer.gian'; was 'observer.gain' meant?; "
-        "feeling has no parameter 'zzz'"
-    ]
-    # As an argument to this node alone.
-    code, lines = said('contact_node', '--ros-args', *names[:2], '-p', 'feeling:frame:=[tool0]')
-    assert code == 1
-    assert lines == ["cannot start: feeling has no parameter 'frame'; was 'frames' meant?"]
-
-
-@pytest.mark.ros
 @pytest.mark.parametrize(
     ('section', 'values', 'warned'),
     [
         # What is for every node may be for others, and of some version of rclpy.
         ('/**', {'joint_timeou': 1.0}, ["'joint_timeou'"]),
         ('/**/contact_node', {'qos_overrides': {'/odm': {'depth': 1}}}, ["'qos_overrides./odm"]),
+        # In the section of one node, nested.
+        (
+            '/**/contact_node',
+            {'observer': {'gian': [25.0]}, 'zzz': 1},
+            ["'observer.gian'", "'zzz'"],
+        ),
         # Not each of the three has these, but one.
         ('/**', {'frames': ['tool0'], 'command_joints': [], 'tare': {'window': 2.0}}, []),
     ],
-    ids=['of everybody', 'of rclpy', 'of some'],
+    ids=['of everybody', 'of rclpy', 'of one', 'of some'],
 )
 def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section, values, warned):
     node = NodeProcess('dynamics_ros', DOMAIN, parameter_file(tmp_path, section, **values))
@@ -205,14 +209,14 @@ def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section
     [
         (['--params-file', 'nowhere.yaml'], 'no such file', 'ros__parameters'),
         (['--params-file', '{broken}'], 'line 3', 'ros__parameters'),
-        (['--params-file', '{flat}'], 'Error at line 1', 'ros__parameters'),
-        (['-p', 'gravity:=[0, 0, -9.81]'], 'ROS cannot read it', 'numbers all with a point'),
-        (['-p', 'frames'], 'cannot read', 'NAME:=VALUE'),
-        (['-p'], 'nothing follows', 'NAME:=VALUE'),
-        (['-r', 'a:=:b c'], 'cannot read', 'FROM:=TO'),
-        (['-r', '__ns:=left'], 'cannot read', 'begins with a slash'),
-        (['--log-level', 'loud'], 'cannot read', 'debug, info'),
-        (['--frames', 'tool0'], 'no such argument', '--help'),
+        (['--params-file', '{flat}'], 'line 1', '--help'),
+        (['-p', 'gravity:=[0, 0, -9.81]'], "'-p gravity:=[0, 0, -9.81]'", '--help'),
+        (['-p', 'frames'], "'-p frames'", '--help'),
+        (['-p'], '-p', '--help'),
+        (['-r', 'a:=:b c'], "'-r a:=:b c'", '--help'),
+        (['-r', '__ns:=left'], "'-r __ns:=left'", '--help'),
+        (['--log-level', 'loud'], "'--log-level loud'", '--help'),
+        (['--frames', 'tool0'], "'--frames'", '--help'),
     ],
 )
 def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
@@ -221,8 +225,7 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
     flat.write_text('gravity: [0.0, 0.0, -9.81]\n')
     given = [word.format(broken=broken, flat=flat) for word in arguments]
     with pytest.raises(InvalidArgumentError) as refusal:
-        check(['--ros-args', *given])
-    assert given[0] in refusal.value.argument
+        check_command_line(['--ros-args', *given])
     assert problem in refusal.value.problem
     assert expected in refusal.value.expected
     assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
@@ -231,8 +234,8 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
 def test_what_ros_can_read_is_let_pass(tmp_path):
     file = tmp_path / 'good.yaml'
     file.write_text('/**:\n  ros__parameters:\n    gravity: [0.0, 0.0, -9.81]\n')
-    check([])
-    check(
+    check_command_line([])
+    check_command_line(
         ['--ros-args', '--params-file', str(file), '-r', '__ns:=/left', '-p', 'root_joint:=fixed']
     )
 

@@ -15,12 +15,12 @@ from patience import PATIENCE
 
 pytest.importorskip('slipcover')
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 ROOT = Path(__file__).parents[2]
 COUNTED = ROOT / 'test' / 'counted'
 
-IMPORTED = 'from dynamics_ros.launching import arguments'
+IMPORTED = 'from dynamics_ros.parameters import robot'
 """A room with ROS, which every process counts, and a file of it that can be imported alone."""
 
 
@@ -52,12 +52,12 @@ def test_nothing_counted_is_no_figure(folder):
 def test_lines_that_were_run_are_counted_and_no_others(folder):
     run(IMPORTED, folder)
     imported = report(folder)
-    some, every = imported['launching']
+    some, every = imported['parameters']
     assert 0 < some < every
     assert imported['identification'][0] == 0
     assert imported['identification'][1] > 1000
     run(f'{IMPORTED}\nimport dynamics_ros.viewer.forces', folder)
-    assert report(folder)['launching'] == (some, every)
+    assert report(folder)['parameters'] == (some, every)
     assert report(folder)['viewer'][0] > imported['viewer'][0]
 
 
@@ -73,7 +73,7 @@ def test_too_small_a_share_is_told_and_fails(folder):
 def test_a_process_that_ends_at_once_is_counted_and_a_fork_of_one_is_not(folder):
     run(f'import os\n{IMPORTED}\nos.fork() or os._exit(0)\nos.wait()\nos._exit(0)', folder)
     assert len(list(folder.iterdir())) == 1
-    assert report(folder)['launching'][0] > 0
+    assert report(folder)['parameters'][0] > 0
 
 
 def test_a_test_counts_every_room(folder, tmp_path):

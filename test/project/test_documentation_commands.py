@@ -26,7 +26,6 @@ pytest.importorskip('rclpy')
 from documents import blocks
 from node_parameters import SECTIONS
 
-from dynamics_ros.launching import arguments
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import declared
@@ -110,21 +109,10 @@ def test_a_program_has_the_options_and_parameters(name, rest):
 
 
 @pytest.mark.parametrize(('file', 'rest'), shown(r'ros2 launch dynamics_ros (\S+)(.*)'))
-def test_a_launch_file_has_the_arguments(file, rest):
+def test_a_launch_file_has_the_arguments(launched, file, rest):
     if file.startswith('.'):
         return
-    text = (ROOT / 'launch' / file).read_text()
-    sets = re.findall(r'arguments\.([A-Z_]+)', text)
-    if 'IncludeLaunchDescription' in text:
-        sets += re.findall(
-            r'arguments\.([A-Z_]+)', (ROOT / 'launch/dynamics.launch.py').read_text()
-        )
-    known: set[str] = set()
-    for name in sets:
-        some = getattr(arguments, name)
-        known |= {one.name for one in (some if isinstance(some, tuple) else (some,))}
-    if 'demo_arguments' in text:
-        known |= {one.name for one in arguments.demo_arguments('')}
+    known = {item.name for item in launched.arguments(file)}
     for word in shlex.split(rest, comments=True):
         if ':=' in word:
             assert word.partition(':=')[0] in known, word

@@ -15,7 +15,16 @@ from benchmarks.robots import urdf_path
 ROOT = Path(__file__).parents[2]
 
 
-NAMES = ('constraints', 'control', 'estimation', 'export', 'kernels', 'library', 'spatial')
+NAMES = (
+    'collision',
+    'constraints',
+    'control',
+    'estimation',
+    'export',
+    'kernels',
+    'library',
+    'spatial',
+)
 DOCUMENTS = [f'docs/{name}.md' for name in NAMES]
 
 

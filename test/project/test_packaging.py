@@ -41,8 +41,10 @@ EXECUTABLES = [
 ]
 OPTIONAL = {
     'clarabel': 'calibrate_robot takes a Newton method of its own, which finds the same',
+    'coal': 'Collisions is refused with the reason',
     'control_msgs': 'joint_state_topic and calibrate_robot run are refused with the reason; '
     'robot_simulator follows no trajectories',
+    'controller_manager_msgs': 'fallback_controller is refused with the reason',
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so; '
     'StandingRobot is refused with the reason',
     'distributed': 'analyze_recordings --backend dask ends with the reason',
@@ -52,9 +54,11 @@ OPTIONAL = {
     'lz4': 'comes with rosbags, without which no bag is read',
     'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
     'moveit_msgs': 'moveit_services is refused with the reason',
-    'mujoco': 'a simulated base that moves and Robot.from_mjcf are refused with the reason',
-    'pydrake': 'Robot.from_sdf is refused with the reason',
+    'mujoco': 'a simulated base that moves and MJCF are refused with the reason',
+    'pydrake': 'SDF is refused with the reason',
     'pyarrow': 'analyze_recordings ends with the reason, calibrate_robot refuses Parquet files',
+    'rich': 'scripts/demo prints plain lines',
+    'robot_descriptions': 'Robot.from_name ends with the reason',
     'rosbags': 'analyze_recordings and estimate_bag end with the reason, bags are refused',
     'tf2_ros': 'targets in frames of tf are refused with the reason',
     'torch': 'torch_function raises ImportError',
@@ -146,8 +150,8 @@ def test_the_viewer_says_what_it_needs_and_ends():
 def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
     from rclpy.clock import Clock, ClockType
 
-    from dynamics_ros.nodes.reporting.results import TransformError
-    from dynamics_ros.nodes.robot.transforms import Transforms
+    from dynamics_ros.nodes.load import Transforms
+    from dynamics_ros.nodes.reporting import TransformError
 
     monkeypatch.setitem(sys.modules, 'tf2_ros', None)
     node = SimpleNamespace(get_clock=lambda: Clock(clock_type=ClockType.ROS_TIME))
@@ -156,7 +160,7 @@ def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
 
 
 def test_without_matplotlib_there_is_no_plot_and_a_log_line(monkeypatch, tmp_path, caplog):
-    from dynamics_ros.recordings.plot import plot
+    from dynamics_ros.recordings.estimates import plot
 
     for name in ('matplotlib', 'matplotlib.figure', 'matplotlib.backends.backend_agg'):
         monkeypatch.setitem(sys.modules, name, None)

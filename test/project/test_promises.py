@@ -57,6 +57,20 @@ INTERFACES = {
         'test_nodes_hotpath.py::'
         'test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on',
         'test_nodes_state.py::test_names_of_other_robots_are_counted_and_their_messages_are_no_news',
+        'test_nodes_state.py::test_a_joint_whose_position_is_not_finite_counts_as_not_reported',
+    ),
+    'A node that waits distinguishes joints that no message names': (
+        'test_nodes_state.py::test_missing_refused_and_not_finite_are_three_reasons',
+    ),
+    'The codes of `reason`, also in `~/status`': (
+        'test_doctor_checks.py::'
+        'test_a_sentence_without_reason_has_no_cure_and_every_cure_has_a_reason',
+        'test_nodes_servo_stops.py::test_it_stops_at_once_when_a_position_is_not_finite',
+    ),
+    'A request that comes before the first robot description': (
+        'test_nodes_waiting.py::'
+        'test_requests_right_after_the_start_wait_for_the_robot_and_its_state',
+        'test_nodes_waiting.py::test_a_request_waits_no_longer_than_its_time_limit',
     ),
     'With `gravity_source.kind: imu` the nodes also subscribe to `imu`': (
         'test_nodes_gravity.py::test_gravity_torques_follow_the_tilt_of_the_base',
@@ -135,12 +149,8 @@ INTERFACES = {
         'test_control_feed_forward.py::'
         'test_efforts_are_those_of_the_motion_with_payload_and_friction',
     ),
-    'The relay forwards the trajectories of': (
-        'test_nodes_feed_forward.py::test_the_relay_passes_on_with_efforts_and_refuses_by_limits',
-        'test_nodes_feed_forward.py::test_a_stop_is_not_overtaken_by_a_trajectory_that_takes_time',
-    ),
-    'With `command_joints` the node is managed': (
-        'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_is_a_plain_node',
+    'The node is managed ("Managed nodes" below), but only with respect': (
+        'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_cannot_be_configured',
         'test_nodes_lifecycle.py::test_gravity_commands_come_while_the_node_is_active',
         'test_nodes_lifecycle.py::test_gravity_commands_end_in_zeros_where_that_is_asked_for',
         'test_nodes_lifecycle.py::'
@@ -196,6 +206,9 @@ INTERFACES = {
     'A frame of tf is lost when its transform is older': (
         'test_nodes_servo_stops.py::test_it_stops_when_tf_is_lost_and_goes_on_when_it_is_back',
     ),
+    'A joint state in which the position of a commanded joint is not finite': (
+        'test_nodes_servo_stops.py::test_it_stops_at_once_when_a_position_is_not_finite',
+    ),
     'A command that is not finite, has no unit quaternion': (
         'test_nodes_servo.py::test_nonsense_halts_it_with_the_reason',
         'test_nodes_servo.py::test_a_pose_without_a_unit_quaternion_halts_it',
@@ -211,8 +224,26 @@ INTERFACES = {
     'From the condition number `singularity.slow_condition` on': (
         'test_nodes_servo.py::test_it_slows_down_towards_a_singularity_and_stops_before_it',
     ),
-    'Position commands continue from the previous commands': (
-        'test_nodes_servo.py::test_arrays_lead_the_arm_as_well',
+    'Every command continues from the previous one': (
+        'test_nodes_servo_stops.py::'
+        'test_states_that_do_not_follow_stop_it_within_the_range_of_every_joint',
+        'test_nodes_servo_stops.py::test_short_motions_on_frozen_states_do_not_add_up',
+        'test_nodes_servo_stops.py::test_repeated_samples_and_an_inexact_velocity_do_not_stop_it',
+    ),
+    'While another node publishes on the topic of the commands': (
+        'test_nodes_lifecycle.py::'
+        'test_beside_another_publisher_of_commands_it_is_activated_only_if_allowed',
+        'test_nodes_lifecycle.py::'
+        'test_after_a_node_was_killed_the_next_one_waits_for_the_end_of_its_lease',
+    ),
+    'While the node is active, `gravity` changes by 2 m/s^2 per second': (
+        'test_nodes_impedance.py::test_a_wrong_gravity_moves_the_arm_slowly',
+        'test_nodes_impedance.py::test_a_parameter_that_nobody_can_mean_is_refused_by_name',
+        'test_nodes_lifecycle.py::test_gravity_commands_follow_another_gravity_gradually',
+        'test_nodes_lifecycle.py::'
+        'test_a_gravity_that_the_arm_does_not_carry_is_undone_before_it_throws_it',
+        'test_robot_request.py::'
+        'test_gravity_and_payload_are_approached_at_bounded_rates_and_reached',
     ),
     'To use the node with a ros2_control arm': NO_PROMISE,
     'The node makes a frame of an arm behave like a spring': (
@@ -250,7 +281,7 @@ INTERFACES = {
         'test_an_angle_that_its_driver_wraps_is_no_jump_of_a_continuous_joint',
         'test_nodes_servo_bounds.py::test_an_angle_that_its_driver_wraps_is_no_deviation',
         'test_nodes_impedance_hostile.py::'
-        'test_positions_that_stand_still_while_velocities_go_on_brake_the_arm',
+        'test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node',
         'test_nodes_impedance_hostile.py::'
         'test_a_joint_that_is_told_beyond_its_range_brakes_the_arm_and_is_named',
         'test_control_stop.py::test_springs_do_not_go_on_with_what_a_hard_push_began',
@@ -266,6 +297,11 @@ INTERFACES = {
         'test_nodes_impedance_hostile.py::test_a_joint_that_is_told_of_no_more_brakes_the_arm',
         'test_nodes_impedance_hostile.py::'
         'test_joint_states_that_are_too_rare_for_springs_brake_the_arm',
+    ),
+    'While positions are frozen, jump or contradict velocities': (
+        'test_control_faults.py::test_an_arm_with_wrong_joint_states_is_braked',
+        'test_nodes_impedance_hostile.py::'
+        'test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node',
     ),
     'Before a new robot with other joints': (
         'test_nodes_impedance_endings.py::'

@@ -82,10 +82,15 @@ def test_a_third_process_has_what_needs_no_nodes_and_is_in_nobody_s_way(tmp_path
 @pytest.mark.parametrize(
     ('tests', 'crash', 'seconds'),
     [
-        pytest.param(6, 2, 0.02, id='in the middle of a file, others end before'),
         pytest.param(6, 4, 0.2, id='one test is left, others end later'),
-        pytest.param(3, 2, 0.2, id='the last test'),
-        pytest.param(1, 0, 0.02, id='the only test'),
+        *(
+            pytest.param(*case, id=name, marks=pytest.mark.thorough)
+            for name, case in {
+                'in the middle of a file, others end before': (6, 2, 0.02),
+                'the last test': (3, 2, 0.2),
+                'the only test': (1, 0, 0.02),
+            }.items()
+        ),
     ],
 )
 def test_a_crash_ends_no_more_than_its_test(tmp_path, tests, crash, seconds):

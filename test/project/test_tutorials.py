@@ -10,10 +10,7 @@ One that begins with `# needs ...` cannot be run here.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +22,7 @@ from terminals import Terminals
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in sorted((ROOT / 'docs' / 'tutorials').glob('*.md')) if blocks(page)]
 DOMAIN = 161
-CANNOT_RUN = {'a UR5e', 'launch', 'rclcpp', 'RViz'}
+CANNOT_RUN = {'a UR5e', 'rclcpp', 'RViz'}
 """What `# needs ...` may name."""
 
 MODULES = {'fleet': 'rosbags', 'look': 'viser', 'calibrate': 'clarabel'}
@@ -92,42 +89,3 @@ def run(block: Block, terminals: Terminals) -> str | None:
         return terminals.run(block.text)
     terminals.start(terminal[1], block.text)
     return None
-
-
-@pytest.mark.skipif(shutil.which('g++') is None, reason='no compiler')
-def test_examples_in_c_plus_plus_have_no_errors(tmp_path: Path) -> None:
-    prefixes = [Path(one) for one in os.environ['AMENT_PREFIX_PATH'].split(os.pathsep) if one]
-    folders = [folder for prefix in prefixes for folder in (prefix / 'include').glob('*')]
-    if not any((folder / 'rclcpp').is_dir() for folder in folders):
-        pytest.skip('rclcpp is not installed')
-    includes = [f'-I{folder}' for folder in folders]
-    for source in sorted((ROOT / 'examples').glob('*.cpp')):
-        command = ['g++', '-std=c++17', '-fsyntax-only', *includes, str(source)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-
-
-def test_the_example_in_c_plus_plus_names_fields_and_topics_that_there_are() -> None:
-    messages = pytest.importorskip('dynamics_ros_msgs.srv').ComputeInverseKinematics
-    from geometry_msgs.msg import PoseStamped
-
-    examples = ROOT / 'examples'
-    text = (examples / 'ik_client.cpp').read_text()
-    known = {
-        'request': messages.Request(),
-        'response': messages.Response(),
-        'target': PoseStamped(),
-    }
-    named = re.findall(r'\b(request|response|target)(?:->|\.)(\w+(?:\.\w+)*)', text)
-    assert {name for name, _ in named} == set(known)
-    for name, fields in named:
-        value = known[name]
-        for field in fields.split('.'):
-            if not hasattr(value, 'get_fields_and_field_types'):
-                break  # a method of a string or a sequence
-            value = getattr(value, field)
-    # They are those of the example in Python, which is run.
-    python = (examples / 'ik_client.py').read_text().replace('{FRAME}', 'tool0')
-    topics = re.findall(r'"(kinematics_node/[^"]+)"', text)
-    assert len(topics) == 2
-    assert [topic for topic in topics if f"'{topic}'" not in python] == []

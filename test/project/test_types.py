@@ -39,7 +39,7 @@ arm.inverse_kinematics([target], 'tool').success.all()
 arm.inverse_kinematics(target, 'tool', tolerance=1e-3)  # "tolerance"
 arm.inverse_kinematics(target, 'tool', timeout='0.01')  # "timeout"
 arm.inverse_kinematics(target, 'tool', max_solutions=4)  # "max_solutions"
-arm.all_inverse_kinematics(target, 'tool', approximate=True)  # "approximate"
+arm.all_inverse_kinematics(target, 'tool', supports={})  # "supports"
 arm.constrained_inverse_dynamics(q, v, v, 'tool', criterion='least')  # "criterion"
 arm.jacobian(q, 'tool', 'body')  # Literal['body']
 arm.jacobian_derivative(q, v, 'tool', 'LOCAL')  # Literal['LOCAL']

@@ -21,8 +21,8 @@ from dynamics_ros.estimation.samples.position_check import joints_far_beyond_lim
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.mesh_file import resolve_mesh
+from dynamics_ros.nodes.robot_request import RobotMaker, RobotRequest, read_description
 from dynamics_ros.parameters.dynamics import PayloadParameters
-from dynamics_ros.requests.robot_request import RobotMaker, RobotRequest, read_description
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 BODY = (
@@ -74,7 +74,7 @@ REFUSED = {
     'a file in place of its description': (
         lambda: read_description('arm.urdf'),
         "'arm.urdf'",
-        '"$(cat FILE)"',
+        'robot_description_file',
     ),
     'a payload that nothing carries': (
         lambda: RobotMaker().make(HEAVY, lambda robot, frame: None),
@@ -185,15 +185,15 @@ CALLS = {
         'q: nan at [6]',
         'finite',
     ),
-    'a pose of seven numbers': (
+    'a pose of seven numbers without a quaternion': (
         lambda arm, q: arm.inverse_kinematics(np.ones(7), 'tool0'),
-        'target: shape (7,)',
-        '(4, 4)',
+        'target: a quaternion of length 2',
+        'a unit quaternion (x, y, z, w)',
     ),
-    'a position and a quaternion': (
-        lambda arm, q: arm.inverse_kinematics(([0, 0, 1], [0, 0, 0, 1]), 'tool0'),
-        'target: not an array',
-        '(..., 4, 4)',
+    'a quaternion and a position': (
+        lambda arm, q: arm.inverse_kinematics(([0, 0, 0, 1], [0, 0, 1]), 'tool0'),
+        'target: a quaternion before its position',
+        '(position, quaternion x y z w)',
     ),
     'a pose that is none': (
         lambda arm, q: arm.inverse_kinematics(1.1 * np.eye(4), 'tool0'),
@@ -305,54 +305,71 @@ def test_efforts_that_are_not_what_the_parameters_say(mistake, arm):
 STATUSES = {
     'no description': (
         'silent: waiting for robot_description: /robot_description has no publisher',
+        'waiting_for_description',
         'robot_state_publisher',
     ),
     'joint states on another topic': (
         'silent: waiting for swing: /joint_states has no publisher, no message so far',
+        'no_publisher',
         'remap',
     ),
     'another type on the topic': (
         'silent: waiting for swing: /joint_states has 1 publisher that cannot be heard here',
+        'incompatible_publisher',
         'the same type',
     ),
     'names of another robot': (
         'silent: waiting for swing: messages so far lack their positions; joint_states name joints '
         "that robot 'one' does not have: elbow",
+        'unknown_joints',
         'prefixes',
     ),
-    'effort missing': ('silent: no effort of swing', 'docs/efforts.md'),
-    'stamp missing': ('silent: joint_states carry no stamp, which the observer needs', 'stamp'),
+    'effort missing': ('silent: no effort of swing', 'effort_missing', 'docs/efforts.md'),
+    'stamp missing': (
+        'silent: joint_states carry no stamp, which the observer needs',
+        'stamp_missing',
+        'stamp',
+    ),
     'the driver has died': (
         'silent: joint_states have stopped coming: /joint_states has 1 publisher',
+        'states_stopped',
         'driver',
     ),
     'a twist in the axes of odom': (
         "silent: the linear velocity of odom looks to be in the axes of 'odom'; nav_msgs/Odometry "
         'has it in those of child_frame_id',
+        'odometry_axes',
         'rotate it by the inverse of the pose',
     ),
     'a twist that is not filled in': (
         'publishing; the twist of odom is always zero in linear.z, although the poses move so: use '
         'a state estimator that fills it in',
+        'odometry_incomplete',
         'all six components',
     ),
-    'a managed node that nobody activates': ('silent: unconfigured', 'ros2 lifecycle set'),
+    'a managed node that nobody activates': (
+        'silent: unconfigured',
+        'unconfigured',
+        'ros2 lifecycle set',
+    ),
 }
-"""What a node says on /diagnostics, and what helps, as `doctor` has it."""
+"""What a node says on /diagnostics, its code, and what helps, as `doctor` has it."""
 
 
 @pytest.mark.parametrize('mistake', STATUSES)
 def test_what_a_silent_node_says_comes_with_its_cure(mistake):
     pytest.importorskip('rclpy')
-    from diagnostic_msgs.msg import DiagnosticStatus
+    from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
     from dynamics_ros.doctor.checks import findings
     from dynamics_ros.doctor.graph import Graph
 
-    message, cure = STATUSES[mistake]
+    message, reason, cure = STATUSES[mistake]
     graph = Graph(domain=0, seconds=5.0)
     graph.nodes.update([NODE])
-    graph.statuses = {NODE: DiagnosticStatus(level=DiagnosticStatus.WARN, message=message)}
+    values = [KeyValue(key='reason', value=reason)]
+    status = DiagnosticStatus(level=DiagnosticStatus.WARN, message=message, values=values)
+    graph.statuses = {NODE: status}
     (finding,) = findings(graph)
     assert finding.problem == f'{NODE}: {message}'
     assert cure in finding.advice
@@ -410,7 +427,7 @@ def test_what_is_wrong_between_nodes(mistake):
 
 ARGUMENTS = {
     'an argument that is not for ROS': (['--robot', 'arm.urdf'], '--robot', '--ros-args'),
-    'a parameter without a value': (['--ros-args', '-p', 'frames'], 'frames', 'NAME:=VALUE'),
+    'a parameter without a value': (['--ros-args', '-p', 'frames'], 'frames', 'what --help says'),
     'a file that is not there': (
         ['--ros-args', '--params-file', 'nowhere.yaml'],
         'nowhere.yaml',
@@ -429,10 +446,10 @@ def test_arguments_of_a_node(mistake, tmp_path, monkeypatch):
     pytest.importorskip('rclpy')
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'tabs.yaml').write_text('/**/contact_node:\n\tros__parameters:\n')
-    from dynamics_ros.nodes.app.command_line import check
+    from dynamics_ros.nodes.process import check_command_line
 
     arguments, thing, cure = ARGUMENTS[mistake]
-    line = line_of(lambda: check(arguments))
+    line = line_of(lambda: check_command_line(arguments))
     assert thing in line
     assert cure in line
 

@@ -98,7 +98,7 @@ def test_what_a_tool_is_given(mistake, tmp_path, monkeypatch, capsys):
 
 def test_a_misspelt_robot_of_the_demonstration():
     pytest.importorskip('rclpy')
-    from dynamics_ros.demo.description import read_description
+    from dynamics_ros.demo.known_robots import read_description
 
     with pytest.raises(DynamicsRosError, match=r"robot 'anymall'.* was 'anymal' meant"):
         read_description('anymall')

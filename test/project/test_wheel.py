@@ -30,8 +30,8 @@ NEEDS_ROS = (
 """Rooms of which some modules are about messages; the others are of use without ROS."""
 
 EXTRAS = {
-    'calibration', 'control', 'jax', 'llvm', 'meshes', 'mjcf', 'qp', 'recordings', 'sdf',
-    'simulation', 'test', 'torch', 'viewer', 'xacro',
+    'calibration', 'collision', 'control', 'descriptions', 'jax', 'llvm', 'meshes', 'mjcf', 'qp',
+    'recordings', 'sdf', 'simulation', 'test', 'torch', 'viewer', 'xacro',
 }  # fmt: skip
 
 IMPORT_ALL = """
@@ -61,9 +61,7 @@ def wheel(tmp_path_factory):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = out.glob('*.whl')
-    assert (
-        file.name == f'dynamics_ros-{importlib.metadata.version("dynamics_ros")}-py3-none-any.whl'
-    )
+    assert file.name.startswith(f'dynamics_ros-{importlib.metadata.version("dynamics_ros")}-cp3')
     return file
 
 
@@ -132,10 +130,34 @@ def test_the_example_of_the_readme_runs_without_ros(empty, folder):
 def test_the_extra_llvm_makes_machine_code(wheel, folder):
     pytest.importorskip('llvmlite')
     fast = EmptyEnvironment(folder / 'fast', wheel, ('llvm',))
-    told = 'print({kernel.backend for kernel in robot.kernels.values()})'
+    told = (
+        'from dynamics_ros.kernels import call_path\n'
+        'print({kernel.backend for kernel in robot.kernels.values()}, call_path())'
+    )
     done = fast.run('-c', f'{example()}\n{told}', cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "{'llvm'}"
+    assert done.stdout.splitlines()[-1] == "{'llvm'} extension module"
+
+
+def test_without_a_compiler_the_wheel_lacks_the_extension_alone(folder):
+    for name in (*SOURCES, *FILES):
+        (folder / name).exists() or (folder / name).symlink_to(ROOT / name)
+    command = [
+        sys.executable,
+        'setup.py',
+        'build_ext',
+        '--build-lib',
+        'lib',
+        '--build-temp',
+        'temp',
+    ]
+    for compiler, made in (('false', []), ('cc', ['_native'])):
+        done = subprocess.run(
+            command, cwd=folder, env={**os.environ, 'CC': compiler}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        built = [path.name.partition('.')[0] for path in (folder / 'lib').rglob('*.so')]
+        assert built == made, done.stderr
 
 
 def test_every_module_is_imported_without_ros_but_those_that_are_about_it(empty, folder):

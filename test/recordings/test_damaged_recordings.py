@@ -4,24 +4,37 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tracemalloc
 
 import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 
+import lz4.frame
 from rclpy.serialization import serialize_message
 from ros_harness import description, stamp_of
+from rosbags import rosbag1
+from rosbags.rosbag2 import (
+    CompressionFormat,
+    CompressionMode,
+    StoragePlugin,
+    Writer,
+    reader,
+    storage_mcap,
+)
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.recordings import bag
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.command import main
-from dynamics_ros.recordings.inputs import recorded_description
 from dynamics_ros.recordings.settings import read_parameters
+from dynamics_ros.recordings.states import recorded_description
 from dynamics_ros_msgs.msg import Payload
 
 pytestmark = pytest.mark.ros
@@ -109,7 +122,6 @@ def test_a_damaged_payload_is_refused_and_ends_nothing(record, tmp_path, capsys,
     ('content', 'problem'),
     [
         (b'# f\xfcr den Arm\n/**: {ros__parameters: {}}\n', 'UTF-8'),
-        (b'1: {ros__parameters: {}}\n', '1 is no name'),
         (b'/**: {ros__parameters: [1, 2]}\n', 'ros__parameters of /** is list'),
         (b'/**: {ros__parameters: [\n', 'line 2: expected the node content'),
     ],
@@ -121,3 +133,63 @@ def test_a_file_that_holds_no_parameters_is_refused_in_one_line(tmp_path, conten
         read_parameters(path, 'contact_node')
     assert problem in str(refusal.value)
     assert '\n' not in str(refusal.value)
+
+
+class TestWhatDecompressesToMuch:
+    """Bombs: a few kilobytes that would fill the memory."""
+
+    @pytest.fixture(autouse=True)
+    def little(self, monkeypatch):
+        monkeypatch.setattr(bag, 'MAXIMUM_CHUNK', 1_000_000)
+
+    @pytest.mark.parametrize(
+        ('plugin', 'mode'),
+        [
+            (StoragePlugin.MCAP, CompressionMode.STORAGE),
+            (StoragePlugin.SQLITE3, CompressionMode.MESSAGE),
+        ],
+    )
+    @pytest.mark.parametrize('size', [900_000, 20_000_000])
+    def test_is_refused_before_it_is_whole(self, tmp_path, plugin, mode, size):
+        path = tmp_path / 'bag'
+        writer = Writer(path, version=9, storage_plugin=plugin)
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+        with writer:
+            connection = writer.add_connection(
+                '/text', String.__name__, msgdef='string data', rihs01='RIHS01_0'
+            )
+            writer.write(connection, 1, bytes(size))
+        assert sum(file.stat().st_size for file in path.iterdir()) < 100_000
+        with Recording(path) as recording:
+            messages = recording.messages(['/text'])
+            if size < bag.MAXIMUM_CHUNK:
+                assert len(next(messages)[2]) == size
+                return
+            tracemalloc.start()
+            with pytest.raises(RecordingError, match='larger than 1 MB when decompressed'):
+                next(messages)
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert most < 4 * bag.MAXIMUM_CHUNK
+
+    def test_of_lz4_and_of_several_frames_is_refused_too(self):
+        frame = lz4.frame.compress(bytes(600_000))
+        assert storage_mcap.lz4_decompress(frame) == bytes(600_000)
+        with pytest.raises(DynamicsRosError, match='larger than 1 MB'):
+            storage_mcap.lz4_decompress(frame + frame)
+        with pytest.raises(EOFError):
+            storage_mcap.lz4_decompress(frame[:-9])
+
+    def test_without_the_names_of_rosbags_nothing_is_replaced(self, monkeypatch):
+        for name in ('zstd', 'lz4_decompress'):
+            monkeypatch.delattr(storage_mcap, name)
+        monkeypatch.delattr(reader, 'zstd')
+        monkeypatch.delattr(rosbag1.reader, 'decompressors')
+        bag.bound_decompression()
+        assert not hasattr(storage_mcap, 'lz4_decompress') and not hasattr(reader, 'zstd')
+        assert not hasattr(rosbag1.reader, 'decompressors')
+
+    def test_a_pipe_is_no_recording(self, tmp_path):
+        os.mkfifo(tmp_path / 'pipe.mcap')
+        with pytest.raises(RecordingError, match='is a pipe or device'):
+            Recording(tmp_path / 'pipe.mcap')

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import signal
 import sys
 
@@ -269,6 +271,24 @@ def test_what_the_robot_takes_up_in_the_recording_is_no_contact(tmp_path, capsys
     np.testing.assert_allclose(found[late].mean(axis=0), FORCE, atol=0.2)
 
 
+def test_gaps_of_any_size_are_one_cause_with_their_range(
+    tmp_path, capsys, joint_states, parameters
+):
+    late = copy.deepcopy(joint_states)
+    for k, message in enumerate(late):
+        gaps = k // 10
+        message.header.stamp = stamp_of(
+            10**9 + 4_000_000 * k + 300_000_000 * gaps + 10**6 * gaps**2
+        )
+    source = record(tmp_path / 'recorded', 'mcap', late, described=True)
+    output = ['--parameters', str(parameters), '--output', str(tmp_path / 'out')]
+    assert main([str(source), *output]) in (0, 1)
+    text = ''.join(capsys.readouterr())
+    assert text.count('the observer has not settled since') <= 2, text
+    assert re.search(r'\(\+0\.3\d\d to \+0\.3\d\d s\)', text), text
+    assert len(text) < 500, text
+
+
 def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states, monkeypatch):
     import subprocess
 
@@ -359,7 +379,7 @@ def test_odometry_with_twists_in_the_axes_of_its_poses_is_warned_of(tmp_path, ca
 def test_an_output_that_exists_is_not_overwritten(tmp_path, capsys, joint_states):
     source = record(tmp_path / 'recorded', 'mcap', joint_states[:3], described=True)
     assert main([str(source), '--output', str(source)]) == 1
-    assert 'cannot be written' in capsys.readouterr().err
+    assert 'not written, and nothing is changed: it already exists' in capsys.readouterr().err
 
 
 def test_without_rosbags_the_reason_is_clear(tmp_path, monkeypatch):
@@ -392,12 +412,13 @@ def test_parameters_are_those_of_the_node_and_of_all_nodes(tmp_path):
 def test_an_interruption_of_the_plot_says_that_the_estimates_are_there(
     joint_states, tmp_path, monkeypatch, capsys
 ):
-    def plot(_summary, path):
+    def saved(_figure, path, **_):
         path.write_bytes(b'half of a picture')
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
-    monkeypatch.setattr(command, 'plot', plot)
+    figure = pytest.importorskip('matplotlib.figure')
+    monkeypatch.setattr(figure.Figure, 'savefig', saved)
     path = record(tmp_path / 'in', 'mcap', joint_states[:60], described=True)
     output = tmp_path / 'out'
     assert main([str(path), '--output', str(output)]) == command.INTERRUPTED

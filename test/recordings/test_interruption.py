@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 
+from dynamics_ros.files import completed
 from dynamics_ros.fleet import command as fleet
 from dynamics_ros.recordings import command
-from dynamics_ros.recordings.bag import completed
-from dynamics_ros.recordings.interruption import SIGNALS, interrupted_by_signals
+from dynamics_ros.recordings.command import SIGNALS, interrupted_by_signals
 
 pytestmark = pytest.mark.ros
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of a bag: ROS 1 messages as those of ROS 2, and which description counts."""
+"""What is read of a bag: which description counts, and curves of bounded size."""
 
 from __future__ import annotations
 
@@ -10,41 +10,14 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 
-from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
-from dynamics_ros.recordings.inputs import recorded_description
-from dynamics_ros.recordings.ros1 import JointStateConverter
-from dynamics_ros.recordings.thinning import THINNED_POINTS, ThinnedCurve
-from dynamics_ros.wire.cdr import JointStateReader
+from dynamics_ros.recordings.estimates import THINNED_POINTS, ThinnedCurve
+from dynamics_ros.recordings.states import recorded_description
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.mark.parametrize('frame', ['', 'a', 'base', 'baselink'])
-@pytest.mark.parametrize('names', [('a',), ('shoulder', 'elbow_joint', 'x')])
-@pytest.mark.parametrize('told', ['pve', 'p', 'pe', ''])
-def test_a_joint_state_of_ros_1_is_the_one_of_ros_2(frame, names, told):
-    ros1, ros2 = get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_KILTED)
-    kind, converter = 'sensor_msgs/msg/JointState', JointStateConverter()
-    rng = np.random.default_rng(0)
-    for sequence in range(3):
-        values = [rng.normal(size=len(names) if x in told else 0) for x in 'pve']
-        messages = []
-        for store, first in ((ros1, (sequence,)), (ros2, ())):
-            time = store.types['builtin_interfaces/msg/Time'](7 + sequence, 5)
-            header = store.types['std_msgs/msg/Header'](*first, time, frame)
-            messages.append(store.types[kind](header, list(names), *values))
-        data = bytes(ros1.serialize_ros1(messages[0], kind))
-        converted = converter(data)
-        assert converted == bytes(ros2.serialize_cdr(messages[1], kind))
-        read = JointStateReader().read(converted)
-        assert (read.names, read.time) == (names, (7 + sequence) * 10**9 + 5)
-        np.testing.assert_array_equal(read.position, values[0])
-        with pytest.raises(ValueError, match='within a field'):
-            JointStateConverter()(data[:-9] if told else data[:20])
 
 
 def described(path, messages):

@@ -120,7 +120,6 @@ def test_actions_are_executed_by_the_nodes_and_called_by_the_operator(watcher: C
     [
         '/cartesian_servo_node/twist_command',
         '/cartesian_servo_node/pose_command',
-        '/dynamics_node/joint_trajectory',
     ],
 )
 def test_only_the_leader_leads(topic: str) -> None:

@@ -7,8 +7,6 @@ One transform in each direction, no chains.
 
 from __future__ import annotations
 
-import time
-
 from tf2_msgs.msg import TFMessage
 
 
@@ -23,12 +21,12 @@ class Buffer:
     def clear(self):
         self.known.clear()
 
-    def lookup_transform(self, target_frame, source_frame, time_, timeout):
-        deadline = time.monotonic() + timeout.nanoseconds * 1e-9
-        while (target_frame, source_frame) not in self.known:
-            if time.monotonic() > deadline:
-                raise TransformException(f'{source_frame!r} does not exist')
-            time.sleep(0.005)
+    def can_transform(self, target_frame, source_frame, time_):
+        return (target_frame, source_frame) in self.known
+
+    def lookup_transform(self, target_frame, source_frame, time_):
+        if not self.can_transform(target_frame, source_frame, time_):
+            raise TransformException(f'{source_frame!r} does not exist')
         return self.known[target_frame, source_frame]
 
 

@@ -307,6 +307,7 @@ def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(page, simulat
         return condition()
 
     page.until(lambda: spun(requests._push_client.service_is_ready))
+    requests.update()  # as the node does: until then the button is grey
     page.open_tab('Requests')
     page.press('button', 'Push in the simulator')
     page.until(lambda: spun(lambda: 'push: done. it is pushed' in text_of(page.browser)))

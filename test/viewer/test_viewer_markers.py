@@ -94,9 +94,19 @@ def test_pictures_go_on_while_simulated_time_stands_still(viewer):
 
 
 @pytest.mark.parametrize('viewer', ['127.0.0.1', '0.0.0.0'], indirect=True)
-def test_only_this_machine_may_record_and_call_services(viewer):
-    for tab in (viewer._tape.tab, viewer._requests.tab):
-        assert tab.remove.called is (not is_local(viewer._host))
+def test_only_this_machine_may_call_services(viewer):
+    assert viewer._requests.tab.remove.called is (not is_local(viewer._host))
+
+
+def test_buttons_without_a_service_are_disabled(viewer):
+    requests = viewer._requests
+    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
+    viewer.draw()
+    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
+    there = MagicMock(service_is_ready=lambda: True)
+    requests._buttons[0] = requests._buttons[0][0], there
+    requests.update()
+    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
 
 
 def sphere(frame: str, x: float = 0.0, **fields) -> Marker:

@@ -12,13 +12,11 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import description
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import Marker
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactState
-from dynamics_ros.wire.cdr import deserialized, packed_stamp
-from dynamics_ros.wire.contact_markers import LocatedContact, Sizes, filled_markers
-from dynamics_ros.wire.templates import message_template
+from dynamics_ros.wire.contact_markers import LocatedContact, Sizes, contact_markers
 
 pytestmark = pytest.mark.ros
 
@@ -36,14 +34,8 @@ def drawn(place: LocatedContact | None, state=ContactState.CONTACT, link=LINK) -
         expressed_in='tool0', reference_point=POINT, wrench=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     )
     external = SimpleNamespace(report=SimpleNamespace(state=state, link=link))
-    template = filled_markers(
-        lambda key, make, paths: message_template(make(key), paths),
-        *(ROBOT, STATE, external, [estimate], place, 'world', SIZES),
-    )
-    message = template.message(packed_stamp(STATE.time))
-    if isinstance(message, bytes):
-        message = deserialized(message, MarkerArray)
-    return list(message.markers)
+    args = ROBOT, STATE, external, [estimate], place, 'world', SIZES
+    return list(contact_markers(*args).markers)
 
 
 def touched(known: bool, point_frame: str = LINK) -> LocatedContact:

@@ -22,17 +22,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from tf2_msgs.msg import TFMessage
 
-from dynamics_ros.wire import bytes_template, cdr, templates
-from dynamics_ros.wire.bytes_template import BytesTemplate, LayoutError
-from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
-from dynamics_ros.wire.contact_messages import (
-    ESTIMATE_NUMBERS,
-    STATE_NUMBERS,
-    EstimateKey,
-    StateKey,
-    empty_estimate,
-    empty_state,
-)
+from dynamics_ros.wire import cdr, templates
+from dynamics_ros.wire.cdr import JointStateReader, Layout, LayoutError, MalformedMessageError
 from dynamics_ros.wire.conversions import (
     empty_efforts,
     joint_values,
@@ -41,8 +32,7 @@ from dynamics_ros.wire.conversions import (
     twist_stamped,
     wrench_stamped,
 )
-from dynamics_ros.wire.joint_states import can_read_bytes
-from dynamics_ros.wire.templates import ObjectTemplate, fill, message_template
+from dynamics_ros.wire.templates import Template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 RNG = np.random.default_rng(3)
@@ -98,8 +88,29 @@ def big_endian(message: JointState, between: bytes = b'\xee') -> bytes:
     return b'\0\0\0\0' + bytes(body)
 
 
-def test_the_middleware_of_this_machine_is_understood():
-    assert can_read_bytes()
+@pytest.fixture
+def unknown_layout(monkeypatch):
+    """A middleware whose messages have an unknown layout."""
+
+    def refuse(data, message):
+        raise LayoutError('for this test')
+
+    monkeypatch.setattr(Layout, 'of', refuse)
+
+
+def test_messages_of_an_unknown_layout_are_read_as_objects(unknown_layout):
+    message = joint_state()
+    reader = JointStateReader()
+    for _ in range(2):
+        assert_same(reader.read(serialize_message(message)), joint_values(message))
+    assert reader.read_all([serialize_message(message)] * 2) is None
+
+
+def test_names_in_another_order_and_of_equal_length_have_a_layout_of_their_own():
+    reader = JointStateReader()
+    for names in (['ab', 'cd'], ['cd', 'ab'], ['ab', 'cd']):
+        message = joint_state(names, 2, 2, 2)
+        assert_same(reader.read(serialize_message(message)), joint_values(message))
 
 
 @pytest.mark.parametrize('frame', ['', 'b', 'base', 'a_long/frame'])
@@ -116,6 +127,33 @@ def test_a_joint_state_is_read_from_bytes_as_from_an_object(frame, count):
 def test_lengths_that_do_not_match_are_read_as_they_are():
     message = joint_state(position=2, velocity=9, effort=1)
     assert_same(JointStateReader().read(serialize_message(message)), joint_values(message))
+
+
+def test_a_dynamic_joint_state_is_read_from_bytes_as_from_an_object(monkeypatch):
+    kinds = pytest.importorskip('control_msgs.msg')
+    reader = JointStateReader('dynamic_joint_states')
+    told = [
+        ('a', ['temperature', 'position']),
+        ('sensor', ['voltage']),
+        ('b', ['effort', 'velocity', 'position']),
+    ]
+    deserialize, calls = cdr.deserialize_message, []
+    monkeypatch.setattr(
+        cdr, 'deserialize_message', lambda *args: calls.append(args) or deserialize(*args)
+    )
+    for names in (told, told, told[::-1], told[1:2], []):
+        message = kinds.DynamicJointState(joint_names=[name for name, _ in names])
+        message.header.stamp.sec = 7
+        message.interface_values = [
+            kinds.InterfaceValue(interface_names=ones, values=RNG.normal(size=len(ones)).tolist())
+            for _, ones in names
+        ]
+        values = reader.read(serialize_message(message))
+        assert_same(values, cdr.dynamic_joint_values(message))
+    assert len(calls) == 4, 'a known layout is read from bytes'
+    message.joint_names = ['one too many']
+    with pytest.raises(MalformedMessageError, match='as many values as names'):
+        reader.read(serialize_message(message))
 
 
 def test_the_other_byte_order_says_the_same():
@@ -137,8 +175,16 @@ def test_names_that_stay_the_same_are_the_same_object_for_each_of_several_publis
 def test_what_lies_between_the_fields_does_not_matter():
     message = joint_state(['ab', 'cd'], 2, 2, 2, frame='')
     reader = JointStateReader()
-    first = reader.read(big_endian(message))
-    second = reader.read(big_endian(message, b'\x11'))
+    data = bytearray(serialize_message(message))
+    first = reader.read(bytes(data))
+    layout = Layout(message)
+    used = {*layout.constant_offsets, *range(4), *range(layout.size, len(data))}
+    used |= {i for field in layout.fields for i in range(field.offset, field.end)}
+    padding = set(range(len(data))) - used
+    assert padding
+    for i in padding:
+        data[i] ^= 0xEE
+    second = reader.read(bytes(data))
     assert_same(first, second)
     assert first.names is second.names
 
@@ -211,11 +257,26 @@ def test_garbage_is_never_more_than_refused():
 
 # --- what goes out ------------------------------------------------------------------------------
 
-KEY = StateKey('base', 1, 'wrist', True, 'wrist', True, ('a', 'bcd', 'ef'))
-FLAGS = np.array((1.0, 0.0) * 3 + (1.0,))
-ESTIMATE = EstimateKey(
-    'map', 'tool', FLAGS.tobytes(), 6, ('a', 'bcd', 'ef'), ('odom', 'bcd'), False
+JOINTS = ['a', 'bcd', 'ef']
+ZEROS = [0.0] * 3
+STATE = ContactState(
+    **{'link': 'wrist', 'point_frame_id': 'wrist', 'joint_names': JOINTS},
+    **{f'{name}_thresholds': ZEROS for name in ('contact', 'collision')},
+    external_torques=ZEROS,
 )
+ESTIMATE = ExternalWrench(
+    **{'frame': 'tool', 'joint_names': JOINTS, 'stale_joints': ['odom', 'bcd']},
+    **{'singular_values': [0.0] * 6, 'tare_offset': ZEROS},
+)
+STATE_FIELDS = (
+    *('state', 'point_known', 'collision_latched', 'external_torques', 'contact_thresholds'),
+    *('collision_thresholds', 'link_probability', 'misfit', 'point', 'normal', 'force'),
+)
+ESTIMATE_FIELDS = (
+    *('wrench', 'reference_point', 'covariance', 'singular_values', 'observable', 'degraded'),
+    'tare_offset',
+)
+FLAGS = {'state', 'point_known', 'collision_latched', 'observable', 'degraded'}
 FORMS = {
     'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
     'twist': (twist_stamped(Time(), '', np.zeros(6)), ('twist',), (6,)),
@@ -229,8 +290,8 @@ FORMS = {
         tuple(f'transforms.{i}.transform' for i in range(9)),
         (7,) * 9,
     ),
-    'state': (empty_state(KEY), STATE_NUMBERS, None),
-    'estimate': (empty_estimate(ESTIMATE), ESTIMATE_NUMBERS, None),
+    'state': (STATE, STATE_FIELDS, None),
+    'estimate': (ESTIMATE, ESTIMATE_FIELDS, None),
 }
 KINDS = {
     'pose': PoseStamped,
@@ -245,17 +306,23 @@ KINDS = {
 
 
 @pytest.mark.parametrize('name', FORMS)
-def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
+def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name, request):
     prototype, paths, sizes = FORMS[name]
     if sizes is None:
-        sizes = [len(list(bytes_template.numbers_of(prototype, path))) for path in paths]
-    template = BytesTemplate(prototype, paths)
-    other = ObjectTemplate(deserialize_message(serialize_message(prototype), KINDS[name]), paths)
+        layout = Layout(prototype)
+        sizes = [sum(len(one.values) for one in layout.numbers(path)) for path in paths]
+    template = Template(prototype, paths)
+    request.getfixturevalue('unknown_layout')
+    other = Template(deserialize_message(serialize_message(prototype), KINDS[name]), paths)
+    assert template.is_bytes and not other.is_bytes
     for _ in range(3):
-        values = [RNG.normal(size=size) for size in sizes]
-        values = [value if size > 1 else float(value[0]) for value, size in zip(values, sizes)]
+        values = [
+            RNG.integers(2, size=size) if path in FLAGS else RNG.normal(size=size)
+            for path, size in zip(paths, sizes, strict=True)
+        ]
         for one in (template, other):
-            fill(one, values)
+            for numbers, value in zip(one.numbers, values, strict=True):
+                numbers[:] = value
         stamp = cdr.STAMP.pack(int(RNG.integers(2**31)), int(RNG.integers(10**9)))
         data = template.message(stamp)
         assert type(data) is bytes
@@ -264,23 +331,23 @@ def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
 
 def test_a_message_without_the_numbers_asked_for_is_no_template():
     with pytest.raises(LayoutError, match='no number'):
-        BytesTemplate(String(data='text'), ('data',))
+        Template(String(data='text'), ('data',))
 
 
 def test_numbers_that_other_fields_separate_are_no_array():
     message = TFMessage(transforms=[transform_stamped(Time(), 'base', 'x', np.eye(4))] * 2)
     with pytest.raises(LayoutError, match='between the numbers'):
-        BytesTemplate(message, ('transforms',))
+        Template(message, ('transforms',))
 
 
 def test_where_the_layout_is_another_one_messages_are_published_as_objects(monkeypatch):
-    serialize = bytes_template.serialize_message
+    serialize = templates.serialize_message
     # As of a middleware that aligns otherwise.
     monkeypatch.setattr(
-        bytes_template, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:]
+        templates, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:]
     )
-    template = message_template(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
-    assert isinstance(template, templates.ObjectTemplate)
-    fill(template, [np.arange(7.0)])
+    template = Template(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
+    assert not template.is_bytes
+    template.numbers[0][:] = np.arange(7.0)
     message = template.message(cdr.STAMP.pack(5, 6))
     assert (message.header.stamp.sec, message.pose.orientation.w) == (5, 6.0)

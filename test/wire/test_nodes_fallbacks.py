@@ -1,31 +1,38 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What replaces faster ways that not every ROS has, forced: the same answers by each of them."""
+"""What replaces faster ways that not every ROS has: the same answers by each of them."""
 
 from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+import rclpy
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.testing import assert_allclose
+from rclpy.node import Node
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes import rclpy_private
 from dynamics_ros.nodes.rclpy_private import (
     bytes_publisher,
     given_parameters,
     log_for_callers_of,
     lost_messages,
+    send_responses_by,
     take_waiting,
 )
-from dynamics_ros.wire import fallbacks
-from dynamics_ros.wire.bytes_template import BytesTemplate, LayoutError
-from dynamics_ros.wire.fallbacks import VARIABLE, Fallback, forced
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 
@@ -36,19 +43,53 @@ NAMES = list(ROBOT.joint_names)
 Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 STILL = np.zeros(7)
 
+SCRIPT = """#!{python}
+import sys
+
+{patches}
+from dynamics_ros.nodes.executables import composed
+
+sys.exit(composed())
+"""
+
+PATCHES = {
+    'executor': """
+from dynamics_ros.nodes import process
+process._events_executor = lambda context: None
+""",
+    'messages': """
+from dynamics_ros.wire import cdr
+cdr.NATIVE = b'none'
+""",
+    'rclpy': """
+from dynamics_ros.nodes import rclpy_private
+rclpy_private.bytes_publisher = lambda publisher: publisher.publish
+rclpy_private.given_parameters = lambda node: {}
+rclpy_private.take_waiting = lambda subscription, limit: []
+rclpy_private.lost_messages = lambda subscription: None
+rclpy_private.release_state_machine = lambda node: None
+rclpy_private.log_for_callers_of = lambda file: False
+rclpy_private.send_responses_by = lambda *_: False
+""",
+}
+"""What a process does first, as if what is quicker were missing; private API before its users."""
+PATCHES['all'] = ''.join(reversed(PATCHES.values()))
+
 SAYS = {
-    Fallback.EXECUTOR: 'the events executor does not run here',
-    Fallback.MESSAGES: 'joint states are read as message objects',
+    'executor': 'the events executor does not run here',
+    'messages': 'JointState is read as message objects',
 }
 """What a process logs that takes it; without private API of rclpy there is nothing to say."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('names', [*(fallback.value for fallback in Fallback), fallbacks.ALL])
-def test_the_nodes_give_the_same_answers(names, monkeypatch):
-    monkeypatch.setenv(VARIABLE, names)
+@pytest.mark.parametrize('name', PATCHES)
+def test_the_nodes_give_the_same_answers(name, tmp_path):
+    script = tmp_path / 'dynamics_ros'
+    script.write_text(SCRIPT.format(python=sys.executable, patches=PATCHES[name].strip()))
+    script.chmod(0o755)
     parameters = {'robot_description': description(), 'frames': ['tool0']}
-    with running('dynamics_ros', DOMAIN, parameters) as process, client(DOMAIN) as user:
+    with running(str(script), DOMAIN, parameters) as process, client(DOMAIN) as user:
         poses = user.listen(PoseStamped, '/kinematics_node/tool0/pose')
         torques = user.listen(JointState, '/dynamics_node/gravity_torques')
         wrenches = user.listen(WrenchStamped, '/contact_node/tool0/wrench')
@@ -81,46 +122,95 @@ def test_the_nodes_give_the_same_answers(names, monkeypatch):
             assert_allclose(answer.torques.effort, expected, atol=1e-9)
 
         values = user.wait_for_report('dynamics_node')
-        assert values['joint_states lost on the way'] == '0'
+        known = name not in ('rclpy', 'all')
+        assert values['joint_states lost on the way'] == ('0' if known else 'unknown')
         for fallback, text in SAYS.items():
-            assert (text in process.printed) == (names in (fallback.value, fallbacks.ALL)), text
+            assert (text in process.printed) == (name in (fallback, 'all')), text
 
 
-class TestTheSwitch:
-    def test_forces_nothing_by_default(self, monkeypatch):
-        monkeypatch.delenv(VARIABLE, raising=False)
-        assert not any(map(forced, Fallback))
+def test_private_api_of_rclpy_that_is_missing_is_done_without(monkeypatch):
+    class Publisher:
+        handle = SimpleNamespace(publish_raw='the quick one')
+        publish = 'the public one'
 
-    def test_takes_several_names(self, monkeypatch):
-        monkeypatch.setenv(VARIABLE, 'rclpy, messages')
-        assert {f for f in Fallback if forced(f)} == {Fallback.RCLPY, Fallback.MESSAGES}
+    subscription = SimpleNamespace(handle=object())  # has no way to take a message
+    assert bytes_publisher(Publisher()) == 'the quick one'
+    Publisher.handle = object()
+    assert bytes_publisher(Publisher()) == 'the public one'
+    assert take_waiting(subscription, 10) == []
+    assert given_parameters(object()) == {}
+    monkeypatch.delattr(rclpy_private.rcutils_logger, '_internal_callers')
+    assert not log_for_callers_of(__file__)
+    monkeypatch.setattr(rclpy_private, '_rclpy', None)
+    assert lost_messages(subscription) is None
+    assert not send_responses_by(None)
 
-    def test_refuses_a_name_that_there_is_not(self, monkeypatch):
-        monkeypatch.setenv(VARIABLE, 'byts')
-        with pytest.raises(InvalidArgumentError, match="'byts'; expected of executor, messages"):
-            fallbacks.check()
-        with running('dynamics_node', DOMAIN) as process:
-            assert process.wait() == 1
-            assert 'cannot start: DYNAMICS_ROS_FALLBACKS' in process.printed
-            assert 'Traceback' not in process.printed
 
-    def test_reaches_the_templates_and_the_event(self, monkeypatch):
-        monkeypatch.setenv(VARIABLE, fallbacks.ALL)
-        with pytest.raises(LayoutError):
-            BytesTemplate(JointState(), ())
-        assert lost_messages(None) == 0  # not even looked at
+@pytest.mark.parametrize(
+    ('middleware', 'taken', 'expected'),
+    [
+        ('rmw_fastrtps_cpp', 0, 0),
+        ('rmw_fastrtps_cpp', 3, 3),
+        ('rmw_fastrtps_cpp', 18446744071562067991, None),  # a negative number, as seen
+        ('rmw_cyclonedds_cpp', 0, None),  # it reports none though some are lost
+        ('rmw_cyclonedds_cpp', 3, 3),
+        ('rmw_zenoh_cpp', None, None),
+        ('rmw_zenoh_cpp', RuntimeError('not supported'), None),
+    ],
+)
+def test_losses_that_the_middleware_does_not_count_are_unknown(
+    monkeypatch, middleware, taken, expected
+):
+    class Event(nullcontext):
+        destroyed = 0
 
-    def test_reaches_all_that_is_private_in_rclpy(self, monkeypatch):
-        class Publisher:
-            handle = type('Handle', (), {'publish_raw': 'the quick one'})
-            publish = 'the public one'
+        def take_event(self):
+            if isinstance(taken, Exception):
+                raise taken
+            return None if taken is None else SimpleNamespace(total_count=taken)
 
-        class Subscription:
-            handle = object()  # has no way to take a message
+        def destroy_when_not_in_use(self):
+            Event.destroyed += 1
 
-        assert bytes_publisher(Publisher()) == 'the quick one'
-        assert take_waiting(Subscription(), 10) == []
-        monkeypatch.setenv(VARIABLE, Fallback.RCLPY.value)
-        assert bytes_publisher(Publisher()) == 'the public one'
-        assert not log_for_callers_of(__file__)
-        assert given_parameters(object()) == {}
+    monkeypatch.setattr(rclpy_private._rclpy, 'EventHandle', lambda *_: Event())
+    monkeypatch.setattr(rclpy_private, 'get_rmw_implementation_identifier', lambda: middleware)
+    assert lost_messages(SimpleNamespace(handle=nullcontext())) == expected
+    assert Event.destroyed == 1
+
+
+def test_clients_that_have_left_stop_no_thread(monkeypatch):
+    """The middleware waits 0.1 s for each of them, in the threads that send responses alone."""
+    for owner, method, *_ in rclpy_private._RESPONSES:
+        kind = getattr(rclpy_private._rclpy, owner)
+        monkeypatch.setattr(kind, method, getattr(kind, method))  # restored after the test
+    count, sent = 10, []
+    with ThreadPoolExecutor(count) as threads, client(DOMAIN, 'server') as server:
+        lost = []
+        assert send_responses_by(
+            lambda send: sent.append(threads.submit(send)), lambda: lost.append(None)
+        )
+        answered = []
+
+        def answer(request, response):
+            answered.append(request)
+            response.message = f'answer {request.data}'
+            return response
+
+        server.node.create_service(SetBool, 'answer', answer)
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=DOMAIN)
+        leaving = Node('leaving', context=context)
+        clients = [leaving.create_client(SetBool, 'answer') for _ in range(count)]
+        assert all(one.wait_for_service(20.0) for one in clients)
+        for one in clients:
+            one.call_async(SetBool.Request())
+        leaving.destroy_node()
+        rclpy.shutdown(context=context)
+        while server.node.count_clients('answer'):
+            time.sleep(0.01)
+        start = time.monotonic()
+        server.wait_for(lambda: len(answered) == count)
+        assert time.monotonic() - start < 0.05 * count
+        assert server.call(SetBool, 'answer', SetBool.Request(data=True)).message == 'answer True'
+    assert [one.result() for one in sent] == [None] * (count + 1)
+    assert 0 < len(lost) <= count

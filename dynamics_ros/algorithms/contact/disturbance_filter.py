@@ -86,6 +86,14 @@ def third_difference_variance(decay: Scalar) -> Scalar:
     return kept * kept * (20.0 - 10.0 * decay + 2.0 * decay * decay) / (1.0 + decay)
 
 
+def torque_variance(
+    interval: Scalar, gain: Scalar, effort_variance: Scalar, white: Scalar, differenced: Scalar
+) -> Scalar:
+    """Variance Q of the external torque's change in an interval, for the stated noise R and D."""
+    K2, T2 = gain * gain, interval * interval
+    return T2 * K2 * (4.0 * K2 * (white + 16.0 * K2 * T2 * differenced) + effort_variance)
+
+
 def disturbance_step(
     e: Scalar,
     rows: Values,
@@ -129,13 +137,7 @@ def disturbance_step(
     factor = where_less(factor, least, least, factor)
     white_variance, position_variance = (1.0 - share) * noise, 0.5 * share * noise
     R, D = factor * white_variance, factor * position_variance
-    K2 = gain * gain
-    Q = (
-        T
-        * T
-        * K2
-        * (4.0 * K2 * (white_variance + 16.0 * K2 * T * T * position_variance) + effort_variance)
-    )
+    Q = torque_variance(T, gain, effort_variance, white_variance, position_variance)
     # Predicted covariance; covariance of the innovation with p, tau and m; Kalman gains.
     pp = p_p + 2.0 * T * p_tau + T * T * (tau_tau + effort_variance)
     pt, tt = p_tau + T * tau_tau, tau_tau + Q

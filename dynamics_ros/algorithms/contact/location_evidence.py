@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.linear_algebra.matrices import (
     Matrix,
@@ -25,6 +26,7 @@ from dynamics_ros.algorithms.linear_algebra.matrices import (
     transposed,
 )
 from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_factorized
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, quantity
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import erfc, larger, log, sqrt
 
@@ -38,8 +40,21 @@ TINY = 1e-300
 """Lower bound of a probability, so that its logarithm is finite."""
 
 
+@quantity(
+    'how well a contact on a piece of a surface explains external torques',
+    {
+        'evidence': 'logarithm of the probability density of the torques',
+        'mean': 'unknown force and position in standard deviations, given the torques',
+        'residuals': 'of the torques, in their standard deviations',
+    },
+    internal=True,
+)
 def location_evidence(
-    J: Matrix, torque: Values, weights: Values, units: Values, wrenches: Matrix
+    J: Annotated[Matrix, Input(6, 'nv')],
+    torque: PerVelocity,
+    weights: PerVelocity,
+    units: Annotated[Values, Input(UNKNOWNS)],
+    wrenches: Annotated[Matrix, Input(6, UNKNOWNS)],
 ) -> tuple[Scalar, list[Scalar], list[Scalar]]:
     """Compute the log evidence and the posterior mean of a piece.
 

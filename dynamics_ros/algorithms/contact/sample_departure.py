@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import joint_positions
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, smaller, where_less
@@ -48,14 +50,24 @@ SETTINGS = (
 change; the bounds are the largest accepted magnitudes."""
 
 
+@quantity(
+    'how far a sample of joint states departs from the one before it',
+    {
+        'departs': '1 for each position, velocity and effort that departs from the last',
+        'beyond': '1 for each of them beyond its bound',
+        'excess': 'how far the worst of them is above its limit',
+        'next_memory': 'for the next sample',
+    },
+    internal=True,
+)
 def sample_departure(
     model: Model,
-    q: Values,
-    v: Values,
-    effort: Values,
-    memory: Sequence[Values],
+    q: Q,
+    v: V,
+    effort: PerVelocity,
+    memory: Annotated[Sequence[Values], Input(MEMORY, 'nv')],
     interval: Scalar,
-    settings: Sequence[Values],
+    settings: Annotated[Sequence[Values], Input(len(SETTINGS), 'nv')],
 ) -> tuple[list[list[Scalar]], list[list[Scalar]], Scalar, list[list[Scalar]]]:
     """Compare a sample with the previous one.
 

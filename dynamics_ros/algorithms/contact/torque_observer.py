@@ -36,6 +36,7 @@ Both have the delay 1/K at low frequencies; the second one is twice as steep at 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import integrate
 from dynamics_ros.algorithms.contact.disturbance_filter import ROWS as FILTER_ROWS
@@ -46,6 +47,7 @@ from dynamics_ros.algorithms.joint_friction import torque_behind_friction
 from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import exp
@@ -204,8 +206,17 @@ def observer_step(
     return estimate, [estimate, stage, momentum, list(sampled)]
 
 
+@quantity(
+    'the torques of the joints on the rigid bodies that reported efforts mean',
+    {'tau': 'zero for a moving base'},
+    internal=True,
+)
 def torque_on_bodies(
-    model: Model, q: Values, v: Values, effort: Values, settings: Sequence[Values]
+    model: Model,
+    q: Q,
+    v: V,
+    effort: PerVelocity,
+    settings: Annotated[Sequence[Values], Input(len(SETTINGS), 'nv')],
 ) -> list[Scalar]:
     """Torques tau (nv) on the rigid bodies of reported efforts; arguments as of `observer_step`."""
     values = dict(zip(SETTINGS, settings, strict=True))

@@ -9,8 +9,10 @@ The deviation s of a joint is modelled by
 
 The weight w is 1 when the velocity of the joint changes its sign and decays afterwards: friction
 changes its sign at a time and in a way that the friction model does not describe, and the
-observer's filter extends the error in time. At low speeds w is at least 1 / (1 + (v / SLOW)^2),
-because the friction of a joint that starts to slide is not modelled well. The model is known up to
+observer's filter extends the error in time. At low speeds w is at least 1 / (1 + (v / slow)^2),
+because the friction of a joint that starts to slide is not modelled well. It is 1 when a joint
+leaves standstill. While a joint rests, w fades: its friction then is that of standstill, below. The
+model is known up to
 the speed ``fastest``; above it, the error of viscous friction grows with the speed. Friction of a
 joint at rest can have any value up to ``standing``. This is a bound, not a deviation; it counts as
 the deviation standing / sqrt(3) of a uniform distribution.
@@ -19,55 +21,77 @@ the deviation standing / sqrt(3) of a uniform distribution.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, V, quantity
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import exp, larger, magnitude, sqrt, where_less
+from dynamics_ros.spatial.scalar import exp, larger, magnitude, smaller, sqrt, where_less
 
 Values = Sequence[Scalar]
 
-ROWS = ('constant', 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond')
+ROWS = ('constant', 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'slow')
 """Rows of the parameters of the deviation, one value per joint."""
 
 SLOW = 0.02
-"""Speed below which a joint is near a reversal or at rest [rad/s or m/s]."""
+"""Speed below which a joint is near a reversal or at rest [rad/s]."""
 
 FADING = 0.05
 """Time constant of the decay of w after a reversal [s]."""
 
 STANDS_AFTER = 0.1
-"""Time below the speed ``SLOW`` after which a joint counts as at rest [s]."""
+"""Time below the speed ``slow`` after which a joint counts as at rest [s]."""
 
-MEMORY = 3
-"""Rows of the memory of a step: velocity, w, time below the speed ``SLOW`` [s]."""
+RESTING = 0.1
+"""Time constant with which w fades at rest, and of the mean velocity [s]."""
+
+CREEPING = 0.2
+"""Mean speed over ``slow`` from which a joint creeps, so that its w does not fade."""
+
+MEMORY = 4
+"""Rows of the memory of a step: velocity, w, time below the speed ``slow`` [s], mean velocity."""
 
 
 def turning(
-    v: Scalar, before: Scalar, share: Scalar, still: Scalar, interval: Scalar
-) -> tuple[Scalar, Scalar]:
-    """Update the weight w of a reversal and the time below the speed ``SLOW`` [s] of one joint.
+    v: Scalar, memory: Values, interval: Scalar, slow: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Update the memory of one joint, whose second and third entries are w and the time at rest.
 
     Args:
         v: velocity [rad/s or m/s].
-        before: velocity at the previous sample.
-        share: w at the previous sample.
-        still: time below the speed ``SLOW`` at the previous sample [s].
+        memory: entries (MEMORY) after the previous sample.
         interval: time since the previous sample [s].
+        slow: speed below which the joint is near a reversal or at rest.
     """
-    near = 1.0 / (1.0 + square(v / SLOW))
+    before, share, still, mean = memory
+    speed = magnitude(v)
+    mean = v + (mean - v) * exp(-(interval / RESTING))
+    near = 1.0 / (1.0 + square(v / slow))
     # The velocity may have changed its sign between two samples.
     near = where_less(v * before, 0.0, 1.0, near)
-    faded = share * exp(-(interval / FADING))
-    speed = where_less(v, 0.0, -v, v)
-    return where_less(faded, near, near, faded), where_less(speed, SLOW, still + interval, 0.0)
+    resting = exp(-(larger(still - STANDS_AFTER, 0.0) / RESTING))
+    near = near * smaller(larger(resting, square(mean / (CREEPING * slow))), 1.0)
+    # A joint that leaves standstill may have slid since the previous sample.
+    near = where_less(speed, slow, near, where_less(0.0, still, 1.0, near))
+    w = larger(near, share * exp(-(interval / FADING)))
+    return v, w, where_less(speed, slow, still + interval, 0.0), mean
 
 
+@quantity(
+    'how far external torques without contact may be off at this speed, load and reversal',
+    {
+        'deviation': 'of each external torque',
+        'more': 'what thresholds rise by, torques',
+        'next_memory': 'for the next state',
+    },
+    internal=True,
+)
 def unexplained_torque(
-    v: Values,
-    load: Values,
-    memory: Sequence[Values],
+    v: V,
+    load: PerVelocity,
+    memory: Annotated[Sequence[Values], Input(MEMORY, 'nv')],
     interval: Scalar,
-    rows: Sequence[Values],
-    sigmas: Values,
+    rows: Annotated[Sequence[Values], Input(len(ROWS), 'nv')],
+    sigmas: PerVelocity,
 ) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]]]:
     """Compute the deviation of external torques without contact, and the increase of thresholds.
 
@@ -76,26 +100,27 @@ def unexplained_torque(
         load: (nv) torque that the joint transmits without contact [Nm or N].
         memory: (MEMORY, nv) after the previous sample.
         interval: time since the previous sample [s].
-        rows: (7, nv) as in ``ROWS``; ``constant`` includes the noise of the observer.
+        rows: (8, nv) as in ``ROWS``; ``constant`` includes the noise of the observer.
         sigmas: (nv) number of deviations above which a torque counts as contact.
 
     Returns:
         Deviations (nv); increase (nv) of thresholds of ``sigmas * constant``; the memory
         (MEMORY, nv) for the next step.
     """
-    deviations, increases, weights, slow_times = [], [], [], []
-    for x, tau, s, last, share, slow, *row in zip(v, load, sigmas, *memory, *rows, strict=True):
-        constant, speed, load_factor, reversal, standing, fastest, beyond = row
-        w, still = turning(x, last, share, slow, interval)
+    deviations, increases, memories = [], [], []
+    for x, tau, s, last, *row in zip(
+        v, load, sigmas, zip(*memory, strict=True), *rows, strict=True
+    ):
+        constant, speed, load_factor, reversal, standing, fastest, beyond, slow = row
+        memories.append(turning(x, last, interval, slow))
+        _, w, still, _ = memories[-1]
         variance = constant * constant + square(speed * x) + square(load_factor * tau)
         variance = variance + square(reversal * w)
         variance = variance + square(beyond * larger(magnitude(x) - fastest, 0.0))
         bound = where_less(still, STANDS_AFTER, 0.0, standing)
         deviations.append(sqrt(variance + bound * bound / 3.0))
         increases.append(s * (sqrt(variance) - constant) + bound)
-        weights.append(w)
-        slow_times.append(still)
-    return deviations, increases, [list(v), weights, slow_times]
+    return deviations, increases, [list(row) for row in zip(*memories, strict=True)]
 
 
 def square(x: Scalar) -> Scalar:

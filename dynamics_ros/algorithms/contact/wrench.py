@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """External wrenches at frames from external joint torques: tau_ext = J^T w ([Haddadin2017]).
 
-The rows of J^T are weighted by the inverse noise of their joints (relative to the smallest noise).
+The rows of J^T are weighted by the inverse noise of their joints, relative to its geometric mean.
 Torques of w are divided by a length scale, so that forces and torques have the same unit. The
 result is G^T with singular values s [Nm per N] and directions V: G G^T = V s^2 V^T.
 
@@ -53,11 +53,8 @@ from dynamics_ros.spatial.scalar import sqrt, where_less
 
 Values = Sequence[Scalar]
 
-MAX_MISSED_OBSERVABLE = 0.05
+MAX_MISSED = 0.05
 """Largest missing part of a unit force or torque that counts as observable."""
-
-MAX_MISSED = 1e-3
-"""Largest missing part of a unit force or torque in an estimate that is not degraded."""
 
 NOISE_ROWS = 4
 """Number of rows of ``noise``: weight, noise of each joint, momentum gain, velocity noise."""
@@ -214,7 +211,7 @@ def contact_solution(
         model: the robot.
         equations: of the contacts at q.
         q: configuration (nq).
-        noise: (4, nv) rows of weight (smallest noise over noise, 0 for a joint that is not used),
+        noise: (4, nv) rows of weight (mean noise over noise, 0 for a joint that is not used),
             independent noise of the external torque, momentum gain [1/s] and velocity noise.
         threshold: singular value below which a direction is damped [Nm per N].
         prior: standard deviation of a force in an unobservable direction [N].
@@ -316,7 +313,4 @@ def _observable(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
         before, after = slice(0, own.start), slice(own.stop, None)
         own_missed = product(columns(missed, own), shift_matrix(-arm))
         missed = beside(columns(missed, before), own_missed, columns(missed, after))
-    return [
-        where_less(dot(row, row), MAX_MISSED_OBSERVABLE * MAX_MISSED_OBSERVABLE, 1.0, 0.0)
-        for row in missed
-    ]
+    return [where_less(dot(row, row), MAX_MISSED * MAX_MISSED, 1.0, 0.0) for row in missed]

@@ -20,19 +20,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import difference
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import dot, solve_factorized
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
+from dynamics_ros.algorithms.task_space import AT_TOOL, Rows, frame_rows, turned, turned_back
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import where_less
 
-from .command import JointState, added, commanded_torques
+from .command import JointState, added, commanded_torques, memory_size
 from .joint_limits import limit_torques
 from .task_inertia import BoundedInertia, directions
-from .task_space import Rows, frame_rows, turned, turned_back
 from .validity import (
     any_differs,
     at_least,
@@ -73,25 +76,48 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 IDENTITY_POSE = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
 
 
+@quantity(
+    'one step of a Cartesian impedance controller',
+    {
+        'tau': 'torques, within their limits and rates whatever the inputs are',
+        'next_memory': 'for the next step',
+        'flags': f'1 or 0 each: {", ".join(FLAGS)}',
+    },
+    internal=True,
+    exported=True,
+)
 def impedance_step(
     model: Model,
     frame: Frame,
-    q: Values,
-    v: Values,
-    wrench: Values,
-    target_pose: Sequence[Values],
-    target_twist: Values,
-    target_acceleration: Values,
-    target_wrench: Values,
-    posture: Values,
-    stiffness: Rows,
-    damping: Rows,
-    axes: Sequence[Values],
-    force_gains: Rows,
-    joint_gains: Rows,
-    settings: Values,
-    memory: Values,
-    interval: Scalar,
+    q: Q,
+    v: V,
+    wrench: Annotated[
+        Values, Input(6, meaning=f'measured, of the environment, {AT_TOOL} [N], [N m]')
+    ],
+    target_pose: Annotated[Sequence[Values], Input(4, 4, meaning='in the root frame')],
+    target_twist: Annotated[Values, Input(6, meaning=AT_TOOL)],
+    target_acceleration: Annotated[Values, Input(6, meaning=AT_TOOL)],
+    target_wrench: Annotated[
+        Values, Input(6, meaning=f'that the environment shall exert, {AT_TOOL}')
+    ],
+    posture: Annotated[Values, Input('nq', meaning='for the freedom that the frame leaves, as q')],
+    stiffness: Annotated[Rows, Input(6, 6, meaning='in the axes [N/m], [N m/rad]')],
+    damping: Annotated[Rows, Input(6, 6, meaning='in the axes [N s/m], [N m s/rad]')],
+    axes: Annotated[
+        Sequence[Values],
+        Input(3, 3, meaning='their rotation, in root axes or in those of the frame'),
+    ],
+    force_gains: Annotated[
+        Rows, Input(len(FORCE_GAINS), 6, meaning=f'rows: {", ".join(FORCE_GAINS)}')
+    ],
+    joint_gains: Annotated[
+        Rows, Input(len(JOINT_GAINS), 'nv', meaning=f'rows: {", ".join(JOINT_GAINS)}')
+    ],
+    settings: Annotated[Values, Input(len(SETTINGS), meaning=', '.join(SETTINGS))],
+    memory: Annotated[
+        Values, Input(memory_size, meaning='next_memory of the step before; NaN before the first')
+    ],
+    interval: Annotated[Scalar, Input(meaning='since the step before [s]')],
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """Compute the torques of one control step.
 
@@ -115,6 +141,9 @@ def impedance_step(
     Returns:
         The torques (nv), the memory for the next step, and the flags as in ``FLAGS``.
     """
+    if model.root_joint != 'fixed':
+        expected = 'a base that rests: legs have to carry one that moves'
+        raise InvalidArgumentError('robot', f'its base is {model.root_joint}', expected)
     matrices = (target_pose, stiffness, damping, axes, force_gains, joint_gains)
     vectors = (wrench, target_twist, target_acceleration, target_wrench, posture, settings)
     matrix_entries = [x for rows in matrices for row in rows for x in row]
@@ -184,14 +213,23 @@ def impedance_step(
     return sent, following.values(), [flags[name] for name in FLAGS]
 
 
+@quantity(
+    'one step of given torques within the limits of an impedance controller',
+    {
+        'tau': 'torques, within their limits and rates whatever the inputs are',
+        'next_memory': 'for the next step, as of impedance_step',
+        'flags': f'1 or 0 each: {", ".join(FLAGS)}',
+    },
+    internal=True,
+)
 def torque_step(
     model: Model,
-    q: Values,
-    v: Values,
-    torque: Values,
-    joint_gains: Rows,
-    settings: Values,
-    memory: Values,
+    q: Q,
+    v: V,
+    torque: PerVelocity,
+    joint_gains: Annotated[Rows, Input(len(JOINT_GAINS), 'nv')],
+    settings: Annotated[Values, Input(len(SETTINGS))],
+    memory: Annotated[Values, Input(memory_size)],
     interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """Compute the torques of one step that exerts given torques instead of springs.

@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import difference
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
+from dynamics_ros.algorithms.quantity import TORQUES, Input, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
 Values = Sequence[Scalar]
+
+TargetQ = Annotated[Values, Input('nq', meaning='configuration that is wanted, as q')]
+TargetV = Annotated[Values, Input('nv', meaning='velocity that is wanted')]
 
 
 def springs_and_dampers(
@@ -32,32 +37,50 @@ def springs_and_dampers(
     ]
 
 
+@quantity(
+    'torques of springs and dampers at the joints',
+    {'tau': 'with gravity', 'springs': 'without'},
+    internal=True,
+    exported=True,
+)
 def joint_impedance(
-    model: Model, q: Values, *feedback: Values
+    model: Model,
+    q: Q,
+    v: V,
+    target_q: TargetQ,
+    target_v: TargetV,
+    stiffness: Annotated[Values, Input('nv', meaning='[N m/rad or N/m]')],
+    damping: Annotated[Values, Input('nv', meaning='[N m s/rad or N s/m]')],
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Torques of joint impedance control, with and without gravity ([RD] eq. 3.73, 3.75).
 
     Args:
-        model, q: the robot and its configuration (nq).
-        feedback: arguments of `springs_and_dampers` after q.
+        model, q, v: the robot and its state.
+        target_q, target_v, stiffness, damping: as for `springs_and_dampers`.
 
     Returns:
         Torques (nv) with gravity compensation; torques (nv) of springs and dampers alone.
     """
-    springs = springs_and_dampers(model, q, *feedback)
+    springs = springs_and_dampers(model, q, v, target_q, target_v, stiffness, damping)
     carried = gravity_torques(model, q)
     return [s + g for s, g in zip(springs, carried, strict=True)], springs
 
 
+@quantity(
+    'torques that make every joint a unit mass on a spring',
+    {'result': TORQUES},
+    internal=True,
+    exported=True,
+)
 def inverse_dynamics_control(
     model: Model,
-    q: Values,
-    v: Values,
-    target_q: Values,
-    target_v: Values,
-    target_a: Values,
-    stiffness: Values,
-    damping: Values,
+    q: Q,
+    v: V,
+    target_q: TargetQ,
+    target_v: TargetV,
+    target_a: Annotated[Values, Input('nv', meaning='acceleration that is wanted')],
+    stiffness: Annotated[Values, Input('nv', meaning='[1/s^2]')],
+    damping: Annotated[Values, Input('nv', meaning='[1/s]')],
 ) -> list[Scalar]:
     """Torques (nv) that make each joint behave as a unit mass on a spring ([RD] eq. 3.76 to 3.78).
 

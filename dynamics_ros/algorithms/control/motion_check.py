@@ -1,91 +1,413 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far a sample of joint motion exceeds what is physically possible after the previous sample.
+"""Whether a sample of joint motion can be true after the previous ones, and a prediction if not.
 
-Two bounds are checked for each joint, with Delta q the position change and v-bar the mean of the
-previous and the current velocity:
+Each joint is checked on its own. A position is *fresh* if it differs from the previous one, and
+*stale* otherwise; h is the time since the last fresh one, and the slope of a fresh position is its
+change divided by h.
 
-- jump: an impact may drive a joint far beyond its velocity limit, so motion at v-bar is accepted
-  too; of the rest, |Delta q| may be at most 2 v_max dt + ``JUMP``. Where velocities are differences
-  of positions, this accepts half of a jump.
-- contradiction: with a time constant ``MEMORY``, a = sum of v-bar dt - Delta q and w = sum of
-  max(|v-bar dt|, |Delta q|); |a| may be at most ``APART`` + ``SHARE_APART`` w. Springs use
-  positions and dampers use velocities, so both must be right.
+- jump: an impact may drive a joint far beyond its velocity limit, so motion at the mean v-bar of
+  two velocities is accepted too; of the rest, |Delta q| may be at most 2 v_max h + ``JUMP``. Where
+  velocities are differences of positions, this accepts half of a jump.
+- contradiction: a filter makes velocities late, but never early, so a velocity must lie between the
+  slopes of the last ``LATE`` seconds, with a tolerance. Outside of that for ``PERIODS`` fresh
+  positions in a row, by more than ``APART`` and the usual noise, it contradicts the positions.
+- frozen: a position has been stale for ``PERIODS`` of its usual periods, although the joint has
+  moved by more than a few steps of its encoder: by its velocity, or, if the velocity does not
+  change either, by its motion before and by the change of its torque since. An arm that presses
+  against an obstacle need not move; there, an effort that changes or the resolution of the encoder
+  shows that the positions are true.
+
+The usual period and the step of the encoder are learned while a joint moves: drivers repeat
+positions, and coarse encoders repeat them in slow motion.
+
+The motion of stale joints is predicted, so that a controller can brake them: their momentum changes
+by the change of their torque from its mean before, beside gravity's, and as it did before. The
+momenta and the velocities of the other joints give their velocities. A joint that contradicts
+itself has the velocity of its slopes. Until a joint counts as frozen, its predicted motion adds to
+the torques only what its encoder would not have shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from dynamics_ros.algorithms.configuration import difference
+from dynamics_ros.algorithms.configuration import difference, integrate
+from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_factorized
+from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.momentum import momentum_observer_terms
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import clipped, exp, larger, magnitude, smaller, where_less
 
 Values = Sequence[Scalar]
 
+CHECKS = ('jump', 'contradiction', 'frozen')
+"""Rows of the excess."""
+
 JUMP = 0.01
 """Position error allowed in addition to what the velocity limits permit [rad or m]."""
 
-MEMORY = 0.5
-"""Time constant over which positions and velocities are compared [s]."""
+MAX_STEP = 0.05
+"""Longest sample interval over which motion is compared [s]."""
 
-APART, SHARE_APART = 0.02, 0.5
-"""Allowed difference between integrated velocity and position change.
+PERIODS, LEAST_SAMPLES = 3.9, 3.5
+"""Usual periods, and samples, for which a contradiction or a stale position must last."""
 
-The first is absolute [rad or m], the second a share of the distance moved. Filter delay stays below
-it; velocities in wrong units exceed it.
+SLOW = 0.02
+"""Speed that noise and offsets of velocities may pretend [rad/s or m/s]."""
+
+FIRST_PERIOD, MAX_PERIOD, FORGET = 5e-3, 0.1, 0.3
+"""Period before the first motion, the longest one that is learned [s], and the share by which a
+shorter one replaces it."""
+
+FIRST_STEP, STEPS, STEP_TIME = 8e-4, 4.0, 1.0
+"""Encoder step before the first motion [rad or m], steps that are no motion, and the time constant
+with which a larger step replaces the learned one [s]."""
+
+MOVED = 1e-4
+"""Motion beyond encoder steps from which a joint has moved [rad or m]."""
+
+LATE, TOLERANCE = 0.1, 0.5
+"""Time constant of the range of slopes [s], and its tolerance as a share of the speeds.
+
+Velocities in wrong units exceed the tolerance.
 """
 
-MAX_STEP = 0.05
-"""Longest sample interval over which velocities are integrated [s]."""
+APART, NOISES, NOISE_TIME = 3e-4, 6.0, 1.0
+"""Integrated difference of a contradiction beyond some encoder steps [rad or m]: absolute and in
+mean differences within one period; time constant of the mean [s]."""
 
-CHECKS = ('jump', 'contradiction')
-"""Rows of the excess."""
+DECELERATION = 10.0
+"""Deceleration with which friction stops a joint within one period [rad/s^2 or m/s^2]."""
+
+SMOOTHING, RESOLVED = 0.01, 0.05
+"""Time constant of the slopes and torques from which a motion is predicted [s]; the time in which
+a joint of this speed moves by a step of its encoder is added [rad/s or m/s]."""
+
+FORGETTING = 0.1
+"""Time constant with which the motion that torques would have caused fades while they change by no
+more than friction, and their speed always [s]."""
+
+MAX_AHEAD, MAX_FROZEN = 0.1, 1.0
+"""Largest predicted motion of a joint that does not count as frozen, and of one that does [rad or
+m]; predicted velocities are at most twice the velocity limits."""
+
+ROTOR = 0.2
+"""Inertia of rotors that the model may lack when torques should have moved a joint [kg m^2, kg]."""
+
+SURELY = 7.0
+"""Multiple of the least motion that the model without such rotors must predict: a light joint moves
+far earlier without them."""
+
+OBSTACLE = 1e5
+"""Stiffness of an obstacle about a joint [Nm/rad or N/m]: a change of torque times its inverse
+moves a joint that presses against it."""
+
+LATCH = 0.25
+"""Time for which the velocity of a joint is not used after a contradiction [s]."""
+
+ROWS = (
+    *('stale_time', 'stale_samples', 'frozen', 'period', 'step'),
+    *('lowest', 'highest', 'slope', 'smoother', 'apart', 'apart_time', 'noise', 'latch'),
+    *('same_velocity_time', 'same_effort_time', 'moved_by_velocity', 'way_by_velocity'),
+    *('moved_by_torque', 'speed_by_torque', 'torque', 'impulse'),
+    *('predicted_move', 'speed', 'momentum', 'force'),
+)
+"""Values of each joint in the memory, after the previous q, v and effort."""
+
+Joint = dict[str, Scalar]
 
 
+def memory_size(model: Model) -> int:
+    """Number of values in the memory; all are zero before the first sample."""
+    return model.nq + (2 + len(ROWS)) * model.nv
+
+
+@quantity(
+    'how far a sample of joint motion exceeds what is physically possible',
+    {
+        'excess': f'positive if impossible; rows: {", ".join(CHECKS)}',
+        'predicted_q': 'as q, predicted for joints whose sample is stale or impossible',
+        'predicted_v': 'as v, predicted likewise',
+        'next_memory': 'for the next sample',
+    },
+    internal=True,
+)
 def motion_check(
     model: Model,
-    q: Values,
-    v: Values,
-    previous_q: Values,
-    previous_v: Values,
-    memory: Sequence[Values],
-    velocity_limits: Values,
+    q: Q,
+    v: V,
+    effort: PerVelocity,
+    tau: PerVelocity,
+    friction: PerVelocity,
+    velocity_limits: PerVelocity,
+    memory: Annotated[Values, Input(memory_size)],
     interval: Scalar,
-) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-    """Excess of a sample over the bounds above, and the memory for the next sample.
+) -> tuple[list[list[Scalar]], list[Scalar], list[Scalar], list[Scalar]]:
+    """Excess of a sample over the bounds above, the state to brake with, and the next memory.
 
     Args:
         model: the robot.
-        q, v: (nq), (nv) of the sample.
-        previous_q, previous_v: those of the sample before.
-        memory: (2, nv) a and w of the sample before.
+        q, v, effort: (nq), (nv), (nv) of the sample; efforts are constant if not measured.
+        tau: (nv) commanded since the sample before.
+        friction: (nv) change of torque that need not move a joint; large if it is not commanded.
         velocity_limits: (nv) [rad/s or m/s].
+        memory: of the sample before.
         interval: time since the sample before [s].
 
     Returns:
-        (2, nv) excess over each bound, rows as in ``CHECKS``, positive where a sample is
-        impossible; (2, nv) memory, zero after an interval longer than ``MAX_STEP``.
+        (3, nv) excess over each bound, rows as in ``CHECKS``, positive where a sample is
+        impossible; q (nq) and v (nv), predicted for joints whose sample is stale or impossible;
+        the memory.
     """
-    kept = exp(-interval / MEMORY)
-    jumps, contradictions = [], []
-    apart, way = [], []
-    moves = difference(model, previous_q, q)
-    for moved, v0, v1, a, w, fastest in zip(
-        moves, previous_v, v, *memory, velocity_limits, strict=True
-    ):
-        driven = 0.5 * (v0 + v1) * interval
-        explained = clipped(moved, smaller(driven, 0.0), larger(driven, 0.0))
-        jumps.append(magnitude(moved - explained) - 2.0 * fastest * interval - JUMP)
-        a = _integrable(interval, kept * a + driven - moved)
-        w = _integrable(interval, kept * w + larger(magnitude(driven), magnitude(moved)))
-        apart.append(a)
-        way.append(w)
-        contradictions.append(magnitude(a) - APART - SHARE_APART * w)
-    return [jumps, contradictions], [apart, way]
+    n, m = model.nq, model.nv
+    columns = [memory[n + k * m : n + (k + 1) * m] for k in range(2 + len(ROWS))]
+    joints = [dict(zip(ROWS, x, strict=True)) for x in zip(*columns[2:], strict=True)]
+    # The usual period is positive from the first sample on.
+    started = where_less(0.0, sum(joint['period'] for joint in joints), 1.0, 0.0)
+    compared = started * where_less(interval, MAX_STEP, 1.0, 0.0)
+    q0 = [_if(started, x, y) for x, y in zip(memory[:n], q, strict=True)]
+    v0 = [_if(started, x, y) for x, y in zip(columns[0], v, strict=True)]
+    moves = difference(model, q0, q)
+    repeated = [_equal(x, 0.0) for x in moves]
+    likely = [_likely(joint) for joint in joints]
+    ahead = [x * move for x, (move, _) in zip(repeated, likely, strict=True)]
+    q1 = integrate(model, q, ahead)
+    v1 = [_if(x, speed, y) for x, (_, speed), y in zip(repeated, likely, v, strict=True)]
+    M = mass_matrix(model, q1)
+    _, rates = momentum_observer_terms(model, q1, v1)
+    torques = [x + y for x, y in zip(tau, rates, strict=True)]
+    pushes = [x - joint['torque'] for x, joint in zip(torques, joints, strict=True)]
+    beyond = [_beyond(x, y) for x, y in zip(pushes, friction, strict=True)]
+    geared = [[x + ROTOR * (i == j) for j, x in enumerate(row)] for i, row in enumerate(M)]
+    driven = solve_factorized(factorize(geared), beyond)
+
+    coarsest: Scalar = 0.0
+    for joint in joints:
+        coarsest = larger(coarsest, joint['step'])
+    coarsest = _if_positive(coarsest, FIRST_STEP)
+
+    excess: list[list[Scalar]] = []
+    following: list[Joint] = []
+    stale: list[Scalar] = []
+    speeds: list[Scalar] = []
+    frozens: list[Scalar] = []
+    for k, joint in enumerate(joints):
+        joint['impulse'] += interval * pushes[k]
+        since = joint['stale_time'] + interval
+        mean = 0.5 * (v0[k] + v[k]) * since
+        explained = clipped(moves[k], smaller(mean, 0.0), larger(mean, 0.0))
+        jump = magnitude(moves[k] - explained) - 2.0 * velocity_limits[k] * since - JUMP
+        repeats = repeated[k]
+        same = {
+            f'same_{name}_time': _equal(x, y) * (joint[f'same_{name}_time'] + interval)
+            for name, x, y in (('velocity', v0[k], v[k]), ('effort', columns[1][k], effort[k]))
+        }
+        moved, contradiction = _fresh(joint, moves[k], v[k], jump, interval)
+        pushed = beyond[k], driven[k], M[k][k]
+        rests, frozen = _stale(joint | same, v[k], *pushed, coarsest, interval)
+        first = _first(joint, v[k], torques[k])
+        state = {
+            name: _if(compared, _if(repeats, rests[name], moved[name]), first[name])
+            for name in ROWS
+        }
+        latch = where_less(0.0, contradiction, (1.0 - repeats) * compared * LATCH, 0.0)
+        state |= same | {'latch': larger(larger(joint['latch'] - interval, 0.0), latch)}
+        excess.append(
+            [
+                _if(started, jump, -1.0),
+                where_less(0.0, state['latch'], state['latch'], -1.0),
+                _if(compared * repeats, frozen, -1.0),
+            ]
+        )
+        doubted = larger(state['latch'], compared * jump)
+        speeds.append(where_less(0.0, doubted, 2.0 * state['slope'] - state['smoother'], v[k]))
+        stale.append(compared * repeats)
+        frozens.append(where_less(0.0, frozen, 1.0, 0.0))
+        following.append(state)
+
+    momenta = [
+        joint['momentum'] + interval * (push + joint['force'])
+        for joint, push in zip(joints, pushes, strict=True)
+    ]
+    speeds = _speeds(M, stale, momenta, speeds)
+    driving: Scalar = 0.0
+    for x, push in zip(stale, beyond, strict=True):
+        driving = larger(driving, x * magnitude(push))
+    fading = where_less(0.0, driving, 1.0, exp(-interval / FORGETTING))
+    rates = [(state['slope'] - state['smoother']) / SMOOTHING for state in following]
+    for k, (joint, state) in enumerate(zip(joints, following, strict=True)):
+        fade = larger(fading, frozens[k])
+        fastest, farthest = 2.0 * velocity_limits[k], _if(frozens[k], MAX_FROZEN, MAX_AHEAD)
+        speeds[k] = _if(stale[k], clipped(fade * speeds[k], -fastest, fastest), speeds[k])
+        move = fade * (joint['predicted_move'] + interval * speeds[k])
+        move = clipped(move, -farthest, farthest)
+        state['predicted_move'] = _if(stale[k], move, state['predicted_move'])
+        state['force'] = _if(stale[k], fade * joint['force'], compared * dot(M[k], rates))
+    for row, speed, state in zip(M, speeds, following, strict=True):
+        state |= {'speed': speed, 'momentum': dot(row, speeds)}
+    judged = integrate(model, q, [state['predicted_move'] for state in following])
+    rows = [state[name] for name in ROWS for state in following]
+    checks = [list(row) for row in zip(*excess, strict=True)]
+    return checks, list(judged), speeds, [*q, *v, *effort, *rows]
 
 
-def _integrable(interval: Scalar, x: Scalar) -> Scalar:
-    """x after an interval over which velocities can be integrated, else 0."""
-    return where_less(0.0, interval, where_less(interval, MAX_STEP, x, 0.0), 0.0)
+def _speeds(M: Sequence[Values], stale: Values, momenta: Values, speeds: Values) -> list[Scalar]:
+    """Velocities (nv): of stale joints by their momenta, beside the known ones of the others."""
+    known = [_if(x, 0.0, y) for x, y in zip(stale, speeds, strict=True)]
+    left = [
+        _if(x, p - dot(row, known), y)
+        for x, p, row, y in zip(stale, momenta, M, speeds, strict=True)
+    ]
+    matrix = [
+        [stale[i] * stale[j] * x + (1.0 - stale[i] if i == j else 0.0) for j, x in enumerate(row)]
+        for i, row in enumerate(M)
+    ]
+    return solve_factorized(factorize(matrix), left)
+
+
+def _likely(joint: Joint) -> tuple[Scalar, Scalar]:
+    """Move and speed of a stale joint for the torques of the arm.
+
+    A joint that does not count as frozen has hardly moved: its encoder would have shown it.
+    """
+    near = MOVED + STEPS * _if_positive(joint['step'], FIRST_STEP)
+    fast = larger(magnitude(joint['slope']), near / larger(joint['stale_time'], 1e-9))
+    move, speed = joint['predicted_move'], joint['speed']
+    frozen = joint['frozen']
+    return (
+        _if(frozen, move, clipped(move, -near, near)),
+        _if(frozen, speed, clipped(speed, -fast, fast)),
+    )
+
+
+def _first(joint: Joint, v: Scalar, torque: Scalar) -> Joint:
+    """Memory of a joint at the first sample, or after a gap: what was learned is kept."""
+    return dict.fromkeys(ROWS, 0.0) | {
+        'period': _if_positive(joint['period'], FIRST_PERIOD),
+        'step': joint['step'],
+        'noise': joint['noise'],
+        'slope': v,
+        'smoother': v,
+        'torque': torque,
+    }
+
+
+def _fresh(
+    joint: Joint, moved: Scalar, v: Scalar, jump: Scalar, interval: Scalar
+) -> tuple[Joint, Scalar]:
+    """Memory of a joint after a fresh position, and the excess of its contradiction."""
+    since = joint['stale_time'] + interval
+    slope = moved / larger(since, 1e-9)
+    fading = exp(-since / LATE)
+    share = 1.0 - exp(-since / (SMOOTHING + joint['step'] / RESOLVED))
+    period, step = joint['period'], joint['step']
+    learned = larger(since, period + FORGET * (since - period))
+    moving = where_less(SLOW, magnitude(slope), where_less(since, MAX_PERIOD, 1.0, 0.0), 0.0)
+    state = {
+        'period': _if(moving, learned, period),
+        'step': smaller(magnitude(moved), _if_positive(step * (1.0 + since / STEP_TIME), 1.0)),
+        'lowest': smaller(slope, slope + fading * (joint['lowest'] - slope)),
+        'highest': larger(slope, slope + fading * (joint['highest'] - slope)),
+        'slope': joint['slope'] + share * (slope - joint['slope']),
+        # A mean, because a step of a coarse encoder causes a torque at this very moment.
+        'torque': joint['torque'] + share * joint['impulse'] / larger(since, 1e-9),
+    }
+    state['smoother'] = joint['smoother'] + share * (state['slope'] - joint['smoother'])
+    # Nothing is learned from a position that has jumped.
+    state = {name: where_less(0.0, jump, joint[name], x) for name, x in state.items()}
+
+    fastest = larger(magnitude(v), larger(magnitude(state['lowest']), magnitude(state['highest'])))
+    tolerance = SLOW + TOLERANCE * fastest
+    outside = v - clipped(v, state['lowest'] - tolerance, state['highest'] + tolerance)
+    goes_on = where_less(0.0, joint['apart'] * outside, 1.0, 0.0)
+    usual = larger(state['period'], interval)
+    lasted = smaller(since, usual)
+    apart = goes_on * joint['apart'] + outside * lasted
+    apart_time = _if(_equal(outside, 0.0), 0.0, goes_on * joint['apart_time'] + lasted)
+    noise = joint['noise']
+    contradiction = smaller(
+        magnitude(apart) - APART - NOISES * noise * usual - STEPS * step,
+        apart_time - PERIODS * usual,
+    )
+    noise = noise + smaller(since / NOISE_TIME, 1.0) * (magnitude(outside) - noise)
+    speed = 2.0 * state['slope'] - state['smoother']
+    state |= {
+        'apart': apart,
+        'apart_time': apart_time,
+        'noise': noise,
+        'speed_by_torque': _beyond(speed, SLOW + DECELERATION * usual),
+        'predicted_move': where_less(0.0, jump, speed * since - moved, 0.0),
+    }
+    return dict.fromkeys(ROWS, 0.0) | state, contradiction
+
+
+def _stale(
+    joint: Joint,
+    v: Scalar,
+    push: Scalar,
+    driven: Scalar,
+    inertia: Scalar,
+    coarsest: Scalar,
+    interval: Scalar,
+) -> tuple[Joint, Scalar]:
+    """Memory of a joint after a stale position, and the excess of a frozen one.
+
+    A joint that has not moved yet is taken for one with the coarsest encoder of the others.
+    """
+    by_velocity = _beyond(v, SLOW) * interval
+    speed = joint['speed_by_torque'] + driven * interval
+    state = joint | {
+        'stale_time': joint['stale_time'] + interval,
+        'stale_samples': joint['stale_samples'] + 1.0,
+        'moved_by_velocity': joint['moved_by_velocity'] + by_velocity,
+        'way_by_velocity': joint['way_by_velocity'] + magnitude(by_velocity),
+        'moved_by_torque': joint['moved_by_torque'] + speed * interval,
+        'speed_by_torque': speed,
+    }
+    usual, step = larger(joint['period'], interval), joint['step']
+    least = MOVED + STEPS * _if_positive(step, FIRST_STEP)
+    by_velocity = (
+        magnitude(state['moved_by_velocity']) - TOLERANCE * state['way_by_velocity'] - least
+    )
+    repeats = (PERIODS - 1.0) * usual
+    light = where_less(inertia, ROTOR, 1.0 - _equal(push, 0.0), 0.0)
+    # Until then, it would move by less than a step of its encoder with rotors.
+    unseen = _if_positive(step, coarsest) * (inertia + ROTOR) / inertia
+    moved = larger(
+        magnitude(state['moved_by_torque']) - least,
+        light * magnitude(joint['predicted_move']) - larger(SURELY * least, unseen),
+    )
+    by_torque = smaller(
+        smaller(moved, joint['same_velocity_time'] - repeats),
+        larger(joint['same_effort_time'] - repeats, magnitude(push) / OBSTACLE - STEPS * step),
+    )
+    lasting = smaller(state['stale_time'] - PERIODS * usual, state['stale_samples'] - LEAST_SAMPLES)
+    # It counts as frozen until a position is fresh.
+    frozen = larger(smaller(lasting, larger(by_velocity, by_torque)), joint['frozen'] - 0.5)
+    state['frozen'] = where_less(0.0, frozen, 1.0, 0.0)
+    state['speed_by_torque'] = speed * where_less(0.0, frozen, 1.0, exp(-interval / FORGETTING))
+    return state, frozen
+
+
+def _beyond(x: Scalar, most: Scalar) -> Scalar:
+    """The part of x outside of -most to most."""
+    return x - clipped(x, -most, most)
+
+
+def _equal(x: Scalar, y: Scalar) -> Scalar:
+    """1 if two numbers are equal, else 0."""
+    return where_less(0.0, magnitude(x - y), 0.0, 1.0)
+
+
+def _if(condition: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
+    """One of two numbers, by a condition that is 1 or 0."""
+    return where_less(0.5, condition, then, otherwise)
+
+
+def _if_positive(x: Scalar, otherwise: Scalar) -> Scalar:
+    """The number x if it is positive, else another one."""
+    return where_less(0.0, x, x, otherwise)

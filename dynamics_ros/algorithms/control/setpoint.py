@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from dynamics_ros.algorithms.quantity import Input, quantity
 from dynamics_ros.spatial import Matrix3, Scalar, Vector3, exp_matrix, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
@@ -20,36 +22,30 @@ TINY = 1e-18
 """Square of a length that counts as zero [m^2, rad^2], and smallest time to divide by [s]."""
 
 
-SHAPES = {
-    'setpoint': (4, 4),
-    'moving': (6,),
-    'goal': (4, 4),
-    'wanted': (6,),
-    'follows_goal': (),
-    'tool': (4, 4),
-    'limits': (3, 2),
-    'dt': (),
-}
-"""Names and shapes of the kernel's inputs, in the order of the arguments of `setpoint_step`."""
-
-RESULTS = ('next_pose', 'next_twist', 'waits')
-
-
+@quantity(
+    'one step of a pose that moves smoothly to where it is wanted, near the tool',
+    {
+        'next_pose': 'in the root frame',
+        'next_twist': 'in root axes',
+        'waits': '1 where it would have been too far from the tool, else 0',
+    },
+    internal=True,
+)
 def setpoint_step(
-    pose: Sequence[Values],
-    twist: Values,
-    goal: Sequence[Values],
-    wanted: Values,
+    setpoint: Annotated[Sequence[Values], Input(4, 4)],
+    moving: Annotated[Values, Input(6)],
+    goal: Annotated[Sequence[Values], Input(4, 4)],
+    wanted: Annotated[Values, Input(6)],
     follows_goal: Scalar,
-    tool: Sequence[Values],
-    limits: Sequence[Values],
+    tool: Annotated[Sequence[Values], Input(4, 4)],
+    limits: Annotated[Sequence[Values], Input(3, 2)],
     dt: Scalar,
 ) -> tuple[list[list[Scalar]], list[Scalar], Scalar]:
     """Move the setpoint for one step.
 
     Args:
-        pose, goal, tool: (4, 4) poses of setpoint, goal and tool in the root frame.
-        twist: (6) current twist of the setpoint, in axes of the root frame.
+        setpoint, goal, tool: (4, 4) poses of setpoint, goal and tool in the root frame.
+        moving: (6) current twist of the setpoint, in axes of the root frame.
         wanted: (6) desired twist, used if the setpoint does not follow the goal.
         follows_goal: 1 to move to the goal, 0 to move with the desired twist.
         limits: (3, 2) rows of largest speed, acceleration, and distance from the tool; linear [m]
@@ -60,7 +56,7 @@ def setpoint_step(
         Pose (4, 4) and twist (6) of the setpoint after the step; 1.0 if its distance from the tool
         has been limited, else 0.0.
     """
-    X_0S, X_0G, X_0T = (transform_of_rows(rows) for rows in (pose, goal, tool))
+    X_0S, X_0G, X_0T = (transform_of_rows(rows) for rows in (setpoint, goal, tool))
     error = [
         X_0G.translation - X_0S.translation,
         log_matrix(X_0G.rotation @ X_0S.rotation.T),
@@ -76,7 +72,7 @@ def setpoint_step(
             where_less(0.5, follows_goal, x, y)
             for x, y in zip(goal_velocity, commanded, strict=True)
         ]
-        before = Vector3.of(twist[3 * i : 3 * i + 3])
+        before = Vector3.of(moving[3 * i : 3 * i + 3])
         change = _limited(_limited(Vector3.of(desired), speeds[i]) - before, accelerations[i] * dt)
         velocities.append(before + change)
     p = X_0S.translation + velocities[0] * dt

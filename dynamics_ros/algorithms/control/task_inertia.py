@@ -16,11 +16,11 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     inverse_of,
     solve_factorized,
 )
+from dynamics_ros.algorithms.task_space import frame_rows
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
-from .task_space import frame_rows
 from .validity import at_least
 
 Values = Sequence[Scalar]

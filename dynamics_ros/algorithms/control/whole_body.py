@@ -8,6 +8,7 @@ accelerations. Joint torques are eliminated by the equations of motion, tau = M 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,10 +16,10 @@ from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.task_space import frame_rows
 from dynamics_ros.model import Frame, Model
-from dynamics_ros.spatial import Scalar
-
-from .task_space import frame_rows
+from dynamics_ros.model.joints import plane_axes
+from dynamics_ros.spatial import Scalar, Vector3
 
 Values = Sequence[Scalar]
 Rows = list[list[Scalar]]
@@ -50,6 +51,24 @@ class WholeBodyProgram(NamedTuple):
     lower: list[Scalar]
     upper: list[Scalar]
     effects: list[Scalar]
+
+
+def friction_pyramid(normal: Vector3, friction: Scalar, facets: int = 4) -> Rows:
+    """Rows r (facets, 3) of the pyramid r f <= 0 inside the friction cone of a contact force f.
+
+    Args:
+        normal: unit normal of the ground, away from it.
+        friction: coefficient.
+        facets: number of sides.
+    """
+    first, second = plane_axes(normal)
+    slope = friction * math.cos(math.pi / facets)
+    rows = []
+    for k in range(facets):
+        angle = 2.0 * math.pi * k / facets
+        cosine, sine = (round(x, 15) for x in (math.cos(angle), math.sin(angle)))
+        rows.append([*(first * cosine + second * sine - normal * slope)])
+    return rows
 
 
 def whole_body_program(
@@ -118,15 +137,14 @@ def whole_body_program(
         slack = (1.0 - stands) * UNBOUNDED
         lower.append(-rate - slack)
         upper.append(-rate + slack)
-    friction_slope = values['friction'] * 0.5**0.5
+    pyramid = friction_pyramid(Vector3(0.0, 0.0, 1.0), values['friction'])
     for foot in range(len(feet)):
-        for axis in (0, 1):
-            for sign in (-1.0, 1.0):
-                facet: list[Scalar] = [0.0] * (m + n)
-                facet[3 * foot + axis], facet[3 * foot + 2] = sign, -friction_slope
-                matrix.append(facet)
-                lower.append(-UNBOUNDED)
-                upper.append(0.0)
+        for facet in pyramid:
+            side: list[Scalar] = [0.0] * (m + n)
+            side[3 * foot : 3 * foot + 3] = facet
+            matrix.append(side)
+            lower.append(-UNBOUNDED)
+            upper.append(0.0)
     matrix += motion[first:]
     lower += [-limit - x for limit, x in zip(limits, h[first:], strict=True)]
     upper += [limit - x for limit, x in zip(limits, h[first:], strict=True)]

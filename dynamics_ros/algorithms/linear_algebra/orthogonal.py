@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import call, sqrt
+from dynamics_ros.spatial.scalar import sqrt
 
 from .solve import dot
 
@@ -73,7 +73,7 @@ def with_rows(
         turned = [0.0] * k + [length]
         for column in range(k + 1, n):
             below = [other[column] for other in touched]
-            entry, below = call(_reflected, n * n // 2, onto, back, row[column], below)
+            entry, below = _reflected(onto, back, row[column], below)
             turned.append(entry)
             for other, x in zip(touched, below, strict=True):
                 other[column] = x

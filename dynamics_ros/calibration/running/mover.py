@@ -26,10 +26,11 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.files import use_writable_log_folder
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.excitation.way import Motion
 from dynamics_ros.identification.uncertainty import Recorder
-from dynamics_ros.nodes.app.signals import ending_signals
+from dynamics_ros.nodes.entry import ending_signals
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -59,6 +60,7 @@ class Mover:
             topic: topic of the joint states.
         """
         self._robot, self._action, self._topic = robot, action, topic
+        use_writable_log_folder()
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node('calibrate_robot', context=self._context)

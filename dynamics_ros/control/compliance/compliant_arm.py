@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
 from dynamics_ros.algorithms.control.compliance.guiding import RATIO as GUIDING_RATIO
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
 
-from .gains import NO_LIMIT, TORQUE_LIMITS, ImpedanceGains
+from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, TORQUE_LIMITS, ImpedanceGains
 from .gains_by_settings import GainsBySettings
-from .guiding import HeldPose
+from .guiding import Guiding, HeldPose
 from .impedance import (
     REST,
     ImpedanceController,
@@ -35,6 +36,30 @@ REFRESH = 0.1
 
 MOVED = 0.02
 """Joint displacement from which the inertia is computed again [rad or m]."""
+
+SHORTENING = 0.1
+"""Share by which a shorter interval of samples replaces the usual one."""
+
+DISPLACEMENT = 1e-6
+"""Displacement and velocity by which torques are linearized [rad, rad/s; m, m/s]."""
+
+FELT = 0.03
+"""Share of the effort limits from which additional torques move an arm in spite of friction."""
+
+ROTOR_SHARE = 5e-4
+"""Assumed inertia of a rotor behind its gears per effort limit [kg m^2 / Nm].
+
+Models often lack rotors. Without any, the light wrists of many models would be unstable at 125 Hz.
+"""
+
+SETTLING = 1.005
+"""Factor per step below which motion counts as decaying; without springs it would be 1."""
+
+RESERVE = 1.5
+"""Factor on the interval for which settings must be stable: robots apply torques late."""
+
+PULLED = 1.0
+"""Largest speed at which joint ranges may pull a joint when settings change [rad/s or m/s]."""
 
 AT_REST = 0.02
 """Joint speed below which a joint counts as being at rest [rad/s or m/s]."""
@@ -61,6 +86,9 @@ class CompliantArm:
         self.acting: tuple[str, ...] = ()
         self._velocity_limits = velocity_limits(controller.robot)
         self._ranges = JointRanges(controller.robot)
+        self._efforts = np.full(controller.robot.nv, NO_LIMIT)
+        limits = controller.robot.effort_limits
+        self._efforts[controller.robot.nv - len(limits) :] = np.minimum(limits, NO_LIMIT)
         self._gains_by_settings = GainsBySettings(controller)
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
@@ -84,6 +112,7 @@ class CompliantArm:
         self._settings = settings
         if self.started:
             self._gains = self._gains.limited_as(gains)
+            self._wanted = self._wanted.limited_as(gains)
 
     @property
     def started(self) -> bool:
@@ -110,6 +139,96 @@ class CompliantArm:
     def pose(self) -> Array:
         """Pose (4, 4) of the tool in the root frame."""
         return np.asarray(self.controller.robot.forward_kinematics(self.q, self.controller.frame))
+
+    def is_stable_at(self, interval: float) -> bool:
+        """Whether the arm comes to rest if its torques change once in an interval [s].
+
+        The torques of the law are linearized at the current configuration and held during the
+        interval. Rotors are assumed as ``ROTOR_SHARE`` says.
+        """
+        if not 0.0 < interval < MAX_INTERVAL:
+            return False
+        return bool(self._response(self._gains, interval, 0.0 * self._efforts)[0] < SETTLING)
+
+    def check(
+        self, settings: ArmSettings, guided: bool, interval: float = NOMINAL_INTERVAL
+    ) -> None:
+        """Refuse settings that would move the arm, more than other present ones do.
+
+        Args:
+            settings: of the arm from now on.
+            guided: whether a hand guides the tool.
+            interval: time between joint states [s].
+
+        Raises:
+            InvalidArgumentError: the gains are too large for the interval, or springs of joint
+                ranges would pull a joint faster than ``PULLED``.
+        """
+        new, allowed = self._responses(settings, interval, guided), np.array([SETTLING, PULLED])
+        if settings is not self.settings and (new > allowed).any():
+            present = self._responses(self.settings, interval, guided)
+            allowed = np.maximum(allowed, SETTLING * present)
+        name, what = 'gains', f'too large for joint states every {1e3 * interval:.1f} ms'
+        if new[1] > allowed[1]:
+            name, what = 'joint_range', f'would pull a joint at {new[1]:.1f} rad/s'
+        if (new > allowed).any():
+            raise InvalidArgumentError(name, what, 'smaller values, or deactivation before')
+
+    def _responses(self, settings: ArmSettings, interval: float, guided: bool) -> Array:
+        """Largest results of ``_response`` for all gains of settings; a speed for the distance."""
+        made, guiding, used = GainsBySettings(self.controller), settings.guiding, []
+        if guided:
+            walls = (guiding.lower > -NO_LIMIT) | (guiding.upper < NO_LIMIT)
+            bound = guiding.locked | np.append(walls, np.zeros(3, dtype=np.bool_))
+            used = [_guided(guiding, x) for x in (guiding.locked, bound)]
+        used = used or [settings.compliance]
+        gains = [made.damped(settings, x, self.q, interval, posture=not guided) for x in used]
+        # Stiffer springs must be stable in the margins of the ranges, where no joint may be yet.
+        stiffer = (gains[0].joints - made.checked(self.settings).joints)[RANGE_SPRINGS]
+        interval = min(RESERVE * interval, 0.5 * MAX_INTERVAL)
+        found = [self._response(x, interval, np.maximum(stiffer, 0.0)) for x in gains]
+        return np.asarray(np.max(found, axis=0) / (1.0, settings.blending_time))
+
+    def _response(self, gains: ImpedanceGains, interval: float, stiffer: Array) -> Array:
+        """Factor by which motion changes in an interval [s], and distance that ranges pull a joint.
+
+        The law is linearized at the present configuration, with the setpoint there, and its torques
+        are held during the interval; ``stiffer`` (nv) adds to the stiffness of the joint ranges.
+        """
+        controller, q = self.controller, self.q
+        robot, rest, n = controller.robot, np.zeros(controller.robot.nv), controller.robot.nv
+        pull, springs = self._ranges.springs(q, *gains.joints[[RANGE_MARGINS, RANGE_SPRINGS]])
+        # The guard would act on the torques of the ranges, which are added here instead.
+        gains, memory = gains.limited_to(NO_LIMIT).with_range_springs(0.0), controller.start(q)
+        target = ImpedanceTarget.unchecked(self.pose, q, REST, REST)
+
+        def torques(q: Array, v: Array) -> Array:
+            step = controller.step(ImpedanceState(q, v, interval), target, gains, memory)
+            return step.tau - robot.gravity(q)
+
+        here, moves = torques(q, rest), DISPLACEMENT * np.eye(n)
+        K = np.array([here - torques(robot.integrate(q, x), rest) for x in moves]).T / DISPLACEMENT
+        D = np.array([here - torques(q, x) for x in moves]).T / DISPLACEMENT
+        K += np.diag(springs)
+        rotors = ROTOR_SHARE * np.where(self._efforts < NO_LIMIT, self._efforts, 0.0)
+        M = robot.mass_matrix(q) + np.diag(rotors)
+        a = np.linalg.solve(M, np.hstack([K + np.diag(stiffer), D]))
+        step = np.vstack([np.eye(n, 2 * n), np.eye(n, 2 * n, n)])
+        step[:n] += interval * step[n:] - 0.5 * interval**2 * a
+        step[n:] -= interval * a
+        pulled = np.linalg.lstsq(K, pull, rcond=1e-6)[0] if pull.any() else rest
+        return np.array([np.abs(x).max() for x in (np.linalg.eigvals(step), pulled)])
+
+    def taken_back(self, torque: Array) -> float:
+        """Share of additional torques (nv) that the control law takes back now.
+
+        It is near 1 if the arm carries less than these torques say: they accelerate it, and the law
+        brakes. It is 0 or less if the arm does carry it. It counts no torques below ``FELT``.
+        """
+        limits = np.where(self._efforts < NO_LIMIT, self._efforts, np.inf)
+        if not (np.abs(torque) > FELT * limits).any():
+            return 0.0
+        return float((self.gravity - self.tau) @ torque / (torque @ torque))
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
@@ -140,9 +259,11 @@ class CompliantArm:
         self._bound: Mask | None = None
         self._stop.forget()
         self._running_away = False
-        self._since_refresh = 0.0
+        self._since_refresh, self._interval = 0.0, NOMINAL_INTERVAL
         self._refresh(self.settings.compliance, 0.0)
-        self._gains, self._blending = self._wanted, 0.0
+        # A joint may stand in the margin of its range.
+        self._gains = self._wanted.with_range_springs(0.0)
+        self._blending = self.settings.blending_time
 
     def forget(self) -> None:
         """Discard the state of the controller; `start` begins anew."""
@@ -209,18 +330,16 @@ class CompliantArm:
         stiffness = np.where(bound, guiding.stiffness, 0.0)
         compliance = self._compliance
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
-            damping = np.where(bound, 0.0, guiding.damping)
-            compliance = Compliance(np.diag(stiffness), GUIDING_RATIO, damping)
+            compliance = _guided(guiding, bound)
         # Sets the state from which the arm continues once guiding ends.
         self.setpoint.place(tool)
         self.posture, self._wrench = q, np.zeros(6)
         self._refresh(compliance, dt, posture=False)
-        if self._bound is not None and np.array_equal(bound, self._bound):
-            self._blend(dt)
-        else:
+        if self._bound is None or not np.array_equal(bound, self._bound):
             # A direction that becomes bound is held at the current pose, so the gains can change at
             # once.
-            self._gains, self._blending = self._wanted, 0.0
+            self._gains = self._wanted.with_range_springs(self._gains.joints[RANGE_SPRINGS])
+        self._blend(dt)
         self._bound = bound
         # Near a singularity, a tool of constant velocity would need ever faster joints, so the
         # controller does not hold it to that.
@@ -379,13 +498,14 @@ class CompliantArm:
     def _refresh(self, compliance: Compliance, dt: float, posture: bool = True) -> None:
         """Update the desired gains, with damping for the inertia at the current configuration."""
         self._since_refresh += dt
+        self._interval = max(dt, self._interval + SHORTENING * (dt - self._interval))
         if compliance is self._compliance and (
             self._since_refresh < REFRESH or np.abs(self.q - self._refreshed_at).max() < MOVED
         ):
             return
         self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
         self._wanted = self._gains_by_settings.damped(
-            self.settings, compliance, self.q, posture=posture
+            self.settings, compliance, self.q, self._interval, posture=posture
         )
         self._blending = self.settings.blending_time
 
@@ -396,6 +516,12 @@ class CompliantArm:
             mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
             blended = mine.towards(self._wanted, min(1.0, dt / left))
             self._gains = blended if self._blending > 0.0 else self._wanted
+
+
+def _guided(guiding: Guiding, bound: Mask) -> Compliance:
+    """Compliance of a guided tool with bound directions (6)."""
+    stiffness = np.where(bound, guiding.stiffness, 0.0)
+    return Compliance(np.diag(stiffness), GUIDING_RATIO, np.where(bound, 0.0, guiding.damping))
 
 
 def _interval(dt: float) -> float:

@@ -29,6 +29,9 @@ NO_LIMIT = 1e9
 TORQUE_LIMITS = [JOINT_GAINS.index(name) for name in ('max_torque', 'max_torque_rate')]
 """Rows of the joint gains that apply at once, not gradually, when gains change."""
 
+RANGE_MARGINS, RANGE_SPRINGS = (JOINT_GAINS.index(name) for name in ('margin', 'limit_stiffness'))
+"""Rows of the joint gains that belong to the joint ranges."""
+
 
 class ImpedanceGains:
     """Gains of the tool and the joints; the arrays are inputs of the kernel.
@@ -70,7 +73,7 @@ class ImpedanceGains:
                 the default is 0.
             joints: gains per velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
                 'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], by default those of the
-                description, narrowed by the ranges of mimic joints; 'margin' [rad] inside the range
+                robot; 'margin' [rad] inside the range
                 in which 'limit_stiffness' [Nm/rad] pushes back; 'guard_rate' [1/s], default 20,
                 which limits the approach to the end of a range; 'max_torque' [Nm], by default the
                 effort limit of the description; 'max_torque_rate' [Nm/s], default 1000; friction to
@@ -189,6 +192,18 @@ class ImpedanceGains:
         limited[TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
         return self._with(joints=limited)
 
+    def limited_to(self, limit: float) -> ImpedanceGains:
+        """These gains with one number for all torque limits and torque rate limits."""
+        limited = self.joints.copy()
+        limited[TORQUE_LIMITS] = limit
+        return self._with(joints=limited)
+
+    def with_range_springs(self, stiffness: ArrayLike) -> ImpedanceGains:
+        """These gains with other springs (nv) of the joint ranges."""
+        changed = self.joints.copy()
+        changed[RANGE_SPRINGS] = stiffness
+        return self._with(joints=changed)
+
     def with_damping(self, damping: Array) -> ImpedanceGains:
         """These gains with another damping (6, 6), which is not checked."""
         return self._with(damping=damping)
@@ -205,19 +220,12 @@ class ImpedanceGains:
 
 
 def joint_ranges(robot: RigidBodySystem) -> tuple[Array, Array]:
-    """Lower and upper limits (nv) of each joint that keep its mimic joints in range too.
-
-    They are infinite for joints without a range and for joints of several coordinates.
-    """
+    """Lower and upper limits (nv), infinite for joints of several coordinates."""
     lower, upper = np.full(robot.nv, -np.inf), np.full(robot.nv, np.inf)
-    for joint in robot.model.joints:
-        if joint.kind.nv != 1 or not joint.kind.has_range:
-            continue
-        k = joint.v_indices[0]
-        ends = np.array([joint.limits.lower, joint.limits.upper])
-        if joint.leader is not None and joint.multiplier:
-            ends = np.sort((ends - joint.offset) / joint.multiplier)
-        lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
+    for joint in robot.model.actuated:
+        if joint.kind.nv == 1:
+            k = joint.v_indices[0]
+            lower[k], upper[k] = joint.limits.lower, joint.limits.upper
     return lower, upper
 
 

@@ -16,6 +16,9 @@ from .gains import ImpedanceGains
 from .impedance import ImpedanceController
 from .settings import ArmSettings, Compliance
 
+FREE = ('posture_stiffness', 'posture_damping', 'viscous', 'coulomb', 'stribeck', 'load_friction')
+"""Gains of the joints that are zero while an arm brakes or gives way."""
+
 
 class GainsBySettings:
     """Makes the gains of a controller from the settings of an arm.
@@ -47,6 +50,7 @@ class GainsBySettings:
         settings: ArmSettings,
         compliance: Compliance,
         q: Array,
+        interval: float,
         *,
         posture: bool = True,
     ) -> ImpedanceGains:
@@ -56,6 +60,7 @@ class GainsBySettings:
             settings: of the arm.
             compliance: of the tool.
             q: (nq) configuration.
+            interval: time between samples, which bounds the least damping [s].
             posture: whether springs hold the posture too.
         """
         key = settings, compliance, posture
@@ -72,13 +77,14 @@ class GainsBySettings:
         damping = self._damping.call(
             *(q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
             *(compliance.damping_ratio, settings.largest_inertia),
+            *(compliance.least_damping, interval),
         )
-        return gains.with_damping(damping + np.diag(compliance.least_damping))
+        return gains.with_damping(damping)
 
     def free(self, settings: ArmSettings) -> ImpedanceGains:
-        """Gains without springs."""
+        """Gains without springs, and without friction, which moves an arm if it is wrong."""
         if self._free is None or self._free[0] is not settings:
-            loose = {'posture_stiffness': 0.0, 'posture_damping': 0.0}
+            loose = dict.fromkeys(FREE, 0.0)
             self._free = settings, self._made(settings, np.zeros(6), loose)
         return self._free[1]
 

@@ -6,18 +6,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.control.compliance.guiding import (
-    HELD_RESULTS,
-    HELD_SHAPES,
-    held_pose_step,
-)
-from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.multibody.kernel_set import kernel_without_robot
 
 from .gains import NO_LIMIT
 
@@ -70,19 +63,10 @@ class HeldPose:
         Returns:
             (6) which directions are bound.
         """
-        pose, bound = _kernel().call(
+        pose, bound = kernel_without_robot('held_pose_step').call(
             *(tool, self.pose, guiding.locked.astype(np.float64)),
             *np.clip((guiding.lower, guiding.upper), -NO_LIMIT, NO_LIMIT),
             *(speed, dt if math.isfinite(dt) else 0.0),
         )
         self.pose = pose
         return np.asarray(bound > 0.5)
-
-
-@cache
-def _kernel() -> Kernel:
-    def step(*arguments: Any) -> dict[str, Any]:
-        return dict(zip(HELD_RESULTS, held_pose_step(*arguments), strict=True))
-
-    # Waits for the compilation here, since there is no time for it once the arm moves.
-    return Kernel(trace(step, HELD_SHAPES, 'held_pose_step'), wait=True)

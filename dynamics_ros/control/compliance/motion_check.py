@@ -9,9 +9,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.motion_check import CHECKS
+from dynamics_ros.algorithms.control.motion_check import memory_size
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+from dynamics_ros.reasons import Explanation, Reason
 
 from .gains import NO_LIMIT, joint_ranges
 
@@ -28,7 +29,21 @@ torque that pulls the joint back would move the arm.
 BELIEVABLE = 1e6
 """Largest absolute value of a plausible input (rad, m, their rates, N and Nm)."""
 
-JUMP, CONTRADICTION = map(CHECKS.index, ('jump', 'contradiction'))
+BLIND = {
+    Reason.POSITION_JUMPED: 'the position of {} has jumped',
+    Reason.STATES_CONTRADICTORY: 'positions and velocities of {} contradict each other',
+    Reason.STATES_FROZEN: 'the joint state of {} is frozen',
+}
+"""Reasons that hide the motion of the arm, in the order of ``CHECKS``."""
+
+FRICTION_SHARE = 0.005
+"""Share of the largest torque of a joint whose change need not move the joint."""
+
+LASTING = 0.2
+"""Time after which an arm whose samples cannot be used is handed over [s]."""
+
+FORGIVING = 0.05
+"""Rate at which that time decreases while samples can be used."""
 
 
 class JointRanges:
@@ -42,51 +57,112 @@ class JointRanges:
 
     def beyond(self, q: Array) -> Array:
         """Distance (nv) outside the range [rad or m]: negative inside, -inf without a range."""
+        return np.maximum(*self._excess(q))
+
+    def springs(self, q: Array, margin: Array, stiffness: Array) -> tuple[Array, Array]:
+        """Torques (nv) of springs in the margins of the ranges, and their stiffness here (nv)."""
+        stiffness = np.where(self.beyond(q) > BEYOND, 0.0, stiffness)
+        below, above = (np.maximum(x + margin, 0.0) for x in self._excess(q))
+        return stiffness * (below - above), stiffness * (np.sign(below) + np.sign(above))
+
+    def _excess(self, q: Array) -> tuple[Array, Array]:
         angles = np.zeros(len(self._lower))
         angles[self._v_places] = q[self._q_places]
-        return np.maximum(self._lower - angles, angles - self._upper)
+        return self._lower - angles, angles - self._upper
 
 
 class MotionCheck:
-    """Compares each sample of an arm with the previous ones and with the ranges of the joints."""
+    """Compares each sample of an arm with the previous ones and with the ranges of the joints.
 
-    def __init__(self, robot: RigidBodySystem) -> None:
+    Attributes:
+        reason: why the last sample must not be used; '' if it may.
+        q, v: (nq), (nv) state to brake with: the last sample, with a prediction for joints whose
+            sample must not be used.
+        doubted: time for which samples could not be used lately [s].
+    """
+
+    def __init__(self, robot: RigidBodySystem, friction: ArrayLike = 0.0) -> None:
+        """Make the kernel of an arm.
+
+        Args:
+            robot: the arm.
+            friction: (nv) or one number: change of torque that need not move a joint; inf for a
+                joint that is not commanded [Nm, N if prismatic].
+        """
         self._robot = robot
         self._kernel = robot.kernel('motion_check')
         self._limits = velocity_limits(robot)
         self._ranges = JointRanges(robot)
-        self._nothing = np.zeros((2, robot.nv))
+        self.friction = np.minimum(np.broadcast_to(friction, (robot.nv,)), NO_LIMIT)
+        self._zero = np.zeros(robot.nv)
         self.begin(robot.neutral(), np.zeros(robot.nv))
 
-    def begin(self, q: Array, v: Array) -> None:
-        """Start a new comparison at this state (nq), (nv)."""
-        self._q, self._v, self._memory = q, v, self._nothing
+    def begin(self, q: Array, v: Array, tau: Array | None = None) -> None:
+        """Start a new comparison at this state (nq), (nv), with torques (nv) as for ``judge``."""
+        self.reason = Explanation(Reason.OK, '')
+        self.q, self.v, self.doubted = q, v, 0.0
+        self._memory = np.zeros(memory_size(self._robot.model))
+        self._compare(q, v, 1e-3, self._zero, tau)
 
     def wait(self) -> None:
         """Wait until the kernel is compiled."""
         self._kernel.wait()
 
-    def judge(self, q: Array, v: Array, dt: float) -> str:
-        """Describe what is physically impossible in a sample; '' if nothing is.
+    @property
+    def blind(self) -> bool:
+        """Whether the last sample hides the motion of the arm."""
+        return self.reason.reason in BLIND
+
+    @property
+    def lasting(self) -> bool:
+        """Whether samples could not be used for so long that no feedback holds the arm."""
+        return self.doubted > LASTING
+
+    def judge(
+        self, q: Array, v: Array, dt: float, effort: Array | None = None, tau: Array | None = None
+    ) -> Explanation:
+        """Reason why a sample must not be used; '' if nothing is impossible.
 
         Args:
             q, v: (nq), (nv) of the sample.
             dt: time since the previous sample [s].
+            effort: (nv) of the sample; None if not measured.
+            tau: (nv) torques that were commanded since the previous sample; None if unknown: then a
+                joint at rest is not expected to move.
         """
         if not math.isfinite(math.hypot(*q.tolist(), *v.tolist())):
-            return 'positions or velocities are no numbers'
-        excess, self._memory = self._kernel.call(
-            q, v, self._q, self._v, self._memory, self._limits, min(dt, NO_LIMIT)
+            text = 'positions or velocities are not finite'
+            self.reason = Explanation(Reason.POSITION_NOT_FINITE, text)
+            return self.reason
+        nothing = self._zero
+        effort = nothing if effort is None else effort
+        excess, self.q, self.v = self._compare(q, v, dt, effort, tau)
+        self.reason = self._reason_of(excess, self._ranges.beyond(q))
+        doubted = self.doubted + (dt if self.blind else -FORGIVING * dt)
+        self.doubted = min(max(doubted, 0.0), 2.0 * LASTING)
+        return self.reason
+
+    def _compare(
+        self, q: Array, v: Array, dt: float, effort: Array, tau: Array | None
+    ) -> tuple[Array, Array, Array]:
+        friction = self.friction
+        if tau is None:
+            tau, friction = self._zero, np.full(self._robot.nv, NO_LIMIT)
+        excess, judged_q, judged_v, self._memory = self._kernel.call(
+            *(q, v, effort, tau, friction, self._limits),
+            *(self._memory, min(dt, NO_LIMIT)),
         )
-        self._q, self._v = q, v
-        jumped, beyond, apart = excess[JUMP], self._ranges.beyond(q), excess[CONTRADICTION]
-        if jumped.max() > 0.0:
-            return f'the position of {self._name(jumped)} has jumped'
+        return excess, judged_q, judged_v
+
+    def _reason_of(self, excess: Array, beyond: Array) -> Explanation:
+        if excess.max() > 0.0:
+            k = int((excess.max(axis=1) > 0.0).argmax())
+            reason, text = list(BLIND.items())[k]
+            return Explanation(reason, text.format(self._name(excess[k])))
         if beyond.max() > BEYOND:
-            return f'{self._name(beyond)} is {beyond.max():.2f} beyond its range'
-        if apart.max() > 0.0:
-            return f'positions and velocities of {self._name(apart)} contradict each other'
-        return ''
+            text = f'{self._name(beyond)} is {beyond.max():.2f} beyond its range'
+            return Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
+        return Explanation(Reason.OK, '')
 
     def _name(self, excess: Array) -> str:
         """Name of the joint with the largest excess (nv)."""

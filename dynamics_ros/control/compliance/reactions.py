@@ -11,22 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from dynamics_ros.algorithms.control.compliance.reflex import SETTINGS
-from dynamics_ros.algorithms.control.compliance.trail import (
-    SIZE,
-    TRAIL_SHAPES,
-    WAY_SHAPES,
-    retract_step,
-    trail_step,
-)
+from dynamics_ros.algorithms.control.compliance.trail import SIZE
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive
+from dynamics_ros.multibody.kernel_set import kernel_without_robot
 from dynamics_ros.multibody.linear_systems import Array
 
 from .compliant_arm import CompliantArm
@@ -91,7 +84,10 @@ class Trail:
         """Start without poses; waits for the kernels, as there is no time for it in motion."""
         self.distance = distance
         self._values = np.zeros(SIZE)
-        self._step, self._way_step = _trail_kernel(), _way_kernel()
+        self._step, self._way_step = (
+            kernel_without_robot('trail_step'),
+            kernel_without_robot('retract_step'),
+        )
 
     def note(self, pose: Array) -> None:
         """Store a pose (4, 4) unless it is close to the last one."""
@@ -201,17 +197,3 @@ LAWS: dict[str, Callable[[Reaction, Array, Array, float, Array], Array]] = {
     'admittance_reflex': Reaction._admittance_reflex,
     'retract': Reaction._retract,
 }
-
-
-@cache
-def _trail_kernel() -> Kernel:
-    return _compiled('trail_step', trail_step, TRAIL_SHAPES)
-
-
-@cache
-def _way_kernel() -> Kernel:
-    return _compiled('retract_step', retract_step, WAY_SHAPES)
-
-
-def _compiled(name: str, function: Callable[..., Any], shapes: Any) -> Kernel:
-    return Kernel(trace(function, shapes, name), wait=True)

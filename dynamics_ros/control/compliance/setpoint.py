@@ -5,16 +5,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.control.setpoint import RESULTS, SHAPES, setpoint_step
 from dynamics_ros.computed_once import computed_once
-from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.multibody.arguments import check_positive
+from dynamics_ros.multibody.kernel_set import kernel_without_robot
 
 Array = NDArray[np.float64]
 
@@ -91,16 +88,7 @@ class Setpoint:
         limits: SetpointLimits,
         dt: float,
     ) -> None:
-        self.pose, self.twist, waits = _kernel().call(
+        self.pose, self.twist, waits = kernel_without_robot('setpoint_step').call(
             self.pose, self.twist, goal, wanted, follows_goal, tool, limits.rows, dt
         )
         self.waits = bool(waits)
-
-
-@cache
-def _kernel() -> Kernel:
-    def step(*arguments: Any) -> dict[str, Any]:
-        return dict(zip(RESULTS, setpoint_step(*arguments), strict=True))
-
-    # Waits for the compilation here, since there is no time for it once the arm moves.
-    return Kernel(trace(step, SHAPES, 'setpoint_step'), wait=True)

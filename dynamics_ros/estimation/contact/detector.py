@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
-
-ACCELERATION_TIME = 0.02
-"""Filter time constant of the acceleration that scales the thresholds [s]; differentiated
-velocities are noisy."""
 
 NO_JOINTS = (-1, -1)
 """Joint indices (contact, collision) when no joint exceeds its threshold."""
@@ -84,8 +79,8 @@ class Exceeded(NamedTuple):
 class ContactDetector:
     """Detects contact and collision by two thresholds per joint on external torque [Haddadin2017].
 
-    A threshold is a constant plus terms proportional to the speed and acceleration of the joint:
-    unmodeled friction and model errors grow with motion, and the threshold at rest can stay low.
+    A threshold is a constant plus a term proportional to the speed of the joint: unmodeled friction
+    and model errors grow with motion, and the threshold at rest can stay low.
 
     A threshold triggers once a joint has exceeded it continuously for the debounce time, so that
     one noisy sample is no contact. Contact ends when all joints have stayed below their thresholds
@@ -105,7 +100,6 @@ class ContactDetector:
         collision_thresholds: ArrayLike,
         *,
         velocity_term: ArrayLike = 0.0,
-        acceleration_term: ArrayLike = 0.0,
         debounce: float = 0.004,
         release: float = 0.05,
     ) -> None:
@@ -116,8 +110,6 @@ class ContactDetector:
             contact_thresholds: number or (nv), not negative; inf disables a joint [Nm].
             collision_thresholds: likewise; a joint may have only one of the two [Nm].
             velocity_term: number or (nv), threshold increase per speed [Nms/rad or Ns/m].
-            acceleration_term: number or (nv), threshold increase per acceleration [Nms^2/rad or
-                Ns^2/m].
             debounce: debounce time [s]; 0 accepts a single sample.
             release: release time [s].
 
@@ -129,10 +121,6 @@ class ContactDetector:
         self.latches = True
         self._base_nv = robot.model.root_joint_nv
         self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
-        self._acceleration_term = per_entry(
-            'acceleration_term', acceleration_term, robot.nv, least=0.0
-        )
-        self._follows_acceleration = bool(self._acceleration_term.any())
         self._above = _Debounced((2, robot.nv), debounce)
         self._kernel = robot.kernel('contact_excess')
         self._still = np.zeros(robot.nv)
@@ -140,8 +128,6 @@ class ContactDetector:
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
         self._stamp = 0
-        self._velocity: Vector | None = None
-        self._acceleration: Vector = np.zeros(robot.nv)
         self.reset()
 
     @property
@@ -219,15 +205,10 @@ class ContactDetector:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        return self.take(stamp, self.compare(stamp, external_torque, ignored, v))
-
-    def batch_size(self, count: int) -> int:
-        """Returns how many of ``count`` consecutive samples ``compare`` can process in one call."""
-        return 1 if self._follows_acceleration else count
+        return self.take(stamp, self.compare(external_torque, ignored, v))
 
     def compare(
         self,
-        stamp: int | Stamps,
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
@@ -236,7 +217,7 @@ class ContactDetector:
         """Compares one sample, or several with a leading axis, with the thresholds.
 
         Args:
-            stamp, external_torque, ignored, v: see ``update``.
+            external_torque, ignored, v: see ``update``.
             increase: (nv) increase of the thresholds over their constants at this state.
 
         Raises:
@@ -253,13 +234,7 @@ class ContactDetector:
         exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
         if increase is not None:
             exceeded = exceeded._replace(added=exceeded.added + increase)
-        if not self._follows_acceleration:
-            return exceeded
-        assert isinstance(stamp, int), 'each needs the acceleration of the one before'
-        if stamp < self._stamp:
-            self._restart(stamp)
-        added = exceeded.added + self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
-        return Exceeded(added, np.abs(torque) > self._constants + added, math.inf)
+        return exceeded
 
     def take(self, stamp: int, exceeded: Exceeded) -> ContactReport:
         """Processes an already compared sample with the given stamp [ns]."""
@@ -311,16 +286,6 @@ class ContactDetector:
                     self._added, self._stamp = exceeded.added[i - 1], int(stamps[i - 1])
         return reports
 
-    def _of_acceleration(self, v: Vector, interval: float) -> Vector:
-        """Returns the threshold increase due to acceleration."""
-        if self._velocity is not None and interval > 0.0:
-            difference = (v - self._velocity) / interval
-            share = -np.expm1(-interval / ACCELERATION_TIME)
-            self._acceleration += share * (difference - self._acceleration)
-        self._velocity = v
-        added: Vector = self._acceleration_term * np.abs(self._acceleration)
-        return added
-
     def _next(self, touching: int, colliding: int) -> ContactReport:
         """Returns the report for the last joints in contact and in collision; -1 for none."""
         now = self._report
@@ -344,8 +309,6 @@ class ContactDetector:
     def _restart(self, stamp: int) -> None:
         self._stamp = stamp
         self._quiet_since = stamp
-        self._velocity = None
-        self._acceleration = np.zeros(len(self._links))
         self._above.restart()
 
 

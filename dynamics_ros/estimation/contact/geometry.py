@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike
@@ -40,22 +41,22 @@ class ContactGeometry(NamedTuple):
         cls,
         robot: Robot,
         description: str,
-        resolution: float,
         check: Callable[[], None] = lambda: None,
+        folder: Path | None = None,
     ) -> ContactGeometry:
         """Reads the contact surfaces of the moving links from a description.
 
         Args:
             robot: the robot that has these links.
             description: URDF as XML text.
-            resolution: see ``sample_surfaces`` [m].
             check: called between two links; raises to cancel.
+            folder: folder to which relative paths of meshes refer.
 
         Raises:
             ModelError: the description is not valid XML.
-            InvalidArgumentError: the resolution is not positive, or a shape has no area.
+            InvalidArgumentError: a shape has no area.
         """
-        geometry = read_collision_geometry(description)
+        geometry = read_collision_geometry(description, folder)
         moved = {
             link: triangles
             for link, triangles in geometry.triangles.items()
@@ -64,7 +65,7 @@ class ContactGeometry(NamedTuple):
         surfaces: dict[str, Surface] = {}
         for link, triangles in moved.items():
             check()
-            surfaces |= sample_surfaces({link: triangles}, resolution)
+            surfaces |= sample_surfaces({link: triangles})
         summary, problem = f'of {len(surfaces)} links', ''
         if problems := tuple(dict.fromkeys(geometry.problems)):
             more = f' and {len(problems) - MAX_NAMED} more' if len(problems) > MAX_NAMED else ''
@@ -73,12 +74,8 @@ class ContactGeometry(NamedTuple):
         unseen = links_without_surface(robot, surfaces, geometry.unread)
         return cls(surfaces, unseen, summary, problem)
 
-    def locator(self, robot: Robot, noise: ArrayLike, friction: float) -> ContactLocator:
+    def locator(self, robot: Robot, noise: ArrayLike) -> ContactLocator:
         """Creates a locator for these surfaces; arguments as for ``ContactLocator``."""
         return ContactLocator(
-            robot,
-            self.surfaces,
-            without_surface=self.without_surface,
-            noise=noise,
-            friction=friction,
+            robot, self.surfaces, without_surface=self.without_surface, noise=noise
         )

@@ -31,6 +31,9 @@ friction is unknown."""
 AS_STATED = 0.9
 """Prior probability that the noise is as stated; the other candidates share the rest."""
 
+KNOWN = 0.03
+"""Largest standard deviation with which a contact point counts as known [m]: half a hand."""
+
 LIKELY = 0.5
 """Minimum probability of a link for its contact point to be used: likelier than all others."""
 
@@ -75,9 +78,10 @@ class ContactLocation:
     deviation: float
     misfit: float
 
-    def known(self, max_deviation: float) -> bool:
-        """Whether the link is likely and the point deviates by at most ``max_deviation`` [m]."""
-        return self.deviation <= max_deviation and self.probability >= LIKELY
+    @property
+    def known(self) -> bool:
+        """Whether the link is likely and the point deviates by at most ``KNOWN``."""
+        return self.deviation <= KNOWN and self.probability >= LIKELY
 
     @property
     def point_frame(self) -> str:

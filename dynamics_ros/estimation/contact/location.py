@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import UnknownFrameError
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
@@ -62,7 +63,7 @@ MODEL_ERROR = 0.01
 """Relative model error of a torque."""
 
 AT_REST = 0.02
-"""Speed above which a joint counts as moving [rad/s or m/s]."""
+"""Speed above which a joint counts as moving [rad/s], times ``motion_scales`` of sliding joints."""
 
 UNDESCRIBED = 0.15
 """Probability that no hypothesis is true if the noise is not as stated: friction differs between
@@ -105,6 +106,7 @@ class ContactLocator:
         self._noise = per_entry('noise', noise, robot.nv, least=1e-9, infinite=True)
         self._noise[: robot.model.root_joint_nv] = np.inf
         self._friction = friction
+        self._at_rest = AT_REST * motion_scales(robot)
         for argument, links in (('surfaces', surfaces), ('without_surface', unseen)):
             for name in links:
                 if name not in robot.frame_names:
@@ -176,7 +178,7 @@ class ContactLocator:
             noise = np.maximum(noise, finite_vector('deviation', deviation, len(used)))
         moving = np.zeros(len(used), dtype=bool)
         if v is not None:
-            moving = np.abs(finite_vector('v', v, len(used))) > AT_REST
+            moving = np.abs(finite_vector('v', v, len(used))) > self._at_rest
         noises = possible_noises(np.hypot(noise, MODEL_ERROR * largest), moving)
         force, kernel = largest / LEVER, self._robot.kernel('location_evidence')
         jacobians = [self._robot.jacobian(q, name, 'local') for name in self.links]

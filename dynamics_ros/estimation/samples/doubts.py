@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dynamics_ros.errors import printable
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 
 from .history import Array
@@ -93,7 +94,9 @@ class InputCheck:
         if state is not None:
             found = joints_far_beyond_limits(robot, state.q)
             if found.keys() != self._joints:
-                self._joints, self.positions = frozenset(found), limits_problem(found)
+                self._joints = frozenset(found)
+                text = limits_problem(found)
+                self.positions = Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
                 if not self._warned_far.issuperset(found):
                     self._warned_far.update(found)
                     self._warn(self.positions)
@@ -171,9 +174,10 @@ class JumpCheck:
                 unit = joints[i].kind.units[0]
                 name = printable(joints[i].name)
                 described.append(f'{name} between {low:.3g} and {high:.3g} {unit}')
-            self.problem = (
+            self.problem = Explanation(
+                Reason.POSITIONS_CONTRADICTORY,
                 f'positions jump back and forth: {_listed(described)}; {publishers()}, of which '
-                'only one may report a joint'
+                'only one may report a joint',
             )
 
 

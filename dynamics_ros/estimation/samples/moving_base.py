@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics_ros.errors import printable
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.spatial import (
     quaternion_conjugate,
     quaternion_log,
@@ -173,21 +174,23 @@ class TwistCheck:
         steps = np.diff(times)[:, None] * 1e-9
         axes = _better_axes(positions, quaternions, twists[:, :3], steps)
         self._turned = 0 if axes > 0 else self._turned - axes
-        self.problem = (
+        self.problem = Explanation(
+            Reason.ODOMETRY_AXES,
             f'the linear velocity of odom looks to be in the axes of {printable(frame)!r}; '
             'nav_msgs/Odometry has it in those of child_frame_id'
             if self._turned >= MIN_FOUND
-            else ''
+            else '',
         )
         moved = _ranges(positions, quaternions) > MIN_RANGES
         self._absent = np.where(twists.any(axis=0), 0, self._absent + moved)
         absent = self._absent >= MIN_FOUND
         names = ', '.join(name for name, each in zip(COMPONENTS, absent, strict=True) if each)
-        self.missing = (
+        self.missing = Explanation(
+            Reason.ODOMETRY_INCOMPLETE,
             f'the twist of odom is always zero in {names}, although the poses move so: use a state '
             'estimator that fills it in'
             if names
-            else ''
+            else '',
         )
 
 

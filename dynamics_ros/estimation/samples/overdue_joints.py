@@ -9,7 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from .robot_state import RobotState
+from dynamics_ros.reasons import Explanation, Names, Reason
+
+from .robot_state import RobotState, describe_not_finite
 
 OVERDUE_AFTER = 0.95
 """Number of usual intervals after which the report of a moving joint is overdue. With alternating
@@ -17,15 +19,20 @@ publishers the reports are newer than that, and a single outdated momentum appea
 external torque."""
 
 AT_REST = 0.02
-"""Speed below which a joint counts as standing still at its last report [rad/s or m/s]."""
+"""Speed below which a joint counts as standing still at its last report [rad/s]."""
 
 
 class OverdueJoints:
     """Learns the report interval of each joint and detects overdue joints that were moving."""
 
-    def __init__(self, size: int, places: Mapping[str, int]) -> None:
-        """Creates a detector for ``size`` velocities; ``places`` has the index of each joint."""
-        self._places = dict(places)
+    def __init__(self, motion: NDArray[np.float64], places: Mapping[str, int]) -> None:
+        """Creates a detector.
+
+        Args:
+            motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
+            places: index of the velocity of each joint.
+        """
+        self._places, self._at_rest, size = dict(places), AT_REST * motion, len(motion)
         self._last_report = np.zeros(size, dtype=np.int64)
         self._usual_interval = np.zeros(size)
         self._last = 0
@@ -36,14 +43,20 @@ class OverdueJoints:
     def problem(self, state: RobotState) -> str:
         """Returns why a state does not allow an estimate; empty if it does."""
         if state.effort_missing:
-            return f'no effort of {", ".join(state.effort_missing)}'
+            return Explanation(
+                Reason.EFFORT_MISSING, f'no effort of {", ".join(state.effort_missing)}'
+            )
         if not state.time:
-            return 'joint_states carry no stamp, which the observer needs'
+            text = 'joint_states carry no stamp, which the observer needs'
+            return Explanation(Reason.STAMP_MISSING, text)
         overdue = self.overdue(state, state.time)
         if overdue is None:
             return ''
         names = [name for name, i in self._places.items() if overdue[i]]
-        return f'no news of joints that were moving: {", ".join(names) or "the base"}'
+        if any(name in state.not_finite for name in names):
+            return describe_not_finite(state.not_finite)
+        listed = Names(tuple(names), ', '.join(names) or 'the base')
+        return Explanation(Reason.JOINTS_STALE, 'no news of joints that were moving: ', listed)
 
     def overdue(self, state: RobotState, stamp: int) -> NDArray[np.bool_] | None:
         """Returns the mask (nv) of overdue joints; None if there are none, which is the fast path.
@@ -82,5 +95,5 @@ class OverdueJoints:
             self._usual_interval = np.where(is_new, mean, self._usual_interval)
             self._last_report, self._all_reported = reported, bool((reported > 0).all())
         overdue = (state.ages > OVERDUE_AFTER * self._usual_interval) & (self._usual_interval > 0.0)
-        overdue &= np.abs(state.v) > AT_REST
+        overdue &= np.abs(state.v) > self._at_rest
         return overdue if overdue.any() else None

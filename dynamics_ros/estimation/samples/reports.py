@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import UNIT_LENGTH_TOLERANCE
 
 Array = NDArray[np.float64]
 
@@ -19,9 +20,6 @@ NANOSECONDS = 1_000_000_000
 
 MAX_FRAME_ID_LENGTH = 256
 """Maximum length of the frame name of odometry: every pose message carries it [characters]."""
-
-UNIT_LENGTH_TOLERANCE = 1e-3
-"""Tolerance of quaternion norms; it accepts quaternions written with three digits."""
 
 
 class JointValues(NamedTuple):

@@ -121,6 +121,8 @@ class Resolution:
         repeated = [name for name, count in Counter(names).items() if count > 1]
         self.repeated = ', '.join(repeated)
         self._known = sorted((slots[name], i) for i, name in enumerate(names) if name in slots)
+        self.joints = tuple(names[i] for _, i in self._known)
+        """Names of joints of the robot."""
         self.unknown = tuple(
             name for name in dict.fromkeys(names) if name not in slots and name not in ignored
         )
@@ -143,11 +145,6 @@ class Resolution:
             if length not in (0, self.size):
                 detail = f'{length} values for {self.size} names'
                 raise RefusedMessage(f'wrong length of {name}', detail)
-        if message.position.size:
-            finite = np.isfinite(message.position)
-            bad = [self.names[i] for _, i in self._known if not finite[i]]
-            if bad:
-                raise RefusedMessage('position not finite', ', '.join(bad))
 
     def selection(self, message: JointValues) -> Selection | None:
         """Returns the indices for the array lengths of a message; None if they are invalid."""

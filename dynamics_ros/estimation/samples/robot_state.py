@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dynamics_ros.errors import printable
+from dynamics_ros.reasons import Explanation, Reason
 
 from .history import Array, Stamps
 
@@ -28,6 +32,8 @@ class RobotState(NamedTuple):
         stale_mask: (nv) the same as a mask.
         ages: (nv) age of the newest report of each joint at that time [ns], zero if it is newer;
             None if all values are from one message.
+        not_finite: joints whose newest reported position is NaN or infinite; their values here are
+            older. A node that commands such a joint must brake at once.
     """
 
     time: int
@@ -39,6 +45,7 @@ class RobotState(NamedTuple):
     stale: tuple[str, ...]
     stale_mask: NDArray[np.bool_]
     ages: Stamps | None = None
+    not_finite: tuple[str, ...] = ()
 
 
 class RobotStates(NamedTuple):
@@ -47,8 +54,8 @@ class RobotStates(NamedTuple):
     Attributes:
         time: (n) stamps [ns].
         q, v, effort: (n, nq), (n, nv), (n, nv).
-        velocity_missing, effort_missing, stale, stale_mask, ages: see ``RobotState``; common to all
-            states.
+        velocity_missing, effort_missing, stale, stale_mask, ages, not_finite: see ``RobotState``;
+            common to all states.
     """
 
     time: Stamps
@@ -60,6 +67,7 @@ class RobotStates(NamedTuple):
     stale: tuple[str, ...]
     stale_mask: NDArray[np.bool_]
     ages: Stamps | None = None
+    not_finite: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, state: RobotState) -> RobotStates:
@@ -84,3 +92,20 @@ class RobotStates(NamedTuple):
     def row(self, i: int) -> RobotState:
         """Returns the state with index ``i``."""
         return RobotState(int(self.time[i]), self.q[i], self.v[i], self.effort[i], *self[4:])
+
+
+def describe_not_finite(joints: Iterable[str]) -> Explanation:
+    """Returns that the positions of joints are NaN or infinite; empty for no joints."""
+    names = ', '.join(map(printable, joints))
+    text = f'position of {names} not finite' if names else ''
+    return Explanation(Reason.POSITION_NOT_FINITE, text)
+
+
+def describe_stale(state: RobotState) -> Explanation:
+    """Returns which joints are stale, and why; empty if there are none."""
+    if not state.stale:
+        return Explanation(Reason.OK, '')
+    if any(name in state.not_finite for name in state.stale):
+        return describe_not_finite(state.not_finite)
+    text = f'no news for longer than joint_timeout of: {", ".join(state.stale)}'
+    return Explanation(Reason.JOINTS_STALE, text)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,9 @@ from dynamics_ros.algorithms.configuration import joint_positions
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
+from dynamics_ros.reasons import Explanation, Figure, Reason
 
-from .robot_state import RobotStates
+from .robot_state import RobotState, RobotStates
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -35,8 +36,8 @@ Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SIGMAS = 8.0
-"""Default number of usual changes that make a departure. The mean of |x| of Gaussian noise is 0.8
-standard deviations, so that one sample in a million is held."""
+"""Number of usual changes, and of noise deviations, that make a departure. The mean of |x| of
+Gaussian noise is 0.8 standard deviations, so that one sample in a million is held."""
 
 POSITION_RATE_FACTOR = 2.0
 """Largest rate of change of a position, as a multiple of the joint's velocity limit."""
@@ -45,7 +46,7 @@ UNLIMITED_POSITION_RATE = 50.0
 """Largest rate of change of a position of a joint without velocity limit [rad/s or m/s]."""
 
 FACTOR = 10.0
-"""Default bound of velocities and efforts, as a multiple of the joint's limit."""
+"""Bound of velocities and efforts, as a multiple of the joint's limit."""
 
 UNLIMITED_VELOCITY, UNLIMITED_EFFORT = 1e3, 1e5
 """Bounds for joints without limits [rad/s or m/s], [Nm or N]."""
@@ -70,30 +71,7 @@ RUN_ROWS = slice(MEMORY - 2, MEMORY)
 """Rows of the memory: number of samples since each effort changed, and its usual maximum."""
 
 
-class Sample(Protocol):
-    """Joint state sample that the filter accepts."""
-
-    @property
-    def time(self) -> int:
-        """Stamp [ns]."""
-
-    @property
-    def q(self) -> Vector:
-        """(nq) configuration."""
-
-    @property
-    def v(self) -> Vector:
-        """(nv) velocity."""
-
-    @property
-    def effort(self) -> Vector:
-        """(nv) reported effort."""
-
-
-S = TypeVar('S', bound=Sample)
-
-
-class SampleFilter(Generic[S]):
+class SampleFilter:
     """Filters consecutive samples and returns the plausible ones.
 
     Attributes:
@@ -107,12 +85,9 @@ class SampleFilter(Generic[S]):
         *,
         velocity_noise: ArrayLike,
         effort_noise: ArrayLike,
-        sigmas: float = SIGMAS,
-        velocity_factor: float = FACTOR,
-        effort_factor: float = FACTOR,
         effort_scale: ArrayLike = 1.0,
         max_gap: float = 0.1,
-        consistent: Callable[[S, S], bool] | None = None,
+        consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
         """Creates a filter without samples.
 
@@ -121,9 +96,6 @@ class SampleFilter(Generic[S]):
             velocity_noise: standard deviation of a velocity, number or (nv) [rad/s or m/s].
             effort_noise: standard deviation of an effort as torque, number or (nv) [Nm or N]; inf
                 if the effort is not used.
-            sigmas: a change is a departure if it exceeds this multiple of the usual change and of
-                the noise deviation.
-            velocity_factor, effort_factor: bounds as multiples of each joint's limits.
             effort_scale: torque divided by reported effort, number or (nv).
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
@@ -133,13 +105,7 @@ class SampleFilter(Generic[S]):
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
         """
-        for name, value in (
-            ('sigmas', sigmas),
-            ('velocity_factor', velocity_factor),
-            ('effort_factor', effort_factor),
-            ('max_gap', max_gap),
-        ):
-            check_positive(name, value)
+        check_positive('max_gap', max_gap)
         nv, base = robot.nv, robot.model.root_joint_nv
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
@@ -148,8 +114,8 @@ class SampleFilter(Generic[S]):
             for value in (UNLIMITED_POSITION_RATE, UNLIMITED_VELOCITY, UNLIMITED_EFFORT)
         )
         for limit, *places in (
-            (robot.velocity_limits, (fastest, velocity_factor), (speed, POSITION_RATE_FACTOR)),
-            (robot.effort_limits, (largest, effort_factor)),
+            (robot.velocity_limits, (fastest, FACTOR), (speed, POSITION_RATE_FACTOR)),
+            (robot.effort_limits, (largest, FACTOR)),
         ):
             # A limit of 0 in a description means that it has not been filled in.
             known = np.isfinite(limit) & (limit > 0.0)
@@ -161,14 +127,14 @@ class SampleFilter(Generic[S]):
             / scale,
         }
         rows = {
-            'sigmas': np.full(nv, sigmas),
+            'sigmas': np.full(nv, SIGMAS),
             'speed': speed,
             'position_bound': np.full(nv, MAX_POSITION),
             'velocity_bound': fastest,
             'effort_bound': largest / scale,
         } | {
             # sqrt(2): difference of two samples. Kernels take finite numbers only.
-            name: np.minimum(sigmas * np.sqrt(2.0) * value, MAX_POSITION * UNLIMITED_EFFORT)
+            name: np.minimum(SIGMAS * np.sqrt(2.0) * value, MAX_POSITION * UNLIMITED_EFFORT)
             for name, value in noise.items()
         }
         self._settings = np.array([rows[name] for name in SETTINGS])
@@ -185,14 +151,14 @@ class SampleFilter(Generic[S]):
         self._last_refusal, self._last_refused_at = '', 0
         self.restart()
 
-    def restart(self, sample: S | None = None) -> None:
+    def restart(self, sample: RobotState | None = None) -> None:
         """Clears the last sample, or sets it to ``sample``; the usual changes stay."""
         self._stamp: int | None = None
-        self._held: list[S] = []
+        self._held: list[RobotState] = []
         if sample is not None:
             self._begin(sample)
 
-    def inherit(self, other: SampleFilter[S]) -> bool:
+    def inherit(self, other: SampleFilter) -> bool:
         """Takes over the state of another filter; returns whether joints and settings are the same.
 
         The counts of refusals are taken over in any case.
@@ -243,7 +209,7 @@ class SampleFilter(Generic[S]):
                 return
             begin, size = begin + count, min(2 * size, MAX_BATCH)
 
-    def take(self, sample: S, *, merged: bool = False) -> list[S]:
+    def take(self, sample: RobotState, *, merged: bool = False) -> list[RobotState]:
         """Processes a sample; returns the samples to use now, oldest first.
 
         The result is empty, the sample itself, or held samples followed by the sample. Samples with
@@ -278,7 +244,7 @@ class SampleFilter(Generic[S]):
         self._memory, self._stamp = memory, sample.time
         return [sample]
 
-    def _decide(self, sample: S, merged: bool) -> list[S]:
+    def _decide(self, sample: RobotState, merged: bool) -> list[RobotState]:
         """Decides with the next sample whether the held samples are refused."""
         held, first = self._held, self._held[0]
         departs, _, _, memory = self._compare(first)
@@ -300,21 +266,21 @@ class SampleFilter(Generic[S]):
             self._memory, self._stamp = self._compare(one)[3], one.time
         return [*held, *self.take(sample)]
 
-    def _compare(self, sample: S) -> tuple[Vector, Vector, float, Vector]:
+    def _compare(self, sample: RobotState) -> tuple[Vector, Vector, float, Vector]:
         interval = 0.0 if self._stamp is None else (sample.time - self._stamp) * 1e-9
         return self._kernel.call(
             sample.q, sample.v, sample.effort, self._memory, interval, self._settings
         )
 
-    def _values(self, sample: S) -> Vector:
+    def _values(self, sample: RobotState) -> Vector:
         rows = joint_positions(self._robot.model, sample.q.tolist()), sample.v, sample.effort
         return np.array(rows, dtype=np.float64)
 
-    def _begin(self, sample: S) -> None:
+    def _begin(self, sample: RobotState) -> None:
         self._memory[:3] = self._values(sample)
         self._stamp = sample.time
 
-    def _exceeds_bounds(self, sample: S, beyond: Vector, again: bool) -> bool:
+    def _exceeds_bounds(self, sample: RobotState, beyond: Vector, again: bool) -> bool:
         marks = beyond > 0.5
         if marks.any():
             cause = self._refuse(sample, marks, 'is beyond all bounds')
@@ -322,12 +288,14 @@ class SampleFilter(Generic[S]):
         self._refusing = bool(marks.any())
         return self._refusing
 
-    def _refuse(self, sample: S, marks: Mask, why: str) -> str:
+    def _refuse(self, sample: RobotState, marks: Mask, why: str) -> str:
         """Counts a refused sample under each cause; returns the first cause with its value."""
         words, values = [], self._values(sample)
         for row, i in zip(*np.nonzero(marks), strict=True):
             what = f'{QUANTITIES[row]} of {self._names.get(int(i), "the base")} {why}'
             self.refused[what] += 1
-            words.append(f'{what} ({values[row, i]:.4g})')
+            words.append(
+                Explanation(Reason.OTHER, what, ' (', Figure(float(values[row, i]), '.4g'), ')')
+            )
         self._last_refusal, self._last_refused_at = words[0], sample.time
         return words[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.robot import Robot
 
-from .history import NEVER, History, Stamps
+from .history import NEVER, History, Indices, Stamps
 from .moving_base import BaseSample, MovingBase
 from .reports import (
     NANOSECONDS,
@@ -34,6 +34,9 @@ from .timeline import Timeline
 ODOMETRY = 'odom'
 
 QUANTITIES = ('position', 'velocity', 'effort')
+
+NOT_FINITE = 'position not finite'
+"""Reason in ``StateBuffer.unusable`` and ``refused`` for a position that is NaN or infinite."""
 
 MAX_UNKNOWN_NAMES, MAX_NAME_LENGTH = 20, 100
 
@@ -61,12 +64,17 @@ class Known(NamedTuple):
 class StateBuffer:
     """Merges partial joint states and odometry into q, v and effort at one time.
 
-    A message is merged or refused as a whole; ``refused`` counts the causes. A velocity or effort
-    that is NaN or infinite (drivers write NaN for quantities that they do not measure) leaves that
-    value of its joint unknown and is counted too. ``timeline.Timeline`` determines the time of a
-    state if messages are late or several publishers report parts of the robot.
+    A message of the wrong form is refused as a whole; ``refused`` counts the causes. A velocity or
+    effort that is NaN or infinite (drivers write NaN for quantities that they do not measure)
+    leaves that value of its joint unknown and is counted too. A joint whose position is NaN or
+    infinite counts as not reported by that message; the other joints are merged.
+    ``timeline.Timeline`` determines the time of a state if messages are late or several publishers
+    report parts of the robot.
 
     Attributes:
+        unusable: joints whose newest report could not be used, with the reason: ``NOT_FINITE`` or
+            the cause of a refused message.
+        fault: whether the last message made a joint's position not finite that was finite before.
         neutral: (nq) configuration in which every joint transform is the identity.
         q, v, effort: state that is currently processed; always the same arrays.
         timeline: samples of joints and base over time.
@@ -81,6 +89,8 @@ class StateBuffer:
         self.joint_timeout = joint_timeout
         self.refused: Counter[str] = Counter()
         self.unknown_names: Counter[str] = Counter()
+        self.unusable: dict[str, str] = {}
+        self.fault = False
         self._q_index = np.array([joint.q_indices[0] for joint in single], dtype=np.intp)
         self._v_index = np.array([joint.v_indices[0] for joint in single], dtype=np.intp)
         self._slots = {name: slot for slot, name in enumerate(self.joint_names)}
@@ -135,6 +145,7 @@ class StateBuffer:
         """Copies the samples of joints with the same names from another buffer."""
         other._settle()
         self.refused, self.unknown_names = other.refused, other.unknown_names
+        self.unusable = {name: why for name, why in other.unusable.items() if name in self._slots}
         same = self.joint_names == other.joint_names
         self.timeline.adopt(other.timeline, same_quantities=same)
         history, before = self.timeline.history, other.timeline.history
@@ -154,7 +165,7 @@ class StateBuffer:
         Raises:
             RefusedMessage: the message is invalid and nothing was merged.
         """
-        self.timeline.due = False
+        self.timeline.due = self.fault = False
         target = self._resolution
         if message.names is not target.names:
             target = self._resolved(message.names)
@@ -174,6 +185,7 @@ class StateBuffer:
             target.check(message)
         except RefusedMessage as refusal:
             self.refused[refusal.kind] += 1
+            self.unusable = dict.fromkeys(target.joints, refusal.kind) | self.unusable
             raise
         assert selection is not None, 'else it is refused'
         return self._take_finite(message.time, target, selection, selection.values(message))
@@ -204,6 +216,7 @@ class StateBuffer:
         for name in target.unknown:
             self._count_unknown(name, len(times))
         self.timeline.skip_to(int(times[-1]))
+        self.unusable.clear()
         self._whole = CompleteMessage(int(times[-1]), selection, values[-1])
         numbers = np.tile(self._blank, (len(times), 1))
         numbers[:, selection.places] = values
@@ -215,9 +228,15 @@ class StateBuffer:
     def due_state(self) -> RobotState | None:
         """Returns the state that the last message completes; None if it completes none.
 
-        The state is newer than the previous one, or an update for the same time.
+        The state is newer than the previous one, or an update for the same time. A message with the
+        first position of a joint that is not finite always completes one.
         """
-        return self.state() if self.timeline.due else None
+        return self.state() if self.timeline.due or self.fault else None
+
+    @property
+    def not_finite(self) -> tuple[str, ...]:
+        """Joints whose newest reported position is NaN or infinite."""
+        return tuple(name for name, why in self.unusable.items() if why == NOT_FINITE)
 
     def answer(self, state: RobotState) -> None:
         """Copies a state to ``q``, ``v`` and ``effort``."""
@@ -248,6 +267,8 @@ class StateBuffer:
             return False
         timeline = self.timeline
         timeline.add(selection.key, selection.reported, selection.which, values, time)
+        if self.unusable:
+            self._mark_usable(selection.which, time)
         return True
 
     def _take_whole(self, time: int, selection: Selection, values: Array) -> bool:
@@ -263,6 +284,7 @@ class StateBuffer:
         if not reported[0] or (reported != known and any(k > t for t, k in zip(reported, known))):
             return False
         self.timeline.skip_to(time)
+        self.unusable.clear()
         self._whole = CompleteMessage(time, selection, values)
         if reported != known:
             # The history fills in missing joints, after _settle has added this message.
@@ -272,16 +294,41 @@ class StateBuffer:
     def _take_finite(
         self, time: int, target: Resolution, selection: Selection, values: Array
     ) -> bool:
-        """Merges a message; velocities and efforts that are not finite become unknown."""
+        """Merges a message; velocities and efforts that are not finite become unknown.
+
+        Joints whose position is not finite are not merged.
+        """
         which, finite = selection.which, np.isfinite(values)
         if finite.all():
             return self._take(time, target, selection, values)
-        lost, history = which[~finite], self.timeline.history
-        for i in np.unique(lost // len(self.joint_names)).tolist():
+        count, history = len(self.joint_names), self.timeline.history
+        joints = which % count
+        faulty = joints[~finite & (which < count)]
+        merged = ~np.isin(joints, faulty)
+        lost = which[~finite & merged]
+        for i in np.unique(lost // count).tolist():
             self.refused[f'{QUANTITIES[i]} not finite'] += 1
         history.forget(lost[time >= history.newest[lost]])
-        self.timeline.add(selection.key, selection.reported, which[finite], values[finite], time)
+        merged &= finite
+        if merged.any():
+            values, which = values[merged], which[merged]
+            self.timeline.add(selection.key, selection.reported, which, values, time)
+            self._mark_usable(which, time)
+        if faulty.size:
+            self.refused[NOT_FINITE] += 1
+            for name in self._names_at(faulty[time >= history.newest[faulty]]):
+                self.fault |= self.unusable.get(name) != NOT_FINITE
+                self.unusable[name] = NOT_FINITE
         return True
+
+    def _mark_usable(self, which: Indices, time: int) -> None:
+        """Removes joints from ``unusable`` whose positions, in ``which``, have this stamp [ns]."""
+        positions = which[which < len(self.joint_names)]
+        for name in self._names_at(positions[self.timeline.history.newest[positions] == time]):
+            self.unusable.pop(name, None)
+
+    def _names_at(self, joints: Indices) -> list[str]:
+        return [self.joint_names[i] for i in joints.tolist()]
 
     def _settle(self) -> None:
         """Adds the latest complete message to the history if that was deferred."""
@@ -309,7 +356,8 @@ class StateBuffer:
         stamp = odometry.seconds * NANOSECONDS + odometry.nanoseconds
         sample = BaseSample(stamp, base, self.base_velocity(np.array(odometry.twist)))
         if self.timeline.add_base(sample, alone=not self.joint_names):
-            self.base_frame_id = odometry.frame_id
+            # Outputs have this frame; tf2 drops a slash that it is broadcast with.
+            self.base_frame_id = odometry.frame_id.lstrip('/')
 
     def base_coordinates(self, pose: PoseValues, name: str) -> Array:
         """Returns the coordinates of the root joint for a pose of the root link."""
@@ -385,7 +433,10 @@ class StateBuffer:
             if self._is_too_old(base.stamp):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
-        return RobotState(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages)
+        return RobotState(
+            *(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages),
+            not_finite=self.not_finite if self.unusable else (),
+        )
 
     @property
     def _moment(self) -> int:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.joint_friction import smooth_sign
 
@@ -33,6 +33,13 @@ MAX_WEIGHT = 2.0
 
 FULL_FRICTION = 3.0
 """Multiple of ``friction_velocity`` above which dry friction has its full magnitude."""
+
+MIN_SPEED = 0.05
+"""Speed below which the friction of a joint is not learned [rad/s], times ``motion_scales`` of
+sliding joints: far above the velocity noise, so that directions are certain."""
+
+MARGIN = 1_000_000_000
+"""Time without adaptation after the last suspected contact [ns]: hands touch a robot repeatedly."""
 
 MIN_WEIGHT = 0.05
 """Minimum share of the memory for each direction of motion."""
@@ -67,36 +74,34 @@ class FrictionAdaptation:
         self,
         coulomb: Vector,
         stribeck: Vector,
-        friction_velocity: float,
+        friction_velocity: ArrayLike,
         bound: Vector | None = None,
         *,
         time_constant: float = 60.0,
-        speed: float = 0.05,
-        margin: float = 1.0,
+        speed: ArrayLike = MIN_SPEED,
         apply: Callable[[Vector], None] | None = None,
     ) -> None:
         """Creates an adaptation with zero change.
 
         Args:
-            coulomb, stribeck, friction_velocity: (nv), (nv) and number, parameters of the friction
-                model.
+            coulomb, stribeck, friction_velocity: (nv), parameters of the friction model; the last
+                one may be a number.
             bound: (nv) largest change [Nm or N]; None is half of ``coulomb``.
             time_constant: time of motion of a joint after which 59 % of a friction step are adapted
                 [s].
-            speed: slower joints are not used [rad/s or m/s].
-            margin: minimum time since the last suspected contact [s].
+            speed: slower joints are not used, number or (nv) [rad/s or m/s].
             apply: receives the dry friction (nv) whenever it changes.
         """
         nv, self._apply = len(coulomb), apply
-        self._coulomb, self._friction_velocity = coulomb, friction_velocity
+        self._coulomb = coulomb
+        self._friction_velocity = np.broadcast_to(friction_velocity, nv)
         self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
         self.change, self.deviation = _read_only(np.zeros(nv)), np.zeros(nv)
         # Neither dry friction nor breakaway friction may become negative.
         least = np.minimum(coulomb, coulomb + stribeck)
         self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
         self._half = 0.5 * time_constant
-        self._speed = max(speed, FULL_FRICTION * friction_velocity)
-        self._margin = round(margin * 1e9)
+        self._speed = np.maximum(speed, FULL_FRICTION * self._friction_velocity)
         self.reasons = [NEW] * nv
         self.restart()
 
@@ -156,11 +161,16 @@ class FrictionAdaptation:
             v: (nv) or (n, nv) velocity.
             external: (nv) or (n, nv) external torque before taring, with the applied changes [Nm or
                 N]. A value that is not finite is not used for its joint.
-            suspected: (n) whether a contact is possible.
+            suspected: (n) whether a contact is possible. A torque that a change of friction within
+                the bound can cause is used all the same: a constant push cancels out.
             usable: whether the external torques are valid at these stamps.
         """
         stamps = np.atleast_1d(stamps)
         stamp = int(stamps[-1])
+        # What friction within the bound can cause is no reason to wait: it would never be learned.
+        bounded = (self.bound > 0.0) & np.isfinite(external)
+        beyond = np.abs(external) > np.where(bounded, self.bound, np.inf)
+        suspected = suspected & (beyond.any(axis=-1) | ~(self.bound > 0.0).any())
         if self._suspected is None or stamp < self._last:
             self._suspected = stamp
         if suspected.any():
@@ -174,7 +184,7 @@ class FrictionAdaptation:
         continuing = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
         continuing &= np.isfinite(external)
         self._last, self.next, self._direction = stamp, stamp + PERIOD, forward
-        if stamp - self._suspected < self._margin:
+        if stamp - self._suspected < MARGIN:
             self.reasons = [CONTACT if bound > 0.0 else UNBOUND for bound in self.bound]
             return
         if continuing.any():
@@ -222,7 +232,8 @@ class FrictionAdaptation:
             self._apply(self.coulomb)
 
     def _signs(self, v: Vector) -> Vector:
-        return np.array([smooth_sign(float(x), self._friction_velocity) for x in v])
+        pairs = zip(v.tolist(), self._friction_velocity.tolist(), strict=True)
+        return np.array([smooth_sign(x, speed) for x, speed in pairs])
 
 
 def _read_only(vector: Vector) -> Vector:

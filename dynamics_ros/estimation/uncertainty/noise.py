@@ -3,8 +3,9 @@
 """Gains from noise of the samples to the external torques of an observer.
 
 An observer is a linear filter of its samples: of the efforts directly, of the momenta through their
-differences. White noise with standard deviation 1 at its input gives an output deviation equal to
-the root of the sum of the squared impulse response [Oppenheim]. Velocity noise is either white, or
+differences. White noise with standard deviation 1 at its input gives the output a variance equal to
+the sum of the squared impulse response [Oppenheim]. With x_1 = A x_0 + b u, y = c^T x_0 + d u it is
+c^T P c + d^2, where P = A P A^T + b b^T. Velocity noise is either white, or
 the difference of positions with white noise. The latter is the case for encoder quantization if a
 joint passes several increments per sample: errors of consecutive velocities then cancel partly, and
 the observer transmits less of this noise. If the driver filters these velocities, less of their
@@ -14,6 +15,7 @@ noise remains at high frequency; its stated deviation is that before the filter.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +25,46 @@ from dynamics_ros.multibody.arguments import per_entry
 
 Vector = NDArray[np.float64]
 
-TRUNCATION = 1e-6
-"""Ratio to the first value at which an impulse response is truncated."""
-
 UNFILTERED = 1e9
 """Bandwidth of velocities without a filter of the driver [1/s]."""
 
-MAX_SAMPLES = 100_000
-"""Maximum length of an impulse response [samples]."""
+
+class LinearFilter(NamedTuple):
+    """Discrete-time filter x_1 = A x_0 + b u, y = c^T x_0 + d u.
+
+    Attributes:
+        A, b, c, d: (n, n), (n), (n), number.
+    """
+
+    A: Vector
+    b: Vector
+    c: Vector
+    d: float
+
+    @classmethod
+    def after_step(cls, A: Vector, b: Vector) -> LinearFilter:
+        """Returns the filter whose output is the first state after the step."""
+        return cls(A, b, A[0], float(b[0]))
+
+    @classmethod
+    def weighted_sum(cls, *weights: float) -> LinearFilter:
+        """Returns the weighted sum of the input and of the inputs before it."""
+        count = len(weights) - 1
+        return cls(np.eye(count, k=-1), np.eye(count)[0], np.array(weights[1:]), weights[0])
+
+    def then(self, other: LinearFilter) -> LinearFilter:
+        """Returns the other filter applied to the output of this one."""
+        A = np.block(
+            [[self.A, np.zeros((len(self.b), len(other.b)))], [np.outer(other.b, self.c), other.A]]
+        )
+        b = np.concatenate([self.b, other.b * self.d])
+        return LinearFilter(A, b, np.append(other.d * self.c, other.c), other.d * self.d)
+
+    def variance(self) -> float:
+        """Returns the variance of the output for white noise of variance 1 at the input."""
+        size = len(self.b) ** 2
+        P = np.linalg.solve(np.eye(size) - np.kron(self.A, self.A), np.kron(self.b, self.b))
+        return float(np.kron(self.c, self.c) @ P) + self.d**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,61 +132,44 @@ def noise_gains(
     """
     parameters = np.stack([np.broadcast_to(x, gain.shape) for x in (gain, differenced, bandwidth)])
     distinct, where = np.unique(parameters, axis=1, return_inverse=True)
-    found = np.array(
+    gains = np.array(
         [
-            gains_of_response(_response(kind, K * interval), sampling, interval, share, w)
+            gains_of_filter(_low_pass(kind, K * interval), sampling, interval, share, w)
             for K, share, w in distinct.T.tolist()
         ]
     )
-    effort, momentum = found[where.ravel()].T
+    effort, momentum = gains[where.ravel()].T
     return NoiseGains(effort, momentum if kind != 'static' else 0.0 * momentum)
 
 
-def gains_of_response(
-    response: Vector, sampling: str, interval: float, differenced: float, bandwidth: float
+def gains_of_filter(
+    estimate: LinearFilter, sampling: str, interval: float, differenced: float, bandwidth: float
 ) -> tuple[float, float]:
     """Returns torque and momentum noise gains of an observer with one joint.
 
     Args:
-        response: samples of the response to the mean external torque of one interval.
+        estimate: filter from the mean external torque of an interval to the estimate.
         sampling, interval, differenced, bandwidth: see ``noise_gains``.
     """
-    before = np.append(0.0, response)
-    after = np.append(response, 0.0)
-    averaged = 0.5 * (after + before) if sampling == 'instant' else response
-    of_white = (after - before) / interval
-    of_positions = _behind_filter(
-        np.diff(of_white, prepend=0.0, append=0.0), np.exp(-min(bandwidth * interval, 100.0))
-    )
+    mean = LinearFilter.weighted_sum(0.5, 0.5)
+    of_effort = estimate.then(mean) if sampling == 'instant' else estimate
+    difference = LinearFilter.weighted_sum(1.0 / interval, -1.0 / interval)
+    of_white = estimate.then(difference)
+    decay = np.exp(-min(bandwidth * interval, 100.0))
+    driver = LinearFilter.after_step(np.array([[decay]]), np.array([1.0 - decay]))
+    of_positions = of_white.then(LinearFilter.weighted_sum(1.0, -1.0)).then(driver)
     # The difference of two positions has twice the variance of one.
-    squares = of_white @ of_white, 0.5 * (of_positions @ of_positions)
-    momentum = (1.0 - differenced) * squares[0] + differenced * squares[1]
-    return float(np.sqrt(averaged @ averaged)), float(np.sqrt(momentum))
+    momentum = (1.0 - differenced) * of_white.variance()
+    momentum += 0.5 * differenced * of_positions.variance()
+    return float(np.sqrt(of_effort.variance())), float(np.sqrt(momentum))
 
 
-def _behind_filter(response: Vector, decay: float) -> Vector:
-    """Returns a response to the input of a low-pass filter, for one to its output.
-
-    Args:
-        response: samples of the response to the output.
-        decay: a of the filter y_1 = a y_0 + (1 - a) x_1.
-    """
-    if decay < TRUNCATION:
-        return response
-    count = int(min(MAX_SAMPLES, np.ceil(np.log(TRUNCATION) / np.log(decay)) + 1))
-    return np.convolve(response, (1.0 - decay) * decay ** np.arange(count))
-
-
-def _response(kind: str, step: float) -> Vector:
-    """Returns the samples of the low-pass response to the mean external torque of one interval."""
-    second = kind == 'momentum_second_order'
-    rate = 2.0 * step if second else step
+def _low_pass(kind: str, step: float) -> LinearFilter:
+    """Returns the filter of an observer whose gain times the interval is ``step``."""
+    if kind != 'momentum_second_order':
+        decay = np.exp(-step)
+        return LinearFilter.after_step(np.array([[decay]]), np.array([1.0 - decay]))
+    rate = 2.0 * step
     decay = np.exp(-rate)
-    filters = 2.0 if second else 1.0
-    count = int(min(MAX_SAMPLES, np.ceil(-np.log(TRUNCATION) / rate * filters) + 2))
-    powers = decay ** np.arange(count)
-    if not second:
-        return np.asarray((1.0 - decay) * powers)
-    # Samples of the step response 1 - F^n (1 + n rate); their differences: impulse response.
-    n = np.arange(count + 1)
-    return np.diff(1.0 - decay**n * (1.0 + n * rate))
+    A = decay * np.array([[1.0, rate], [0.0, 1.0]])
+    return LinearFilter.after_step(A, 1.0 - A.sum(axis=1))

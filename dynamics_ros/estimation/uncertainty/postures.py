@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.reasons import Explanation, Names, Reason
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -49,9 +50,10 @@ class KnownPostures:
         self.highest = np.where(endless, np.inf, self.highest)
 
     def beyond(self, q: NDArray[np.float64]) -> str:
-        """Returns the names of joints outside their ranges at a configuration (nq); '' if none."""
+        """Returns the joints outside their ranges at a configuration (nq) as text; '' if none."""
         positions = q[self._index]
         far = (positions < self.lowest) | (positions > self.highest)
         if not far.any():
             return ''
-        return ', '.join(name for name, is_far in zip(self._names, far, strict=True) if is_far)
+        names = tuple(name for name, is_far in zip(self._names, far, strict=True) if is_far)
+        return Explanation(Reason.OTHER, Names(names, ', '.join(names)))

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.reasons import Explanation, Figure, Names, Reason
+
+from .thresholds import motion_scales
+
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
@@ -23,18 +27,26 @@ Stamps = NDArray[np.int64]
 PERIOD = 100_000_000
 """Time between two samples [ns]."""
 
-WINDOW, MIN_SAMPLES = 200, 100
-"""Stored samples of each joint in motion, and the number needed for a check: 20 s and 10 s."""
+WINDOW, MIN_SAMPLES = 200, 80
+"""Stored samples of each joint in motion, and the number needed for a check: 20 s and 8 s. An
+observer settles, and a check is due, at most 1.5 s later."""
 
 CHECK_EVERY = 10
 """Samples between two checks."""
 
-WRONG, RIGHT = 3.0, 2.0
+WRONG, RIGHT, AFFECTED = 3.0, 2.0, 1.5
 """Multiples of the stated deviation: above the first a deviation counts as wrong, below the second
-as right again."""
+as right again; above the third that of another joint probably has the same cause."""
 
 GAUSSIAN_RATIO = 1.4826
 """Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
+
+MIN_WAY = 20
+"""Samples of a joint in each direction of motion that are needed to tell friction from masses."""
+
+FRICTION, MASSES = 0.7, 0.3
+"""Share of the mean square that turns with the direction of motion: at least the first one for
+friction, at most the second one for masses."""
 
 MAX_NAMED = 7
 """Maximum number of joints named in the advice, the worst first."""
@@ -43,7 +55,11 @@ NEVER = 2**62
 """Stamp after all others [ns]."""
 
 IGNORED_CHANGE = 0.2
-"""Relative change of a deviation that is ignored."""
+"""Relative change of a deviation or of a threshold that is ignored."""
+
+MARGIN, HELD = 1.3, 0.99
+"""Increase of a contact threshold over the largest sample above it; share of it that is held until
+the next check, because other postures need other increases."""
 
 
 class ResidualWatch:
@@ -52,6 +68,8 @@ class ResidualWatch:
     Attributes:
         excess: (nv) standard deviation in addition to the stated one, zero where that is about
             right; replaced by another array if it changes [Nm or N].
+        increase: (nv) increase of the contact thresholds, without which motion with this deviation
+            would be one contact; zero while no joint has an ``excess`` [Nm or N].
         advice: advice to the user; empty if deviations are as stated.
         next: stamp from which on a sample is used [ns].
         fresh: samples since the last check; a check needs ``CHECK_EVERY``.
@@ -63,14 +81,17 @@ class ResidualWatch:
         Args:
             robot: the robot. With a moving base nothing is checked, because ground contact lasts
                 through all motion.
-            max_velocity: speed above which a joint counts as moving [rad/s or m/s].
+            max_velocity: speed above which a joint counts as moving [rad/s]; of a sliding joint,
+                times ``motion_scales``.
         """
-        self.excess = np.zeros(robot.nv)
+        self.excess, self.increase = np.zeros((2, robot.nv))
         self.advice = ''
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._judges = not robot.model.root_joint_nv
-        self._max_velocity = max_velocity
+        self._max_velocity = max_velocity * motion_scales(robot)
         self._samples = np.zeros((WINDOW, robot.nv))
+        self._ways = np.zeros((WINDOW, robot.nv))
+        self._above = np.zeros((WINDOW, robot.nv))
         self._counts = np.zeros(robot.nv, dtype=int)
         self._last = self.fresh = 0
         self.next = 0 if self._judges else NEVER
@@ -95,19 +116,29 @@ class ResidualWatch:
             place = max(place + 1, int(stamps.searchsorted(stamps[place] + PERIOD)))
         return min(place + 1, len(stamps))
 
-    def add(self, stamp: int, external: Vector, v: Vector) -> None:
-        """Adds a sample: stamp [ns], external torque (nv) before taring, velocity (nv)."""
+    def add(self, stamp: int, external: Vector, v: Vector, above: Vector | float = 0.0) -> None:
+        """Adds a sample.
+
+        Args:
+            stamp: ns.
+            external: (nv) external torque before taring [Nm or N].
+            v: (nv) velocity.
+            above: (nv) external torque above the contact threshold without ``increase`` [Nm or N].
+        """
         if not self.wants(stamp):
             return
         self._last, self.next = stamp, stamp + PERIOD
         moving = np.flatnonzero(np.abs(v) > self._max_velocity)
         if len(moving):
             self._samples[self._counts[moving] % WINDOW, moving] = external[moving]
+            self._ways[self._counts[moving] % WINDOW, moving] = np.sign(v[moving])
+            above = np.broadcast_to(above, v.shape)
+            self._above[self._counts[moving] % WINDOW, moving] = above[moving]
             self._counts[moving] += 1
             self.fresh += 1
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
-        """Updates ``excess`` and ``advice`` if a check is due; returns whether they have changed.
+        """Updates the attributes if a check is due; returns whether they have changed.
 
         Args:
             offset: (nv) tare offset.
@@ -124,20 +155,69 @@ class ResidualWatch:
         wrong = measured > np.where(before > 0.0, RIGHT, WRONG) * stated
         excess = np.zeros(len(stated))
         excess[wrong] = np.sqrt(np.square(measured[wrong]) - np.square(stated[wrong]))
-        if np.all(np.abs(excess - before) <= IGNORED_CHANGE * before):
+        increase = np.zeros(len(stated))
+        affected = wrong.any() & (measured > AFFECTED * stated)
+        for i in np.flatnonzero(affected):
+            largest = float(self._above[: self._counts[i], i].max())
+            increase[i] = max(MARGIN * largest, HELD * self.increase[i], 0.0)
+        pairs = (excess, before), (increase, self.increase)
+        if all(np.all(np.abs(new - old) <= IGNORED_CHANGE * old) for new, old in pairs):
             return False
-        self.excess = excess
+        self.excess, self.increase = excess, increase
+        order = sorted(np.flatnonzero(wrong), key=lambda i: stated[i] / measured[i])
+        names = tuple(self._names.get(int(i), 'a joint') for i in order)
         lines = [
-            f'{self._names.get(int(i), "a joint")} {measured[i]:.2g} instead of {stated[i]:.2g}'
-            for i in sorted(np.flatnonzero(wrong), key=lambda i: stated[i] / measured[i])
+            f'{name} {measured[i]:.2g} instead of {stated[i]:.2g}'
+            for name, i in zip(names, order, strict=True)
         ]
         if len(lines) > MAX_NAMED:
             lines[MAX_NAMED:] = [f'{len(lines) - MAX_NAMED} more joints']
         self.advice = ''
         if lines:
-            self.advice = (
-                'external torques in motion deviate by far more than is stated '
-                f'(in Nm or N: {", ".join(lines)}): friction or masses are not as described, or '
-                'a contact lasts; tare, or set friction, payload or effort.model_error'
+            reason, cause = self._cause(np.flatnonzero(wrong), offset)
+            raised: tuple[str | Figure, ...] = ()
+            if increase.any():
+                most = Figure(float(increase.max()), '.2g')
+                raised = '; contact thresholds are raised by up to ', most, ' meanwhile'
+            self.advice = Explanation(
+                reason,
+                'external torques in motion deviate by far more than is stated (in Nm or N: ',
+                Names(names, ', '.join(lines)),
+                '): ',
+                *(*cause, *raised),
             )
         return True
+
+    def _cause(
+        self, joints: NDArray[np.int64], offset: Vector
+    ) -> tuple[Reason, tuple[str | Figure, ...]]:
+        """Returns the likely cause of large residuals of joints, and its text in parts.
+
+        Torques of friction turn with the direction of motion, those of masses and pushes do not.
+        The confidence is the share of the mean square that does, or does not.
+        """
+        shares, signs = [], 0.0
+        for i in joints:
+            ways = self._ways[: self._counts[i], i]
+            residuals = self._samples[: self._counts[i], i] - offset[i]
+            if min((ways < 0.0).sum(), (ways > 0.0).sum()) >= MIN_WAY:
+                missing = 0.5 * (residuals[ways > 0.0].mean() - residuals[ways < 0.0].mean())
+                shares.append(missing**2 / np.square(residuals).mean())
+                signs += np.sign(missing)
+        share = float(np.mean(shares)) if shares else 0.5 * (FRICTION + MASSES)
+        if share >= FRICTION:
+            return Reason.FRICTION_UNEXPECTED, (
+                f'probably those of {"less" if signs > 0.0 else "more"} friction than configured '
+                '(confidence ',
+                *(Figure(100.0 * share, '.0f'), ' %); calibrate, set adaptation.enabled, or set '),
+                'friction',
+            )
+        if share <= MASSES:
+            return Reason.LOAD_UNEXPECTED, (
+                'probably those of a payload, other masses or a lasting contact (confidence ',
+                *(Figure(100.0 * (1.0 - share), '.0f'), ' %); set the payload, or tare'),
+            )
+        return Reason.TORQUES_UNEXPECTED, (
+            'friction or masses are not as described, or a contact lasts; tare, or set friction, '
+            'payload or effort.model_error',
+        )

@@ -9,9 +9,11 @@ inertia of each joint; the errors of the model scale with the size of the motors
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +28,13 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-POSTURES = 300
-"""Number of random configurations used to find the largest inertia."""
+LOG = logging.getLogger(__name__)
+
+POSTURES, MAX_POSTURES = 300, 50
+"""Number of random configurations used to find the largest inertia, and the largest weight."""
+
+STANDARD_GRAVITY = 9.80665
+"""[m/s^2]"""
 
 
 def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
@@ -82,10 +89,106 @@ def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
     return max(-NormalDist().inv_cdf(tail), 0.1)
 
 
-def by_effort_limit(robot: Robot, share: float, otherwise: float) -> Vector:
-    """Returns a share (nv) of each joint's effort limit; ``otherwise`` where it has none."""
+USUAL_LIMIT, MIN_LIMIT, MAX_LIMIT = 2.5, 0.2, 20.0
+"""Effort limit over the weight of a joint: of usual arms, and of limits that are placeholders. Real
+ones are between 0.3 and 14 times the largest weight of a joint of their robot."""
+
+MIN_WEIGHT = 0.5
+"""Least weight of a joint, over the largest one, per root of the share of the masses it moves."""
+
+MASSLESS = 100.0
+"""Effort range of joints that move no mass [Nm or N]."""
+
+
+def by_effort_limit(robot: Robot, share: float) -> Vector:
+    """Returns a share (nv) of the range of the efforts of each joint, see ``effort_ranges``."""
+    if robot not in _RANGES:
+        _RANGES[robot] = effort_ranges(robot)
+    return share * _RANGES[robot]
+
+
+_RANGES: WeakKeyDictionary[Robot, Vector] = WeakKeyDictionary()
+
+
+UNMEASURED = 0.05
+"""Largest dry friction of a joint whose friction is unknown, over its range of efforts."""
+
+
+def unmeasured_friction(robot: Robot, described: Vector) -> Vector:
+    """Returns the largest dry friction (nv) of joints whose friction is unknown [Nm or N].
+
+    Args:
+        robot: the robot.
+        described: (nv) described dry friction; 0 if the description contains none [Nm or N].
+    """
+    return np.maximum(by_effort_limit(robot, UNMEASURED), described)
+
+
+def effort_ranges(robot: Robot) -> Vector:
+    """Returns the range (nv) of each joint's efforts: its limit, unless that is a placeholder.
+
+    A limit that has not been filled in, is below the weight that the joint holds, or far above that
+    of any joint, is replaced by the limit of a usual robot of the same weight.
+    """
+    postures = _postures(robot.model.joints, robot.nq)[:MAX_POSTURES]
+    inertia = robot.mass_matrix(postures).diagonal(axis1=-2, axis2=-1).max(axis=0)
+    moved, slides = _moved_masses(robot)
+    base = robot.model.root_joint_nv
+    # A moving base rests on some of its joints.
+    carried = np.full_like(moved, robot.total_mass) if base else moved
+    weight = STANDARD_GRAVITY * carried * np.sqrt(inertia / np.maximum(moved, 1e-9))
+    # Other joints of the same unit; a force has to be compared with the weight of the robot.
+    turning = weight[base:][~slides[base:]].max(initial=0.0)
+    largest = np.where(slides, STANDARD_GRAVITY * moved.max(initial=0.0), turning)
+    least = MIN_WEIGHT * np.sqrt(moved / max(moved.max(initial=0.0), 1e-9)) * largest
+    usual = USUAL_LIMIT * np.maximum(weight, least)
+    usual[usual <= 0.0] = MASSLESS
     limits = np.full(robot.nv, np.inf)
-    limits[robot.model.root_joint_nv :] = robot.effort_limits
+    limits[base:] = robot.effort_limits
     # A limit of 0 in a description means that it has not been filled in.
     known = np.isfinite(limits) & (limits > 0.0)
-    return np.where(known, share * np.where(known, limits, 1.0), otherwise)
+    held = np.zeros(robot.nv) if base else np.abs(robot.gravity(postures)).max(axis=0)
+    used = known & (limits >= MIN_LIMIT * held) & ((limits <= MAX_LIMIT * largest) | (largest == 0))
+    odd = [
+        f'{name} {limits[i]:g} (usual: {usual[i]:.2g})'
+        for name, i in robot.joint_v_indices.items()
+        if known[i] and not used[i]
+    ]
+    if odd:
+        LOG.warning(
+            'effort limits do not fit the weight of the robot, and are not used for thresholds (in '
+            f'Nm or N: {", ".join(odd)}): correct them in the description, or set '
+            'effort.model_error, thresholds.velocity and thresholds.collision'
+        )
+    return np.where(used, limits, usual)
+
+
+def motion_scales(robot: Robot) -> Vector:
+    """Returns the motion (nv) of each joint that corresponds to 1 rad [rad or m].
+
+    It is the range of a sliding joint over 2 pi, because fingers and gantries differ as much as
+    their ranges do; 0.1 m without a range.
+    """
+    scales = np.ones(robot.nv)
+    for joint in robot.model.actuated:
+        if joint.kind.nv == 1 and joint.kind.slides[0]:
+            place = joint.q_indices[0]
+            span = robot.upper_limits[place] - robot.lower_limits[place]
+            usable = np.isfinite(span) and span > 0.0
+            scales[joint.v_indices[0]] = span / (2.0 * np.pi) if usable else 0.1
+    return scales
+
+
+def _moved_masses(robot: Robot) -> tuple[Vector, NDArray[np.bool_]]:
+    """Returns the masses (nv) that velocities move, and whether these are of translations."""
+    model = robot.model
+    own = {joint.name: list(joint.v_indices) for joint in model.joints}
+    moved, slides = np.zeros(robot.nv), np.zeros(robot.nv, dtype=bool)
+    for body, inertia in enumerate(model.inertias):
+        joints = [model.joints[i] for i in model.ancestors(body)]
+        moved[list({i for joint in joints for i in own[joint.leader or joint.name]})] += float(
+            inertia.mass
+        )
+    for joint in model.actuated:
+        slides[list(joint.v_indices)] = joint.kind.slides
+    return moved, slides

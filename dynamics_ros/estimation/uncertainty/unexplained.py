@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS
+from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, SLOW
 from dynamics_ros.kernels import InTurn
+
+from .thresholds import motion_scales
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -59,14 +61,20 @@ class UnexplainedTorque:
         increase: (nv) increase of the thresholds at the last state [Nm or N].
     """
 
-    def __init__(self, robot: Robot, model: Unexplained) -> None:
+    def __init__(self, robot: Robot, model: Unexplained, velocity_noise: Vector) -> None:
         self._in_turn = InTurn(robot.kernel('unexplained_torque'))
-        self._rows = np.stack([getattr(model, name) for name in ROWS])
+        slow = slow_speeds(robot, velocity_noise)
+        self._rows = np.stack([*(getattr(model, name) for name in ROWS[:-1]), slow])
         self._sigmas = np.ones(robot.nv)
         self._memory = np.zeros((MEMORY, robot.nv))
         self._stamp: int | None = None
         self.deviation = self._rows[0]
         self.increase = np.zeros(robot.nv)
+
+    @property
+    def standing(self) -> Vector:
+        """(nv) largest friction that may hold a joint at standstill [Nm or N]."""
+        return self._rows[ROWS.index('standing')]
 
     def excess(self, deviation: Vector | None = None) -> Vector:
         """Returns the part (nv) of a deviation, by default the last, that exceeds that at rest."""
@@ -134,8 +142,17 @@ class UnexplainedTorque:
         if before is not None and 0 < stamp - before < MAX_INTERVAL:
             return before
         # The joints may just have reversed: assume the deviation of a reversal.
-        self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v)])
+        self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v), v])
         return stamp
+
+
+NOISY = 4.0
+"""Least ratio of the speed of a joint that is not at rest to the noise of its velocity."""
+
+
+def slow_speeds(robot: Robot, velocity_noise: Vector) -> Vector:
+    """Returns the speeds (nv) below which joints are near a reversal or at rest."""
+    return np.maximum(SLOW * motion_scales(robot), NOISY * velocity_noise)
 
 
 MAX_INTERVAL = 1_000_000_000

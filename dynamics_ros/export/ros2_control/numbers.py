@@ -16,8 +16,8 @@ from dynamics_ros.control import (
     damping_of_ratio,
     joint_ranges,
 )
-from dynamics_ros.control.compliance.gains import NO_LIMIT
-from dynamics_ros.control.compliance.motion_check import velocity_limits
+from dynamics_ros.control.compliance.gains import NO_LIMIT, TORQUE_LIMITS
+from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE, velocity_limits
 from dynamics_ros.estimation.observers import MomentumObserver
 from dynamics_ros.estimation.wrench import (
     LENGTH_SCALE,
@@ -100,6 +100,7 @@ def gains_text(robot: Robot, tool: str) -> str:
             'velocity_limits': velocity_limits(robot),
             'speed_share': np.array(SPEED_SHARE),
             'state_timeout': np.array(STATE_TIMEOUT),
+            'friction': FRICTION_SHARE * default_gains.joints[TORQUE_LIMITS[0]],
         }
     )
 

@@ -10,14 +10,14 @@ from xml.sax.saxutils import escape
 
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
-from dynamics_ros.algorithms.control import command, impedance
+from dynamics_ros.algorithms.control import command, impedance, motion_check
 from dynamics_ros.algorithms.control.compliance import guiding, reflex, stop, trail
+from dynamics_ros.algorithms.quantity import Key
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
-from dynamics_ros.control.compliance.motion_check import BELIEVABLE
+from dynamics_ros.control.compliance.motion_check import BELIEVABLE, FORGIVING, LASTING
 from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.definitions import Key
 from dynamics_ros.robot import Robot
 
 from .description import with_mock_hardware
@@ -138,6 +138,10 @@ class ControlPackage:
             ),
             'MEMORY': str(command.memory_size(robot.model)),
             'FLAGS': str(len(impedance.FLAGS)),
+            'CHECKS': str(len(motion_check.CHECKS)),
+            'CHECK_MEMORY': str(motion_check.memory_size(robot.model)),
+            'FORGIVING': repr(FORGIVING),
+            'LASTING': repr(LASTING),
             'STOP_MEMORY': str(stop.memory_size(robot.model)),
             'REFLEX_COUNT': str(len(reflex.SETTINGS)),
             'TRAIL_SIZE': str(trail.SIZE),

@@ -45,9 +45,6 @@ MIN_DIFFERENCE = 0.04
 MAX_ACCEPTED_MISFIT = 0.2
 """Largest misfit of an alternative that is accepted."""
 
-DOUBTFUL_MISFIT = 0.3
-"""Misfit from which masses are doubtful if no alternative is better."""
-
 CLOCKS = (0.1, 0.5, 2.0, 10.0)
 """Candidates for the ratio of the real to the stamped speed of the motion."""
 
@@ -119,13 +116,13 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
     best = min(_alternative_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt
     if best.explained.misfit > MAX_ACCEPTED_MISFIT or worse < REPORT_RATIO:
-        return _far_masses(as_read)
+        return []
     doubtful = as_read.misfit > MIN_DIFFERENCE + best.doubt
     refused = doubtful and worse > (REJECTION_RATIO_HELD if held else REJECTION_RATIO)
     if not refused and not held:
         refused = _is_refused_as_described(robot, states, best)
     if not refused and not doubtful:
-        return _far_masses(as_read)
+        return []
     sentence = (
         f'{best.sentence} (misfit {100.0 * best.explained.misfit:.0f} % of what efforts vary by, '
         f'{100.0 * as_read.misfit:.0f} % as it is)'
@@ -142,17 +139,6 @@ def _is_refused_as_described(robot: Robot, states: States, best: Reading) -> boo
     other = min(_alternative_readings(judge, states, as_read), key=lambda one: one.doubt)
     close = other.explained.misfit < MAX_ACCEPTED_MISFIT and other.error is best.error
     return close and as_read.misfit > REJECTION_RATIO_HELD * other.doubt
-
-
-def _far_masses(as_read: Explained) -> list[str]:
-    """A sentence if only masses far from the described ones explain the recording."""
-    if as_read.misfit < DOUBTFUL_MISFIT:
-        return []
-    return [
-        'the recording is explained only by masses that are far from those of the description '
-        f'(misfit {100.0 * as_read.misfit:.0f} % of what efforts vary by, where 5 to 20 are '
-        'usual): it is of another robot, or the robot carries what is not in its description'
-    ]
 
 
 def _alternative_readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Reading]:

@@ -30,6 +30,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 from dynamics_ros.identification.joint_states.filters import LowPass
@@ -38,7 +39,7 @@ from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
 from .column_store import ColumnStore, Kept
-from .friction_shape import Load, friction_columns, late_friction
+from .friction import FRICTION_VELOCITY, friction_columns, late_friction
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ BLOCKS_AT_ONCE = 8
 """Number of blocks whose regressors are in memory at a time."""
 
 STILL_SPEED = 0.005
-"""Speed below which a joint counts as standing after ``STANDS_AFTER`` [rad/s or m/s]."""
+"""Speed below which a joint counts as standing after ``STANDS_AFTER`` [rad/s]."""
 
 NOISE_DEVIATIONS = 3.0
 """Standard deviations of velocity noise that do not count as motion."""
@@ -109,7 +110,7 @@ class Chunk:
         time: (n) time since the start of the recording [s].
         v: (n, nv) velocities, for friction plots [rad/s or m/s].
         inertial: (n, nv, b) columns of base parameters.
-        friction: (n, nv, k) columns of all friction shapes.
+        friction: (n, nv, 5) columns of friction.
         effort, slope: (n, nv) scaled efforts [Nm or N], and their time derivatives.
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
@@ -134,7 +135,7 @@ class Equations:
     """Equations of one or more recordings, with the rows of all joints side by side.
 
     Attributes:
-        rows: (nv, r, b + k + 1) columns of base parameters, friction shapes, effort.
+        rows: (nv, r, b + 6) columns of base parameters, friction, effort.
         slope: (nv, r) time derivative of the effort; 0 if unknown [Nm/s or N/s].
         block: (r) block index of each row.
         begins: (blocks) start time of each block in its recording [s].
@@ -205,7 +206,10 @@ class EquationMaker:
         base: its base parameters.
         filtering: cutoff frequencies.
         scale: (nv) torque per unit of reported effort.
-        load: load of the joints; None: no load column.
+        friction_velocity: speed at which dry friction reaches 76 % [rad/s].
+        stribeck: whether dry friction at rest differs from that at speed.
+        load: (nv, b) base parameters that give the torque which each joint carries, from a previous
+            fit; zero for joints without load-dependent friction. None: no such friction.
         cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
             clipped.
         lag: delay of efforts relative to positions, which is compensated [s].
@@ -218,7 +222,9 @@ class EquationMaker:
     base: BaseParameters
     filtering: Filtering
     scale: Array
-    load: Load | None = None
+    friction_velocity: float = FRICTION_VELOCITY
+    stribeck: bool = False
+    load: Array | None = None
     cut_off: Array | None = None
     lag: float = 0.0
     further: Callable[[Array, Array, Array], Array] | None = None
@@ -291,7 +297,7 @@ class EquationMaker:
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort) * (self.scale if scaled else 1.0)
         period = stretch.period * every
-        standing = _standing(stretch, wide, v, period)
+        standing = _standing(self.robot, stretch, wide, v, period)
         cut_off = np.zeros_like(standing)
         if self.cut_off is not None:
             lowest, highest = self.cut_off
@@ -316,10 +322,10 @@ class EquationMaker:
             columns = self._kept(
                 ('columns', stretch, first, last), partial(self._columns, smooth, narrow, taken)
             )
-            friction = columns.friction
-            if self.load is not None:
-                carried = self.load.column(columns.Y, smooth.v[taken])
-                friction = np.concatenate([friction, narrow(carried)[..., np.newaxis]], axis=-1)
+            carried = 0.0 if self.load is None else np.einsum('tjb,jb->tj', columns.Y, self.load)
+            motion = motion_scales(self.robot)
+            shape = self.friction_velocity, self.stribeck
+            friction = narrow(friction_columns(smooth.v[taken], *shape, motion, carried))
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
                 further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))
@@ -351,10 +357,9 @@ class EquationMaker:
         return _Columns(
             Y,
             narrow(Y),
-            narrow(friction_columns(v)),
             narrow(effort),
             narrow(effort, 1),
-            narrow(late_friction(q, v)),
+            narrow(late_friction(q / motion_scales(self.robot), v)),
             still,
             _within_window(smooth.cut_off, narrow)[centers]
             if smooth.cut_off.any()
@@ -374,13 +379,12 @@ class _Columns:
 
     Attributes:
         Y: (samples, nv, b) regressor before the narrow filter.
-        inertial, friction, effort, slope, turning, standing, cut_off: as in ``Chunk``, with efforts
+        inertial, effort, slope, turning, standing, cut_off: as in ``Chunk``, with efforts
             as reported.
     """
 
     Y: Array
     inertial: Array
-    friction: Array
     effort: Array
     slope: Array
     turning: Array
@@ -395,12 +399,14 @@ def _within_window(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bo
     return found
 
 
-def _standing(stretch: Stretch, wide: LowPass, v: Array, period: float) -> NDArray[np.bool_]:
+def _standing(
+    robot: Robot, stretch: Stretch, wide: LowPass, v: Array, period: float
+) -> NDArray[np.bool_]:
     """(n, nv) whether joints are at rest, by velocities (n, nv) after a filter."""
     # Sixth differences contain noise and encoder steps, but almost no motion.
     rough = np.diff(stretch.position, 6, axis=0)
     noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
-    slow = np.abs(v) < np.maximum(STILL_SPEED, NOISE_DEVIATIONS * noise)
+    slow = np.abs(v) < np.maximum(STILL_SPEED * motion_scales(robot), NOISE_DEVIATIONS * noise)
     lasting = np.ones((max(1, round(STANDS_AFTER / period)), 1), dtype=bool)
     found: NDArray[np.bool_] = scipy.ndimage.binary_opening(slow, lasting)
     return found

@@ -20,10 +20,17 @@ SPACING = 0.03
 """Distance between points that represent a surface [m]."""
 
 
+POSTURES = 48
+"""Number of random postures within the limits that give the usual distance of two bodies."""
+
+
 class Clearance:
     """Points on the surfaces of links, in the frames of the bodies that carry them.
 
-    Pairs of adjacent bodies, and pairs in contact in the neutral posture, are excluded.
+    Adjacent bodies, and bodies within ``SPACING`` in all of many postures, are not compared. Other
+    bodies may be inherently close, such as the second next link of a wrist: their median distance,
+    or that in the nominal posture, an arm's usual start, may be below the one that is required. Of
+    these, half of it is required.
     """
 
     def __init__(self, robot: Robot, geometry: CollisionGeometry) -> None:
@@ -35,26 +42,43 @@ class Clearance:
                 body = robot.model.frame(link).body
                 points.setdefault(body, []).append((link, _thinned(triangles)))
         self._points = points
-        start = self._clouds(robot.neutral()[np.newaxis])
         parents = {body: joint.parent for body, joint in enumerate(robot.model.joints)}
         self._pairs = [
             (a, b)
             for a, b in itertools.combinations(sorted(points), 2)
-            if parents.get(b) != a
-            and parents.get(a) != b
-            and scipy.spatial.cKDTree(start[a][0]).query(start[b][0])[0].min() > SPACING
+            if parents.get(b) != a and parents.get(a) != b
         ]
+        within = [robot.nominal(), *map(robot.random_configuration, range(POSTURES))]
+        usual = self._distances(np.array(within))
+        apart = usual.max(axis=0) > SPACING
+        self._pairs = list(itertools.compress(self._pairs, apart))
+        self._usual = np.minimum(np.median(usual, axis=0), usual[0])[apart]
 
     def smallest(self, q: Array) -> float:
         """Smallest distance of links over postures (n, nq), at most ``SPACING`` too large [m]."""
+        return float(self._distances(q).min(initial=np.inf))
+
+    def too_close(self, q: Array, distance: float) -> float:
+        """Smallest distance of links that are closer than required; inf if none are [m].
+
+        Args:
+            q: postures (n, nq).
+            distance: required distance of links that are not inherently close [m].
+        """
+        found = self._distances(q)
+        required = np.where(self._usual > distance, distance, 0.5 * self._usual)
+        return float(found[found <= required].min(initial=np.inf))
+
+    def _distances(self, q: Array) -> Array:
+        """Distances (n, pairs) in postures (n, nq); inf from four times ``SPACING`` on [m]."""
         clouds = self._clouds(q)
-        smallest = np.inf
+        distances = np.full((len(q), len(self._pairs)), np.inf)
         for posture in range(len(q)):
             trees = {body: scipy.spatial.cKDTree(cloud[posture]) for body, cloud in clouds.items()}
-            for a, b in self._pairs:
+            for k, (a, b) in enumerate(self._pairs):
                 found = trees[a].query(clouds[b][posture], distance_upper_bound=4.0 * SPACING)[0]
-                smallest = min(smallest, float(found.min()))
-        return smallest
+                distances[posture, k] = found.min()
+        return distances
 
     def lowest(self, q: Array) -> float:
         """Lowest height of a moving link in the root frame over postures (n, nq) [m]."""

@@ -160,7 +160,7 @@ def plan_excitation(
             return True
         if floor is not None and clearance.lowest(q) < floor:
             return False
-        return clearance.smallest(q) > CLEARANCE
+        return not np.isfinite(clearance.too_close(q, CLEARANCE))
 
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
     for share in RANGES:

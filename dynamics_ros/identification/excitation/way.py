@@ -123,8 +123,8 @@ def check_motion(
     if clearance is None:
         return
     looked = motion.q[:: max(1, len(motion.q) // CHECKED_POSTURES)]
-    apart = clearance.smallest(looked)
-    if apart < 0.5 * CLEARANCE:
+    apart = clearance.too_close(looked, 0.5 * CLEARANCE)
+    if np.isfinite(apart):
         problem = f'brings links as near as {apart:.3f} m to each other'
         raise InvalidArgumentError(what, problem, f'at least {0.5 * CLEARANCE:g} m')
     if floor is not None and clearance.lowest(looked) < floor:

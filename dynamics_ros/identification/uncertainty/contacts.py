@@ -162,7 +162,7 @@ def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
     return ', '.join(texts) + more
 
 
-def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
+def lasting_force(robot: Robot, found: Residuals, speed: Array) -> Array | None:
     """A force on the last link that explains a large part of the residual, beyond friction.
 
     Torques of a force depend on the posture, those of friction and offsets do not. The force may
@@ -172,7 +172,7 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
     Args:
         robot: the robot.
         found: residuals of one recording.
-        speed: speed at which dry friction reaches 76 % [rad/s or m/s].
+        speed: (nv) speed at which dry friction reaches 76 % [rad/s or m/s].
 
     Returns:
         Mean force (3) of the intervals with a force above the median, in root axes [N]; None if
@@ -195,7 +195,7 @@ def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
         A[:, np.arange(len(time)), 3 * part + k] = J[:, k].T
     for j in range(nv):
         own = slice(3 * (count + j), 3 * (count + j + 1))
-        A[j, :, own] = np.column_stack([np.ones(len(v)), v[:, j], np.tanh(v[:, j] / speed)])
+        A[j, :, own] = np.column_stack([np.ones(len(v)), v[:, j], np.tanh(v[:, j] / speed[j])])
     weights, y = (~still & used).T.astype(np.float64), torque.T
     alone, _, _ = _weighted_least_squares(A[..., 3 * count :], y, weights)
     left, x, deviation = _weighted_least_squares(A, y, weights)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales, unmeasured_friction
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
@@ -24,7 +25,6 @@ from dynamics_ros.identification import (
 from dynamics_ros.identification.equations.rows import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
 from dynamics_ros.identification.joint_states.plausibility import odd_velocities
-from dynamics_ros.identification.prior import unmeasured_friction
 from dynamics_ros.identification.robust_weights import UNEXPLAINED, dry_friction
 from dynamics_ros.robot import Robot
 
@@ -38,7 +38,7 @@ FREE_QUANTILE = 0.75
 """Quantile of the residuals of blocks that is taken for free motion: fewer contain pushes."""
 
 SLOW = 0.1
-"""Speed below which dry friction is not constant; the usual Stribeck velocity [rad/s or m/s]."""
+"""Speed below which dry friction is not constant; the usual Stribeck velocity [rad/s]."""
 
 FILTERED = 0.2
 """Time over which the filters of the equations spread a residual [s]."""
@@ -133,13 +133,13 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     some = np.isfinite(moving).any(axis=1)
     usual = np.ones((len(moving), 1))
     usual[some, 0] = np.nanquantile(moving[some], FREE_QUANTILE, axis=1)
-    dry, sigma = dry_friction(fit.layout, fit.x, fit.shape), fit.sigma[:, np.newaxis]
+    dry, sigma = dry_friction(fit.layout, fit.x, fit.loads), fit.sigma[:, np.newaxis]
     v = _velocities(samples)
-    one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < MIN_SPEED
+    one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < (MIN_SPEED * motion_scales(found.robot))
     bound = np.where(one_way, unmeasured_friction(found.robot, dry), dry)[:, np.newaxis]
     held = np.hypot(sigma, dry[:, np.newaxis] * fit.standing)
     free = UNEXPLAINED * np.where(fit.standing, held, usual * sigma)
-    free = free + bound * _is_slow(samples.time, v, fit.begins)
+    free = free + bound * _is_slow(samples.time, v / motion_scales(found.robot), fit.begins)
     far = fit.departures * held > free
     times = []
     for block in np.flatnonzero(far.any(axis=0)):

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate
+from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate, unmeasured_friction
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
 from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.prior import unmeasured_friction
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
@@ -37,6 +36,9 @@ RESIDUAL_LIMIT = 4.0
 
 MAX_FREE_RMS = 4.0
 """Normalised RMS residual of a second from which it does not count as free motion."""
+
+STICTION = 1.4
+"""Largest ratio of the static friction of a joint to its dry friction in motion."""
 
 INVERSE_RISK = 20.0
 """Inverse of the probability that static friction exceeds the learned bound."""
@@ -155,7 +157,7 @@ def learn_unexplained(
     unseen = unmeasured_friction(robot, dry)
     sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
     columns, findings = [], []
-    force = lasting_force(robot, joined, effort_model.friction_velocity)
+    force = lasting_force(robot, joined, effort_model.speeds[0])
     if force is not None:
         x, y, z = force
         findings.append(
@@ -335,9 +337,10 @@ def _static_friction_bound(r: Array, standing: NDArray[np.bool_], dry: float) ->
 
     Of n uniform numbers up to b, all are below m with the probability (m / b)^n.
     """
+    static = STICTION * dry
     edges = np.flatnonzero(np.diff(np.concatenate([[False], standing, [False]]).astype(int)))
     stands = [r[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
     if not stands:
-        return dry
+        return static
     largest = max(abs(float(np.mean(stand))) for stand in stands)
-    return max(largest, min(dry, largest * INVERSE_RISK ** (1.0 / len(stands))))
+    return max(largest, min(static, largest * INVERSE_RISK ** (1.0 / len(stands))))

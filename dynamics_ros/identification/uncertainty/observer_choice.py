@@ -28,9 +28,6 @@ MAX_NOISE = 0.004
 """Largest standard deviation of noise over the effort limit: five of them are a tenth of the torque
 of a collision."""
 
-MAX_NOISE_WITHOUT_LIMIT = 0.6
-"""Largest standard deviation of noise of a joint without an effort limit [Nm or N]."""
-
 GAIN_RATIO, MIN_GAIN = 0.8, 10.0
 """Ratio of consecutive candidate gains; lowest gain [1/s]."""
 
@@ -107,7 +104,7 @@ def chosen_observer(
     """
     usual = ObserverChoice()
     of_velocities = replace(noise, effort=np.full(robot.nv, 1e-9))
-    most = np.maximum(by_effort_limit(robot, MAX_NOISE, MAX_NOISE_WITHOUT_LIMIT), left_over)
+    most = np.maximum(by_effort_limit(robot, MAX_NOISE), left_over)
     q = q[:: max(1, len(q) // POSTURES)]
 
     def quiet(choice: ObserverChoice, noise: SampleNoise) -> bool:

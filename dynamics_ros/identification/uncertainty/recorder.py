@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.findings import STILL
 from dynamics_ros.robot import Robot
@@ -19,7 +20,7 @@ MAX_BYTES = 64_000_000
 FIRST_ROWS = 1024
 
 MIN_SPEED = 0.02
-"""Least speed in a direction from which its dry friction can be identified [rad/s or m/s]."""
+"""Least speed in a direction from which its dry friction can be identified [rad/s]."""
 
 
 class Recorder:
@@ -43,6 +44,7 @@ class Recorder:
         self._most = most or MAX_BYTES // (8 * width)
         self._rows = np.empty((min(FIRST_ROWS, self._most), width))
         self._kept, self._every, self.count = 0, 1, 0
+        self._motion = motion_scales(robot)
         self._first = self._last = 0
         self._low, self._high = np.full((2, robot.nv), np.inf), np.full((2, robot.nv), -np.inf)
 
@@ -87,7 +89,9 @@ class Recorder:
         if not self.count:
             return ('no joint states yet',)
         found = []
-        for name, low, high in zip(self._names, self._low.T, self._high.T, strict=True):
+        # In radians, and for sliding joints in what corresponds to them.
+        low_high = (self._low / self._motion).T, (self._high / self._motion).T
+        for name, low, high in zip(self._names, *low_high, strict=True):
             if high[0] - low[0] < STILL:
                 found.append(f'{name} has not moved')
             elif min(-low[1], high[1]) < MIN_SPEED:

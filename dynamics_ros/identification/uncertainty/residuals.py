@@ -10,8 +10,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFTER
+from dynamics_ros.algorithms.contact.unexplained import ROWS, STANDS_AFTER
 from dynamics_ros.estimation import EffortModel, TorqueObserver
+from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 from dynamics_ros.robot import Robot
@@ -104,8 +105,8 @@ def _residuals_of_stretch(
     if v is None:
         v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / stretch.period
     rows, nothing = np.zeros((len(ROWS), robot.nv)), np.zeros(robot.nv)
-    memory = np.zeros((MEMORY, robot.nv))
-    memory[0], memory[1] = v[0], 1.0
+    rows[ROWS.index('slow')] = slow_speeds(robot, noise.velocity)
+    memory = np.stack([v[0], np.ones(robot.nv), nothing, v[0]])
     torque, turning, still = np.zeros((3, *v.shape))
     for k, (q, one, effort) in enumerate(zip(stretch.position, v, stretch.effort, strict=True)):
         torque[k] = observer.update(round(k * stretch.period * 1e9), q, one, effort)

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from dynamics_ros.control.least_squares import damped_least_squares
 from dynamics_ros.errors import SingularError
-from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE
+from dynamics_ros.multibody.least_squares import Singular, damped_least_squares
 
 try:
     import daqp
@@ -71,7 +70,7 @@ def solve_bounded(
                 step = _by_daqp(B, residual, Z, low, high, damping)
         x = x + step
         if i < last:
-            free = _null_space(B, A)
+            free = Singular.of(B, float(np.linalg.norm(A))).null_space
             Z = free if Z is None else Z @ free
             if not Z.shape[1]:
                 break
@@ -119,10 +118,3 @@ def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, dampi
     if exit_flag != SOLVED:
         raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
     return z if Z is None else Z @ z
-
-
-def _null_space(B: Array, A: Array) -> Array:
-    """Orthonormal basis of the null space of B; the rank tolerance is relative to the norm of A."""
-    _, values, Vt = np.linalg.svd(B)
-    rank = int((values > RANK_TOLERANCE * np.linalg.norm(A)).sum())
-    return Vt[rank:].T

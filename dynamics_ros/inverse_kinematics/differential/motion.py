@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dsyev
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -96,7 +97,7 @@ class DifferentialInverseKinematics:
         if not tasks:
             raise InvalidArgumentError('tasks', 'none', 'at least one')
         check_positive('damping', damping)
-        check_not_negative('singular_damping', singular_damping)
+        check_not_negative('singular_damping', singular_damping, MAXIMUM_NUMBER)
         check_not_negative('singular_threshold', singular_threshold)
         self.robot = robot
         self.tasks = tuple(tasks)
@@ -157,6 +158,13 @@ class DifferentialInverseKinematics:
         demands = [self._demand(i, configuration, dt) for i in range(len(self.tasks))]
         levels = [self._level(demands, members) for members in self._levels]
         bounds = self.limits.bounds(configuration, dt, last_velocity)
+        if self._moving is not None:
+            # What does not move stays beyond its limits, too.
+            still = self._moving == 0.0
+            lower = np.where(still, np.minimum(bounds.lower, 0.0), bounds.lower)
+            bounds = bounds._replace(
+                lower=lower, upper=np.where(still, np.maximum(bounds.upper, 0.0), bounds.upper)
+            )
         singular_value = _least_singular_value(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
         v = solve_bounded(levels, bounds.lower, bounds.upper, damping)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.jacobian import Reference
+from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.multibody.arguments import (
     check_count,

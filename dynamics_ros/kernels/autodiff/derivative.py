@@ -25,7 +25,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Routine, Trace, Variable
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
 
 
@@ -47,8 +47,7 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
 
     Raises:
         InvalidArgumentError: there is no such input or output, the mode is unknown, or the output
-            is
-            computed by an operation without a derivative, such as a loop.
+            is computed by an operation without a derivative, such as a loop.
     """
     variable, column = _named(traced.inputs, by, 'by')
     output, row = _named(traced.outputs, of, 'of')
@@ -127,8 +126,7 @@ def pullback(traced: Trace) -> Trace:
         A trace with the same inputs, followed by a weight ``w_<output>`` of the shape of each
         output.
         The weights come after the inputs that a caller passes; the trace has an output ``d_<x>``
-        for
-        each of these inputs x.
+        for each of these inputs x.
 
     Raises:
         InvalidArgumentError: an output is computed by an operation without a derivative, such as a
@@ -224,9 +222,6 @@ def _replayed(traced: Trace, symbols: Sequence[Any]) -> list[Any]:
 
 def _of_expressions(operation: Operation) -> Callable[..., Any]:
     """Return an operation as a function of expressions."""
-    if isinstance(operation, Routine):
-        body = operation.body
-        return lambda *operands: replay(body, operands)
     function = _OPERATORS.get(operation) or getattr(Expression, operation.name, None)
     if function is None:
         raise InvalidArgumentError(

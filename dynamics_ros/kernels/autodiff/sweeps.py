@@ -17,7 +17,6 @@ from typing import Any, cast
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Node, Scalar, select
-from dynamics_ros.kernels.graph.graph import RoutinesUnwantedError
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
     ACOS,
@@ -43,7 +42,6 @@ from dynamics_ros.kernels.graph.operations import (
     TANH,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Routine
 
 MODES = ('auto', 'forward', 'reverse')
 
@@ -254,9 +252,6 @@ def _slopes(node: Node) -> tuple[Scalar, ...]:
     """Return the derivative of a node with respect to each of its operands."""
     slopes = _SLOPES.get(node.operation)
     if slopes is None:
-        origin = cast(Node, node.operands[0]) if node.operation is ELEMENT else node
-        if isinstance(origin.operation, Routine):
-            raise RoutinesUnwantedError
         name = 'loop' if node.operation is ELEMENT else node.operation.name
         raise InvalidArgumentError('ys', f'computed by a {name}', 'what has a derivative')
     return slopes(node, *node.operands)

@@ -10,7 +10,7 @@ plain Python float.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn, Protocol, Union
 
@@ -112,16 +112,6 @@ class Arithmetic(Protocol):
     ) -> list[Scalar]:
         """Return the state after the iterations of a loop."""
 
-    def call(
-        self,
-        function: Callable[..., Any],
-        times: int,
-        arguments: Sequence[Any],
-        take_apart: Callable[[Any, list[Scalar]], Any],
-        put_together: Callable[[Any, Iterator[Scalar]], Any],
-    ) -> Any:
-        """Return the result of a function, computed inline or by an equivalent routine."""
-
 
 class Node(Traced):
     """One value of a graph: an operation and its operands.
@@ -151,13 +141,20 @@ class Node(Traced):
 
     def _refuse_branch(self, *_: object) -> NoReturn:
         raise TypeError(
-            'a traced value has no number yet, so a trace cannot branch on it or convert it (if, '
-            'while, and, or, not, ==, min, max, float); where(a < b, x, y), minimum and maximum of '
+            'a traced value has no number yet, so a trace cannot branch on it (if, while, and, or, '
+            'not, ==, min, max); where(a < b, x, y), minimum and maximum of '
             'dynamics_ros.kernels.math choose when it runs'
         )
 
-    __bool__ = __float__ = __int__ = __index__ = _refuse_branch
-    __eq__ = __ne__ = _refuse_branch
+    def _refuse_number(self) -> NoReturn:
+        raise TypeError(
+            'a traced value has no number yet, so it cannot become a float or an index; np.sin and '
+            'the like take it in place of functions of math, np.zeros_like(q, shape=3) makes an '
+            'array for it'
+        )
+
+    __bool__ = __eq__ = __ne__ = _refuse_branch
+    __float__ = __int__ = __index__ = _refuse_number
     __hash__ = object.__hash__
 
 
@@ -350,17 +347,6 @@ class Expression(Node):
     ) -> list[Scalar]:
         """Return the state after the iterations of a loop in this trace: `Graph.repeat`."""
         return self.graph.repeat(body, initial, limit, captured)
-
-    def call(
-        self,
-        function: Callable[..., Any],
-        times: int,
-        arguments: Sequence[Any],
-        take_apart: Callable[[Any, list[Scalar]], Any],
-        put_together: Callable[[Any, Iterator[Scalar]], Any],
-    ) -> Any:
-        """Return the result of a function, possibly by a routine of this trace: `Graph.call`."""
-        return self.graph.call(function, times, arguments, take_apart, put_together)
 
 
 def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:

@@ -7,16 +7,15 @@ node.
 
 Of each pair of opposite values only one is stored and the other is its negation. Negations are
 pulled out through products, sums and odd functions, so that signs cancel and ``a - b`` shares a
-node
-with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number share.
-`lowering.py` turns the normal form into the cheapest instructions.
+node with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number
+share. `lowering.py` turns the normal form into the cheapest instructions.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from dynamics_ros.errors import InvalidArgumentError, TooLargeError
@@ -299,18 +298,7 @@ class NormalForm(ABC):
         key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
         return cast(Condition, self.stored(key, operation, (a, b), Condition))
 
-    # Loops and routines
-
-    @abstractmethod
-    def call(
-        self,
-        function: Callable[..., Any],
-        times: int,
-        arguments: Sequence[Any],
-        take_apart: Callable[[Any, list[Scalar]], Any],
-        put_together: Callable[[Any, Iterator[Scalar]], Any],
-    ) -> Any:
-        """Return the result of a function, inlined or computed by an equivalent routine."""
+    # Loops
 
     @abstractmethod
     def repeat(

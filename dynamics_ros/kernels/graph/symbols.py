@@ -37,10 +37,11 @@ class Symbols(np.ndarray):
         if own is not None:
             return own(*arguments, **options)
         if function.__module__ == 'numpy.linalg':
-            raise TypeError(
-                f"NumPy's {function.__name__} takes no traced values; norm, @ and the functions of "
-                'dynamics_ros.algorithms.linear_algebra do'
-            )
+            name = function.__name__
+            others = 'norm, @ and the functions of dynamics_ros.algorithms.linear_algebra do'
+            if name in ('solve', 'inv'):
+                others = f'dynamics_ros.kernels.math.{name} does, for small matrices'
+            raise TypeError(f"NumPy's {name} takes no traced values; {others}")
         result = super().__array_function__(function, types, arguments, options)
         return symbols(result) if isinstance(result, np.ndarray) else result
 

@@ -8,8 +8,8 @@ import math
 import pickle
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -112,12 +112,11 @@ class Trace:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle: the steps as bytes, because most users never read them."""
-        counts = {'operation_counts': self.operation_counts, 'written_count': self.written_count}
-        state = {**vars(self), **counts}
+        state = {**vars(self), 'operation_counts': self.operation_counts}
         if STEPS not in state:
             steps = pickle.dumps((self.nodes, self.results), pickle.HIGHEST_PROTOCOL)
             state[STEPS] = zlib.compress(steps, 1)
-        for name in (*UNPACKED, 'routines'):  # routines are compared by identity
+        for name in UNPACKED:
             state.pop(name, None)
         return state
 
@@ -144,10 +143,10 @@ class Trace:
         """Number of operations by kind, the most frequent first; a loop counts one iteration."""
         counts: Counter[str] = Counter()
         for operation, times in Counter(x.operation for x in self.nodes).items():
-            if isinstance(operation, (Loop, Routine)):
+            if isinstance(operation, Loop):
                 for name, count in operation.body.operation_counts.items():
                     counts[name] += times * count
-            if operation not in (INPUT, ELEMENT) and not isinstance(operation, Routine):
+            if operation not in (INPUT, ELEMENT):
                 counts[operation.name] += times
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
@@ -156,50 +155,10 @@ class Trace:
         """Number of operations."""
         return sum(self.operation_counts.values())
 
-    @computed_once
-    def written_count(self) -> int:
-        """Number of operations that code is emitted for: a routine counts once, not per call."""
-        own = sum(x.operation not in (INPUT, ELEMENT) for x in self.nodes)
-        inside = sum(x.body.written_count for x in self.routines)
-        return own + sum(x.body.written_count for x in self.loops) + inside
-
     @property
     def loops(self) -> list[Loop]:
         """The loops, without those inside others."""
-        own = [x.operation for x in self.nodes if isinstance(x.operation, Loop)]
-        return [*own, *(loop for routine in self.routines for loop in routine.body.loops)]
-
-    @computed_once
-    def routines(self) -> list[Routine]:
-        """The routines, each once, without those inside others."""
-        found = (x.operation for x in self.nodes if isinstance(x.operation, Routine))
-        return list(dict.fromkeys(found))
-
-    def inlined(self) -> Trace:
-        """Return the trace with all routines inlined at their calls."""
-        if not self.routines:
-            return self
-        nodes: list[Instruction] = []
-        place: list[Any] = []
-
-        def moved(operands: Iterable[int | float], places: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple([places[x] if isinstance(x, int) else x for x in operands])
-
-        for operation, operands in self.nodes:
-            if isinstance(operation, Routine):
-                body = operation.body.inlined()
-                inner: list[Any] = list(moved(operands, place))
-                for step in body.nodes[len(inner) :]:
-                    inner.append(len(nodes))
-                    nodes.append(Instruction(step.operation, moved(step.operands, inner)))
-                place.append(moved(body.results, inner))
-            elif operation is ELEMENT and isinstance(place[int(operands[0])], tuple):
-                place.append(place[int(operands[0])][int(operands[1])])
-            else:
-                place.append(len(nodes))
-                taken = operands if operation is INPUT else moved(operands, place)
-                nodes.append(Instruction(operation, taken))
-        return replace(self, nodes=tuple(nodes), results=moved(self.results, place))
+        return [x.operation for x in self.nodes if isinstance(x.operation, Loop)]
 
     def interpret(self, elements: Sequence[float]) -> list[float]:
         """Return all output elements in order, without compiling.
@@ -223,23 +182,9 @@ class Loop(Operation):
 
     Attributes:
         body: one iteration: takes ``state`` and ``captured``, returns ``next`` and ``go_on``, which
-            is
-            1 to continue and 0 to end.
+            is 1 to continue and 0 to end.
         limit: the largest number of iterations, at least one.
     """
 
     body: Trace
     limit: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Routine(Operation):
-    """Operation with several results, computed by a trace of its own that many calls share.
-
-    `ELEMENT` reads a result. The operands are the elements of the body's only input.
-
-    Attributes:
-        body: takes ``operands``, returns ``results``.
-    """
-
-    body: Trace

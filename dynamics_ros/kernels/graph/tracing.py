@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Expression, Operand, Scalar
-from dynamics_ros.kernels.graph.graph import Graph, RoutinesUnwantedError, RoutinesWantedError
+from dynamics_ros.kernels.graph.graph import Graph
 from dynamics_ros.kernels.graph.lowering import depends, lower
 from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.trace import (
@@ -85,15 +85,6 @@ def trace(
     variables = tuple(Variable(key, _shape(key, shape)) for key, shape in inputs.items())
     rest = function, variables, name, description, requirements, finite_results, bound
     with collector_paused():
-        for called in (None, True):
-            graph = Graph(description or name, called)
-            try:
-                return _traced(graph, *rest)
-            except RoutinesWantedError:
-                graph.forget()
-            except RoutinesUnwantedError:
-                graph.forget()
-                break
         return _traced(Graph(description or name), *rest)
 
 

@@ -4,8 +4,7 @@
 
 ``i64 @batch(i64 states, addresses, strides, scratch)`` has the arguments of the function of this
 name in `source.py`, and a scratch memory of ``scratch_size`` vectors, aligned to a vector. It stops
-at
-the first block of states that contains a refused one.
+at the first block of states that contains a refused one.
 
 The scratch memory holds the constants among the results, the inputs, and each computed result
 once; the results are copied from these.

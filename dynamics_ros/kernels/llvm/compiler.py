@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
@@ -16,7 +19,6 @@ from dynamics_ros.kernels.llvm.processor import Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.process import disk_cache, executable_memory
 from dynamics_ros.kernels.process.forks import FreshLock
-from dynamics_ros.kernels.process.lifetime import token
 
 LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh', 'erfc')
 """Names for double; the names for float end in f."""
@@ -42,12 +44,15 @@ class MachineCode:
     """Functions of a compiled module, loaded in this process.
 
     Attributes:
-        token: keeps the functions in memory while it lives; builtins hold it.
+        token: keeps the functions in memory while it lives; calls hold it. The cyclic garbage
+            collector does not traverse a plain array: it ends with its last reference, and not
+            before finalizers of a cycle that call the functions.
     """
 
     def __init__(self, engine: Any, functions: Sequence[str]) -> None:
         self._addresses = {name: engine.get_function_address(name) for name in functions}
-        self.token = token(background.discard, engine.close)
+        self.token = np.empty(0)
+        weakref.finalize(self.token, background.discard, engine.close).atexit = False
 
     def address(self, function: str) -> int:
         """Return the address of a function."""

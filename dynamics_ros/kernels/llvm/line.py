@@ -10,26 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.kernels.graph.operations import (
-    COS,
-    ELEMENT,
-    INPUT,
-    SIN,
-)
+from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, SIN
 from dynamics_ros.kernels.graph.schedule import (
     BATCH_PART_STEPS,
     PART_STEPS,
     Angles,
-    Calls,
     Step,
     cut,
     part_count,
-    parts,
     steps,
 )
 from dynamics_ros.kernels.graph.trace import Loop, Trace
 from dynamics_ros.kernels.llvm import loop as llvm_loop
-from dynamics_ros.kernels.llvm import routines as llvm_routines
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, suffix, vector
 from dynamics_ros.kernels.llvm.external_calls import lane_tag
@@ -55,24 +47,13 @@ def emit(trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes:
 class _Line:
     """Writer of the functions of one trace.
 
-    The functions of a routine take the memory of their caller, ``%numbers``, and a pointer to the
-    slots
-    of operands and results in it, ``%places``.
-
     Values that have a slot in `Slots` are stored in a memory that lasts for the whole call.
     """
 
     def __init__(
-        self,
-        trace: Trace,
-        name: str,
-        dialect: Dialect,
-        processor: Processor,
-        lanes: int,
-        as_routine: bool = False,
+        self, trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes: int
     ) -> None:
         self.trace = trace
-        self.as_routine = as_routine
         self.name = name
         self.dialect = dialect
         self.processor = processor
@@ -100,23 +81,18 @@ class _Line:
                 self.stores.setdefault(result, []).append(place)
             else:
                 ready.append((result, place))
-        if as_routine:
-            ready = []  # the caller provides them
         # They are most of a sparse matrix, so all parts share the work.
         size = PART_STEPS if lanes == 1 else BATCH_PART_STEPS
         count = part_count(len(ordered) + len(ready), size)
-        self.parts = parts(trace.nodes, ordered, count, size)
+        self.parts = cut(ordered, count)
         self.ready = cut(ready, len(self.parts))
-        self.slots = Slots(trace.nodes, self.parts, trace.results)
-        self.routines = trace.routines
-        names = [f'{name}.routine{i}' for i in range(len(self.routines))]
-        self.calls = llvm_routines.Calling(trace, name, names, self.slots, self.kind, dialect)
+        self.slots = Slots(trace.nodes, self.parts)
         self.turned_results: dict[int, list[int]] = {}
         for position in self.stores:
             operation, operands = trace.nodes[position]
             if operation in (SIN, COS):
                 self.turned_results.setdefault(int(operands[0]), []).append(position)
-        # Elements of loops and operands of routines are in memory.
+        # Elements of loops are in memory.
         nodes = [x for x in trace.nodes if x.operation is not ELEMENT and x.operation.llvm]
         numbers = (x for node in nodes for x in node.operands if type(x) is float)
         found = [constant(x, self.number) for x in numbers]
@@ -131,13 +107,6 @@ class _Line:
             self.dialect.element(f'{name}.p', self.kind, array, index),
             f'  {name} = load {self.kind}, {self.pointer} {name}.p, align {self.number.size}',
         ]
-
-    def load_input(self, name: str, argument: int, element: int) -> None:
-        if self.as_routine:
-            self.lines += llvm_routines.place(f'{name}.s', element, self.dialect)
-            self.load(name, '%numbers', f'{name}.s')
-        else:
-            self.load(name, f'%i{argument}', element)
 
     def store(self, value: str, array: str, index: int | str, name: str) -> None:
         # volatile: LLVM would look for stores to merge, which takes longer than everything else.
@@ -158,7 +127,7 @@ class _Line:
         if (half, source) not in self.known:
             self.known.add((half, source))
             if operation is INPUT:
-                self.load_input(name, int(operands[0]), int(operands[1]))
+                self.load(name, f'%i{int(operands[0])}', int(operands[1]))
             elif operation.condition:
                 self.compute(reference)
             else:
@@ -222,12 +191,7 @@ class _Line:
         """Store a value to the outputs that it is a result of."""
         for output, element in self.stores.pop(position, ()):
             value, name = self.value(position), f'%r{output}.{element}'
-            if self.as_routine:
-                place = self.trace.inputs[0].size + element
-                self.lines += llvm_routines.place(f'{name}.s', place, self.dialect)
-                self.store(value, '%numbers', f'{name}.s', name)
-            else:
-                self.store(value, f'%o{output}', element, name)
+            self.store(value, f'%o{output}', element, name)
 
     def compute_angles(self, step: Angles) -> None:
         """Call the function of all angles at once; leftover lanes repeat an angle."""
@@ -257,7 +221,7 @@ class _Line:
         argument, start = nodes[0].operands[:2] if nodes[0].operation is INPUT else (0, 0)
         row = [(argument, int(start) + i) for i in range(count)]
         in_row = all(x.operation is INPUT and x.operands == y for x, y in zip(nodes, row))
-        if in_row and not self.as_routine:
+        if in_row:
             several = f'<{count} x {self.number.type}>'
             kind = self.dialect.pointer(several)
             mask = ', '.join(f'i32 {min(i, count - 1)}' for i in range(size))
@@ -293,10 +257,10 @@ class _Line:
 
     def text(self) -> str:
         """Return all functions."""
-        several = len(self.parts) > 1 or bool(self.routines)
-        typed = self.parameters('noalias')
+        several = len(self.parts) > 1
+        typed = parameters(self.trace, self.dialect, 'noalias')
         memory = f'{self.pointer} noalias %memory'
-        texts = self.table() + self.loop_functions() + self.routine_functions()
+        texts = self.table() + self.loop_functions()
         for number, part in enumerate(self.parts):
             self.lines = []
             self.known = set()
@@ -306,12 +270,7 @@ class _Line:
             self.find_constants()
             for result, (output, element) in self.ready[number]:
                 self.store(self.value(result), f'%o{output}', element, f'%r{output}.{element}')
-            if isinstance(part, Calls):
-                lines, tables = self.calls.lines(number, part, self.stores)
-                self.lines += lines
-                texts += tables
-            else:
-                self.compute_part(part)
+            self.compute_part(part)
             arguments = ', '.join([*typed, memory] if several else typed)
             name = f'{self.name}.{number}' if several else self.name
             texts.append(self.function(name, arguments))
@@ -319,18 +278,11 @@ class _Line:
             self.lines = []
             self.allocate(least=1)  # parts take a pointer to memory even if no value crosses
             self.typed_arrays()
-            self.give_to_routines()
-            plain = ', '.join([*self.parameters(), f'{self.pointer} %memory'])
+            plain = ', '.join([*parameters(self.trace, self.dialect), f'{self.pointer} %memory'])
             for number in range(len(self.parts)):
                 self.lines.append(f'  call void @{self.name}.{number}({plain})')
             texts.append(self.function(self.name, ', '.join(typed)))
         return '\n'.join(texts)
-
-    def parameters(self, attributes: str = '') -> list[str]:
-        if not self.as_routine:
-            return parameters(self.trace, self.dialect, attributes)
-        kinds = self.pointer, self.dialect.pointer('i32')
-        return [f'{x} {attributes} %{name}' for x, name in zip(kinds, ('numbers', 'places'))]
 
     def loop_functions(self) -> list[str]:
         texts = []
@@ -343,28 +295,6 @@ class _Line:
                     llvm_loop.emit(operation, name, turn, self.dialect, self.lanes),
                 ]
         return texts
-
-    def routine_functions(self) -> list[str]:
-        texts = []
-        for routine, name in zip(self.routines, self.calls.names):
-            line = _Line(
-                routine.body, name, self.dialect, self.processor, self.lanes, as_routine=True
-            )
-            texts.append(line.text())
-        return texts
-
-    def give_to_routines(self) -> None:
-        """Store constants and inputs where routines read them."""
-        number, slots = self.number, self.slots
-        for place, (text, slot) in enumerate(slots.constants.items()):
-            value = splat(constant(float(text), number), self.lanes, number.type)
-            self.store(value, '%memory', slot, f'%c{place}')
-        self.known = set()
-        for position in slots.given:
-            operands = self.trace.nodes[position].operands
-            name = f'%v{position}'
-            self.load_input(name, int(operands[0]), int(operands[1]))
-            self.store(name, '%memory', slots.of['v', position], f'{name}.m')
 
     def function(self, name: str, arguments: str) -> str:
         body = '\n'.join([*self.lines, '  ret void', '}'])
@@ -406,8 +336,6 @@ class _Line:
 
     def typed_arrays(self) -> None:
         """Name the arrays as arrays of this number format."""
-        if self.as_routine:
-            return
         for count, short, long in (
             (len(self.trace.inputs), 'i', 'in'),
             (len(self.trace.outputs), 'o', 'out'),

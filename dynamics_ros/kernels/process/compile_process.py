@@ -5,8 +5,7 @@
 Threads of one process share one interpreter. A thread that answers a thousand messages a second
 cannot give half of its time to a compiler in another thread. The process starts when first needed,
 runs functions one after the other at lower priority, and ends after some idle time, after a number
-of
-functions, or with the process that started it.
+of functions, or with the process that started it.
 """
 
 from __future__ import annotations

@@ -32,10 +32,8 @@ class _Compiler:
     """Queue that runs jobs one by one, small ones first; its thread ends when the queue is empty.
 
     LLVM must not run while the process tears down its data, so an exiting process waits for the
-    running
-    job and drops the others. A forked process has the jobs but no thread; it starts one when
-    somebody
-    asks for a result.
+    running job and drops the others. A forked process has the jobs but no thread; it starts one
+    when somebody asks for a result.
     """
 
     def __init__(self) -> None:

@@ -21,12 +21,16 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 VARIABLE = 'DYNAMICS_ROS_CACHE'
 
 LIMIT = 128 * 2**20
 """Size limit of all files together [bytes]; the least recently used files are removed first."""
+
+LARGEST = LIMIT // 2
+"""Size limit of one file that is read [bytes]."""
 
 CHECK_EVERY = LIMIT // 16
 """Bytes that a process writes between two checks of the total size, which are slow."""
@@ -85,12 +89,16 @@ def read(name: str) -> bytes | None:
     """Return the contents for a key, or None if there is no trustworthy file."""
     try:
         with _opened(make=False) as directory:
-            file = os.open(name + SUFFIX, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory)
+            # O_NONBLOCK: a named pipe in place of the file must not hold up the process.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            file = os.open(name + SUFFIX, flags, dir_fd=directory)
             with open(file, 'rb') as stream:
                 if not _is_ours(os.fstat(file), stat.S_ISREG):
                     _log.warning('the file %s of the cache is not trusted', name)
                     return None
-                content = stream.read()
+                if os.fstat(file).st_size > LARGEST:
+                    return None
+                content = stream.read(LARGEST)
                 with suppress(OSError):
                     os.utime(file)
     except OSError:
@@ -118,7 +126,14 @@ def write(name: str, kept: bytes) -> None:
                 raise
             _weigh(directory, len(content))
     except OSError as reason:
-        _log.info('compiled kernels are not kept: %s', reason)
+        if folder() is not None:
+            _note(f'{folder()}: {reason.strerror or reason}')
+
+
+@lru_cache(maxsize=8)
+def _note(reason: str) -> None:
+    """Warn once that every start compiles again, for each reason."""
+    _log.warning('compiled kernels are not kept (%s=off stops this warning): %s', VARIABLE, reason)
 
 
 def _digest(name: str, kept: bytes) -> bytes:

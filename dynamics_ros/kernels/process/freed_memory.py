@@ -12,8 +12,7 @@ def give_back() -> None:
     """Return free pages of the allocator to the system; does nothing without glibc.
 
     A robot and its kernels are created in several threads, and glibc gives each thread a heap of
-    its
-    own, of which it returns only the end. Memory freed in the middle stays with the process and
+    its own, of which it returns only the end. Memory freed in the middle stays with the process and
     fragments a little more with each robot. Other threads keep running during the call.
     """
     if _trim is not None:

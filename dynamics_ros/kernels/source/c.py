@@ -14,7 +14,6 @@ from dynamics_ros.kernels.graph.schedule import cut, part_count
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.source.printing import (
     Assignment,
-    PrintedCall,
     PrintedStep,
     header,
     printed,
@@ -106,7 +105,6 @@ def c_function(trace: Trace) -> CFunction:
     if trace.name in RESERVED or trace.name in LIBRARY:
         expected = 'a name of its own for the function, such as by compile(..., name=...)'
         raise InvalidArgumentError('name', f'{trace.name!r} is a word of C', expected)
-    trace = trace.inlined()
     text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
     inputs = {
         name: f'const {_array(name, x)}' if x.shape else f'double {name}'
@@ -189,7 +187,6 @@ def _words(lines: Iterable[str]) -> set[str]:
 
 def _made(step: PrintedStep) -> list[tuple[str, bool]]:
     """Return the names that later steps may read, and whether they are conditions."""
-    assert not isinstance(step, PrintedCall), 'routines are written out'
     if isinstance(step, Assignment):
         return [(step.name, step.operation.condition)]
     return [(name, False) for name in step.state]
@@ -215,7 +212,6 @@ def _unread(trace: Trace, names: Iterable[str]) -> list[str]:
 
 def _step(step: PrintedStep) -> list[str]:
     """Return the lines of an intermediate."""
-    assert not isinstance(step, PrintedCall), 'routines are written out'
     if isinstance(step, Assignment):
         kind = 'int' if step.operation.condition else 'double'
         return [f'const {kind} {step.name} = {step.text};']

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from dynamics_ros.kernels.graph.operations import CALL, ELEMENT, SCALAR_FUNCTIONS, Operation
-from dynamics_ros.kernels.graph.trace import Loop, Routine, Trace, Variable
+from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable
 
 INLINE_LENGTH = 40
 """Longest text of a value used once that is written inline where it is used."""
@@ -49,44 +49,13 @@ class Turns(NamedTuple):
     turn: str
 
 
-class PrintedCall(NamedTuple):
-    """Printed call of a routine.
-
-    Attributes:
-        results: names of the results.
-        routine: name of the routine.
-        operands: texts of the operands.
-    """
-
-    results: list[str]
-    routine: str
-    operands: list[str]
-
-
-class PrintedRoutine(NamedTuple):
-    """Printed routine.
-
-    Attributes:
-        name: its name.
-        operands: names of the operands.
-        steps: the intermediates.
-        results: the texts of the results.
-    """
-
-    name: str
-    operands: list[str]
-    steps: list[PrintedStep]
-    results: list[str]
-
-
-PrintedStep = Assignment | Turns | PrintedCall
+PrintedStep = Assignment | Turns
 
 
 class Printed(NamedTuple):
     """Text of a trace, ready for layout in a language.
 
     Attributes:
-        routines: the routines that the steps call; each calls only earlier ones.
         arguments: a unique name for each input.
         elements: for each input the names of its elements.
         steps: the intermediates.
@@ -94,7 +63,6 @@ class Printed(NamedTuple):
         output_names: a unique name for each output.
     """
 
-    routines: list[PrintedRoutine]
     arguments: list[str]
     elements: list[list[str]]
     steps: list[PrintedStep]
@@ -147,7 +115,7 @@ def printed(
     steps, flat = printer.line(trace, [name for names in elements for name in names])
     values = iter(flat)
     results = [[next(values) for _ in range(x.size)] for x in trace.outputs]
-    return Printed(printer.routines, arguments, elements, steps, results, output_names)
+    return Printed(arguments, elements, steps, results, output_names)
 
 
 class _Printer:
@@ -157,8 +125,6 @@ class _Printer:
         self.text_of = text_of
         self.taken = taken
         self.count = 0
-        self.routines: list[PrintedRoutine] = []
-        self.routine_names: dict[Routine, str] = {}
 
     def free(self, name: str) -> str:
         while name in self.taken:
@@ -173,9 +139,7 @@ class _Printer:
             inputs: the names of all input elements.
         """
         uses = _uses(trace)
-        # For each node its name or text, and the precedence of the text; for a loop its state, for
-        # a
-        # routine its results.
+        # For each node its name or text, and the precedence of the text; for a loop its state.
         texts = list(inputs)
         tightness = [CALL] * len(texts)
         states: dict[int, list[str]] = {}
@@ -195,11 +159,6 @@ class _Printer:
                 steps.append(turns)
                 states[position] = turns.state
                 text, named = '', False
-            elif isinstance(operation, Routine):
-                names = [self.name() for _ in operation.body.results]
-                steps.append(PrintedCall(names, self.routine(operation), parts))
-                states[position] = names
-                text, named = '', False
             elif operation is ELEMENT:
                 text, named = states[int(operands[0])][int(operands[1])], False
             else:
@@ -216,14 +175,6 @@ class _Printer:
     def name(self) -> str:
         self.count += 1
         return self.free(f't{self.count - 1}')
-
-    def routine(self, routine: Routine) -> str:
-        if routine not in self.routine_names:
-            name = self.free(f'routine{len(self.routine_names)}')
-            self.routine_names[routine] = name
-            operands = [self.name() for _ in range(routine.arity)]
-            self.routines.append(PrintedRoutine(name, operands, *self.line(routine.body, operands)))
-        return self.routine_names[routine]
 
     def turns(self, loop: Loop, operands: list[str]) -> Turns:
         size = loop.body.outputs[0].size

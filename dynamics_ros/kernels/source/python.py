@@ -8,7 +8,6 @@ from dynamics_ros.kernels.graph.operations import SCALAR_FUNCTIONS
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.source.printing import (
     Assignment,
-    PrintedCall,
     PrintedStep,
     header,
     printed,
@@ -26,11 +25,6 @@ def python_source(trace: Trace) -> str:
     first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
     lines = [f'def {function_name(trace)}({", ".join(text.arguments)}):']
     lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
-
-    for routine in text.routines:
-        lines.append(f'    def {routine.name}({", ".join(routine.operands)}):')
-        lines += [f'        {line}' for step in routine.steps for line in _step(step)]
-        lines.append(f'        return ({", ".join(routine.results)},)')
     lines += ['    # Inputs']
     for variable, argument, names in zip(trace.inputs, text.arguments, text.elements):
         if variable.shape and names:
@@ -49,8 +43,6 @@ def _step(step: PrintedStep) -> list[str]:
     """Return the lines of an intermediate; a loop over many states runs until all have ended."""
     if isinstance(step, Assignment):
         return [f'{step.name} = {step.text}']
-    if isinstance(step, PrintedCall):
-        return [f'({", ".join(step.results)},) = {step.routine}({", ".join(step.operands)})']
     going = step.going
     kept = [f'select({going}, {x}, {y})' for x, y in zip(step.following, step.state)]
     return [

@@ -1,3 +1,70 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of formats other than URDF to a RobotDescription: MJCF with mujoco, SDF with drake."""
+"""Readers of descriptions: any format, by its first element; MJCF with mujoco, SDF with drake."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model.description import RobotDescription, Triple
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.urdf import parse_urdf
+
+from .mjcf import read_mjcf
+from .sdf import read_sdf
+
+FIRST_ELEMENT = re.compile(r'<(\w+)')
+COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
+
+
+class Contents(NamedTuple):
+    """Contents of a description.
+
+    Attributes:
+        robot: links and joints.
+        urdf: URDF as XML text; '' for MJCF and SDF.
+        root_joint: 'fixed', or 'floating' if the file says so.
+        gravity: gravity of the file [m/s^2]; None if its format has none.
+    """
+
+    robot: RobotDescription
+    urdf: str
+    root_joint: str = 'fixed'
+    gravity: Triple | None = None
+
+
+def read_any(
+    source: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None
+) -> Contents:
+    """Read a description of any supported format.
+
+    Args:
+        source: text that begins with '<': URDF, MJCF or SDF; or the path of a file, also a xacro
+            file, whose name ends in ``.xacro``.
+        xacro_arguments: values of the arguments (``<xacro:arg>``) of a xacro file by name.
+
+    Raises:
+        ModelError: the file cannot be read, or is not a description.
+        InvalidArgumentError: the source is neither text nor a path.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        expected = 'the path of a URDF, xacro, MJCF or SDF file, or its text'
+        raise InvalidArgumentError('source', f'a {type(source).__name__}', expected)
+    text = str(source)
+    if not isinstance(source, str) or text.lstrip('\ufeff \t\r\n')[:1] not in ('<', ''):
+        text = read_description_file(source, xacro_arguments)
+        source = Path(source).expanduser()
+    first = FIRST_ELEMENT.search(COMMENT.sub('', text))
+    kind = '' if first is None else first[1]
+    if kind == 'mujoco':
+        mjcf = read_mjcf(source)
+        return Contents(mjcf.description, '', mjcf.root_joint, mjcf.gravity)
+    if kind == 'sdf':
+        sdf = read_sdf(source)
+        return Contents(sdf.description, '', sdf.root_joint)
+    return Contents(parse_urdf(text), text)

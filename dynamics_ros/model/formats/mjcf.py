@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_ros.errors import ModelError
+from dynamics_ros.files import read_file
 from dynamics_ros.model.description import (
     Inertial,
     JointDescription,
@@ -28,7 +29,7 @@ from dynamics_ros.model.description import (
     Triple,
 )
 from dynamics_ros.model.doubts import LOG, Doubts
-from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted, quoted_path
 from dynamics_ros.model.topology import resolve_mimics
 from dynamics_ros.spatial.rotation import quaternion_to_matrix
 
@@ -72,7 +73,7 @@ def read_mjcf(source: str | os.PathLike[str]) -> Mjcf:
 def _compiled(source: str | os.PathLike[str]) -> Any:
     """Return the MjModel of a source."""
     text = isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
-    element = 'MJCF' if text else f'file {quoted(str(source))}'
+    element = 'MJCF' if text else f'file {quoted_path(source)}'
     try:
         import mujoco
     except ImportError:
@@ -81,7 +82,10 @@ def _compiled(source: str | os.PathLike[str]) -> Any:
     try:
         if text:
             return mujoco.MjModel.from_xml_string(source)
+        read_file(source)  # mujoco would wait for a pipe, and says nothing of what it cannot open
         return mujoco.MjModel.from_xml_path(os.fspath(source))
+    except OSError as error:
+        raise ModelError(element, f'cannot be read: {error.strerror}') from None
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise ModelError(element, f'mujoco refuses it: {error}') from error
 

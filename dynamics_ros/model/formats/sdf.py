@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_ros.errors import ModelError
+from dynamics_ros.files import read_file
 from dynamics_ros.model.description import (
     Inertial,
     JointDescription,
@@ -29,7 +30,7 @@ from dynamics_ros.model.description import (
     Triple,
 )
 from dynamics_ros.model.doubts import LOG, Doubts
-from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted, quoted_path
 
 TYPES = {
     'revolute': 'revolute',
@@ -73,7 +74,7 @@ def read_sdf(source: str | os.PathLike[str]) -> Sdf:
 def _parsed(source: str | os.PathLike[str]) -> tuple[Any, str]:
     """Return the finalized MultibodyPlant of a source, and its text, without included files."""
     is_text = isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
-    element = 'SDF' if is_text else f'file {quoted(str(source))}'
+    element = 'SDF' if is_text else f'file {quoted_path(source)}'
     try:
         from pydrake.multibody.parsing import Parser
         from pydrake.multibody.plant import MultibodyPlant
@@ -87,7 +88,7 @@ def _parsed(source: str | os.PathLike[str]) -> tuple[Any, str]:
             text = str(source)
             parser.AddModelsFromString(text, 'sdf')
         else:
-            text = Path(source).read_text(encoding='utf-8', errors='replace')
+            text = read_file(source).decode(errors='replace')
             parser.AddModels(Path(source))
         plant.Finalize()
     except OSError as error:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.multibody.arguments import pose_matrices
 from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
 
 
@@ -22,7 +23,7 @@ def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
     maps from joint space ([RD] eq. 2.255); it is not a difference of parameters.
 
     Args:
-        target, pose: (..., 4, 4) in the root frame.
+        target, pose: (..., 4, 4) in the root frame, or in another form of ``pose_matrices``.
 
     Returns:
         (..., 6) position error [m], then rotation error [rad], of length at most pi.
@@ -30,13 +31,18 @@ def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
     Raises:
         InvalidArgumentError: a shape is wrong, or a number is not finite.
     """
-    error: NDArray[np.float64] = _kernel().call(target, pose)
+    error: NDArray[np.float64] = _call()(target, pose)
     return error
 
 
 @cache
-def _kernel() -> Kernel:
-    return Kernel(trace(_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
+def _call() -> Callable[[Any, Any], Any]:
+    kernel = Kernel(trace(_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
+
+    def of_other_forms(target: ArrayLike, pose: ArrayLike) -> Any:
+        return kernel(pose_matrices('target', target), pose_matrices('pose', pose))
+
+    return kernel.bind(of_other_forms)
 
 
 def _error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:

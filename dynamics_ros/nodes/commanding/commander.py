@@ -15,16 +15,14 @@ from std_srvs.srv import SetBool
 
 from dynamics_ros.commanding.standstill import Standstill
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.app.managed import ManagedNode
-from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.output.status import Status
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.reporting.clocks import steady_timer
-from dynamics_ros.nodes.robot.component import Component
-from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.lifecycle import ManagedNode, other_publishers
+from dynamics_ros.nodes.load import Transforms
+from dynamics_ros.nodes.outputs import Output, Status
+from dynamics_ros.nodes.parameters import ParameterSet
+from dynamics_ros.nodes.reporting import steady_timer
+from dynamics_ros.reasons import ACTION, Explanation, reason_of
 
-from .other_publishers import OtherPublishers
 from .targets import Frames, Target
 
 # Only the newest command counts. Best effort matches publishers of either reliability.
@@ -33,8 +31,16 @@ COMMAND_QOS = QoSProfile(
 )
 
 
+CHECK_PERIOD = 0.5
+"""Period between two queries for other publishers while the node is active [s]."""
+
+
 class CommanderSettings(Protocol):
     """Parameters that every commanding node has."""
+
+    @property
+    def allow_other_publishers(self) -> bool:
+        """Whether other nodes may publish on the topic of the commands at activation."""
 
     @property
     def autostart(self) -> bool:
@@ -91,7 +97,7 @@ class Commander(Component, Generic[Settings, Topic, State]):
         self.paused = False
         self.commands: Topic | None = None
         self.status = status
-        self._other_publishers = OtherPublishers(node)
+        self._next_check, self._other_publishers = 0.0, ''
         self._target_topics: list[str] = []
         self._managed = node
         self._tick_time = 0.0
@@ -125,11 +131,39 @@ class Commander(Component, Generic[Settings, Topic, State]):
         return self._managed.active
 
     @property
+    def sends_torques(self) -> bool:
+        """Whether torques that depend on gravity and payload move the robot now."""
+        return self.uses_masses and self.active
+
+    @property
     def other_publishers(self) -> str:
-        """Description of other publishers of commands or targets; '' if there are none."""
+        """Other publishers of commands or targets, between which a robot would alternate.
+
+        At most ``CHECK_PERIOD`` old; '' if there are none. It is no reason to stop, because an
+        inactive controller may have a publisher without using it.
+        """
         if self.commands is None or not self.active:
             return ''
-        return self._other_publishers.describe(self.commands.output.topic, self._target_topics)
+        now = time.monotonic()
+        if now >= self._next_check:
+            self._next_check = now + CHECK_PERIOD
+            topics = [(self.commands.output.topic, 0), *((x, 1) for x in self._target_topics)]
+            others = []
+            for topic, expected in topics:
+                names = other_publishers(self._managed, topic)
+                extra = len(names) - expected
+                if extra > 0:
+                    count = 'another publisher' if extra == 1 else f'{extra} other publishers'
+                    others.append(f'{count} on {topic}: {", ".join(names)}')
+            self._other_publishers = '; '.join(others)
+        return self._other_publishers
+
+    @property
+    def exclusive_topic(self) -> str:
+        """Topic on which no other node may publish at activation; '' if there is none."""
+        if self.commands is None or self.parameters.values.allow_other_publishers:
+            return ''
+        return self.commands.output.topic
 
     @property
     def lifecycle(self) -> str:
@@ -141,12 +175,9 @@ class Commander(Component, Generic[Settings, Topic, State]):
         """Period of the timer [s]."""
         return 1.0 / self.parameters.values.rate
 
-    def inactive(self) -> str:
-        """Return the lifecycle state and its reason; '' if the node is active."""
-        if self.active:
-            return ''
-        refusal = self._managed.refusal
-        return f'{self.lifecycle}: {refusal}' if refusal else self.lifecycle
+    def inactive(self) -> Explanation:
+        """Return the lifecycle state and its reason; empty if the node is active."""
+        return self._managed.inactive()
 
     # --- methods of subclasses ------------------------------------------------------------------
 
@@ -207,7 +238,12 @@ class Commander(Component, Generic[Settings, Topic, State]):
 
     def details(self) -> dict[str, str]:
         """Return the status and the lifecycle state."""
-        return {self.status.subject: self.status.text, 'lifecycle': self.lifecycle}
+        action = reason_of(self.status.text).value
+        return {
+            self.status.subject: self.status.text,
+            ACTION: action,
+            'lifecycle': self.lifecycle,
+        }
 
     # --- called by rclpy ------------------------------------------------------------------------
 

@@ -16,9 +16,10 @@ from rclpy.serialization import deserialize_message
 
 from dynamics_ros.commanding.standstill import Standstill
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
-from dynamics_ros.nodes.reporting.results import TransformError
-from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.load import Transforms
+from dynamics_ros.nodes.reporting import TransformError
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
 
 MAX_VALUE = 1e6
@@ -230,7 +231,7 @@ class Targets(Generic[Kind]):
             target.waited = self._standstill.waited()
             self._target, self.problem = target, ''
         except DynamicsRosError as error:
-            self.drop(f'{kind.name} refused: {error}')
+            self.drop(Explanation(Reason.TARGET_REFUSED, f'{kind.name} refused: {error}'))
 
     def drop(self, problem: str) -> None:
         """Remove the target, for the reason ``problem``."""
@@ -243,7 +244,8 @@ class Targets(Generic[Kind]):
             self._target = None
             if target.waited > timeout:
                 held_up = f'while this process was held up, up to {target.waited:.1f} s ago'
-                self.problem = f'{target.name} refused: it may have been sent {held_up}'
+                text = f'{target.name} refused: it may have been sent {held_up}'
+                self.problem = Explanation(Reason.TARGET_REFUSED, text)
         return self._target
 
     def age(self) -> float:

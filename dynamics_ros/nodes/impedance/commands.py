@@ -1,16 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Topic of torques for an effort controller, in the order of its joints."""
+"""Topic of torques for an effort controller, and the controller that takes over from it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
-from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array
-from dynamics_ros.wire.message_template import MessageTemplate
+from dynamics_ros.wire.templates import Template
 
 NO_STAMP = packed_stamp(0)
 
@@ -24,10 +29,14 @@ class EffortCommands:
 
     def __init__(self, node: Node) -> None:
         self.output = Output(node, Float64MultiArray, '~/joint_commands')
+        self._template: Template | None = None
 
-    def filled(self, efforts: Array) -> MessageTemplate:
+    def filled(self, efforts: Array) -> Template:
         """Return the message filled with efforts (n); the caller publishes it."""
-        template = self.output.template(len(efforts), _zeros, ('data',))
+        template = self._template
+        if template is None or template.numbers[0].size != len(efforts):
+            zeros = Float64MultiArray(data=[0.0] * len(efforts))
+            template = self._template = Template(zeros, ('data',))
         template.numbers[0][:] = efforts
         return template
 
@@ -45,5 +54,62 @@ class EffortCommands:
         self.output.close()
 
 
-def _zeros(count: int) -> Float64MultiArray:
-    return Float64MultiArray(data=[0.0] * count)
+class FallbackController:
+    """Controller of ros2_control that takes over an arm from the node.
+
+    Attributes:
+        name: of the controller.
+    """
+
+    def __init__(self, node: GuardedNode, name: str) -> None:
+        """Create the client of the controller manager.
+
+        Raises:
+            InvalidArgumentError: the messages of the controller manager are not installed.
+        """
+        try:
+            from controller_manager_msgs.srv import SwitchController
+        except ImportError:
+            package = 'ros-<distribution>-controller-manager-msgs'
+            expected = f'the package controller_manager_msgs ({package}), which is not installed'
+            raise InvalidArgumentError('fallback_controller', name, expected) from None
+        self.name = name
+        self._node, self._request = node, SwitchController.Request
+        self._client = node.create_client(SwitchController, 'controller_manager/switch_controller')
+
+    def take_over(self, topic: str, report: Callable[[str], None]) -> str:
+        """Ask for the switch from the controllers that subscribe to a topic; returns at once.
+
+        Args:
+            topic: of the commands. A controller has a node of its name.
+            report: called with the response, as a part of a sentence.
+
+        Returns:
+            Why nobody can be asked; '' if the controller manager was.
+        """
+        if not self._client.service_is_ready():
+            service = self._node.resolve_service_name(self._client.srv_name)
+            return f'{service} does not exist, so {self.name} is not activated'
+        infos = self._node.get_subscriptions_info_by_topic(topic)
+        names = sorted({info.node_name for info in infos} - {self.name})
+        # Of the subscribers, those that are no controllers are ignored.
+        request = self._request(
+            activate_controllers=[self.name],
+            deactivate_controllers=names,
+            strictness=self._request.BEST_EFFORT,
+            activate_asap=True,
+        )
+
+        def answered(future: Any) -> None:
+            response = future.result()
+            why = getattr(response, 'message', '')
+            refused = f'{self.name} was not activated: {why or "the switch failed"}'
+            report(f'{self.name} takes over' if response.ok else refused)
+
+        future = self._client.call_async(request)
+        future.add_done_callback(self._node.faults.guarded('fallback_controller', answered))
+        return ''
+
+    def close(self) -> None:
+        """Destroy the client."""
+        self._node.destroy_client(self._client)

@@ -17,28 +17,31 @@ from std_srvs.srv import Trigger
 
 from dynamics_ros.commanding.arm_settings import (
     arm_settings,
+    check_carries,
     guiding,
     reaction_settings,
     stiffness_of,
 )
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
-from dynamics_ros.commanding.doubts import NO_NEWS, doubt_of
+from dynamics_ros.commanding.doubts import doubt_of, state_to_use
 from dynamics_ros.commanding.joints import check_effort_joints, unwound
 from dynamics_ros.commanding.pace import Pace
 from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
-from dynamics_ros.control import CompliantArm
+from dynamics_ros.control import ArmSettings, CompliantArm
+from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
-from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
 from dynamics_ros.parameters.impedance import ImpedanceParameters
+from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
-from dynamics_ros.wire.message_template import MessageTemplate
+from dynamics_ros.wire.templates import Template
 
-from .commands import EffortCommands
+from .commands import EffortCommands, FallbackController
 from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus
 from .targets import ArmTargets, StiffnessTarget
 
@@ -46,6 +49,9 @@ NAME = 'impedance_controller_node'
 
 KERNEL_PARAMETERS = frozenset({'frame', 'command_joints'})
 """Parameters whose change requires new kernels; others take effect in the next step."""
+
+INACTIVE_ONLY = ('friction_compensation', 'friction', 'robot_carries_itself')
+"""Parameters whose change moves an arm at once if they are wrong; refused while active."""
 
 MAX_BRAKING_TIME = 0.5
 """Maximum time of braking [s]; after it the arm is held where it is."""
@@ -58,6 +64,9 @@ RELEASE_TIME, RELEASED_SHARE = 0.3, 0.01
 rates [s], and the share of the torque limits that may remain."""
 
 
+MOST_TAKEN_BACK = 0.5
+"""Share of the torques of a gravity or payload that an arm takes back which does not carry it."""
+
 BRAKING = 'braking'
 
 RUNNING = 'a joint was far beyond its velocity limit'
@@ -69,6 +78,11 @@ EXPECTED_REASONS = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
 """Reasons for braking that are not reported as problems."""
 
 
+def _code_of(reason: str) -> Reason:
+    """Code of the status while the arm brakes for a reason."""
+    return reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
+
+
 class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus]):
     """Component that moves a tool by impedance control, and brakes when it cannot continue."""
 
@@ -77,16 +91,17 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
         self._targets = ArmTargets(self.frames, self.standstill)
-        self.parameters.add_check(self._check)
-        self._check(self.parameters.values)
-        self.parameters.add_listener(self._changed)
         self._prepared: PreparedArm | None = None
+        self.parameters.add_check(self._check)
+        self.parameters.add_listener(self._changed)
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
         self._pace = Pace()
         self._braking_since = 0.0
         self._braking = ''
         self._ending = self._releasing = False
+        self._surrender: Explanation | None = None
+        self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
         self.subscribe_targets(ArmTargets.kinds)
 
@@ -98,27 +113,37 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     # --- lifecycle ------------------------------------------------------------------------------
 
     def configure(self) -> None:
-        """Create the topic of the commands.
+        """Create the topic of the commands, and the client for the fallback controller.
 
         Raises:
-            DynamicsRosError: the parameters contradict each other or do not fit the robot.
+            DynamicsRosError: the parameters contradict each other or do not fit the robot, or
+                ``fallback_controller`` needs a package that is not installed.
         """
         values = self.parameters.values
         self._check(values)
         check_effort_joints(values.command_joints)
+        if values.fallback_controller:
+            self._fallback = FallbackController(self._managed, values.fallback_controller)
         self.commands = EffortCommands(self.node)
 
     def activate(self) -> None:
         """Hold the tool, and follow targets that arrive from now on."""
         self._targets.drop('')
         self._collisions.begin_anew()
-        self._braking = ''
+        self._braking, self._surrender = '', None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
         self._targets.drop('')
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
+
+    def cleanup(self) -> None:
+        """Destroy the topic of the commands and the client."""
+        super().cleanup()
+        if self._fallback is not None:
+            self._fallback.close()
+            self._fallback = None
 
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
@@ -155,22 +180,34 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if before is not None and before.arm.started:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
-            prepared.check.begin(arm.q, arm.v)
+            prepared.check.begin(arm.q, arm.v, arm.tau)
             self._brake(ROBOT)
         self._prepared, self.state = prepared, None
         self._apply(self.parameters.values)
+
+    def resistance(self, before: Robot) -> str:
+        """Return why the arm does not carry what gravity or payload say since a robot."""
+        prepared = self._prepared
+        if prepared is None or not prepared.arm.started:
+            return ''
+        robot, arm = prepared.robot, prepared.arm
+        if robot.joint_names != before.joint_names:
+            return ''
+        share = arm.taken_back(robot.gravity(arm.q) - before.gravity(arm.q))
+        text = f'moves the arm, which takes back {100.0 * share:.0f} % of the additional torques'
+        return text if share > MOST_TAKEN_BACK else ''
 
     def observe(self, state: RobotState) -> None:
         """Store the state; the plan then calls ``_fill_torques`` if it has the required data."""
         self.silence = self._silence()
         self.state = state
 
-    def groups(self) -> list[Group]:
+    def publications(self) -> list[Publication]:
         """Return the output of torques, for each joint state."""
         if self.commands is None or self._prepared is None:
             return []
         needs = FRESH | VELOCITY
-        return [Group(self.commands.output, 0.0, needs, 'torques', fill=self._fill_torques)]
+        return [Publication(self.commands.output, self._fill_torques, needs)]
 
     def failed(self, error: Exception) -> None:
         """Brake because of an error."""
@@ -184,6 +221,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         stiffness_of('stiffness', np.array(values.stiffness))
         guiding(values.guiding)
         reaction_settings(values.collision)
+        for name in INACTIVE_ONLY if self.active else ():
+            if getattr(values, name) != getattr(self.parameters.values, name):
+                raise InvalidArgumentError(name, 'set while active', 'deactivation before')
         built = self.context.built
         if built is not None:
             selected(built.robot, values, built.default_frame)
@@ -191,6 +231,16 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             if values.stiffness_frame:
                 neutral = built.robot.neutral()
                 self.frames.pose(values.stiffness_frame, neutral, 'stiffness_frame')
+        self._check_running(values)
+
+    def _check_running(self, values: ImpedanceParameters) -> None:
+        """Refuse parameters, with the commanded stiffness, that would move a running arm."""
+        prepared = self._prepared
+        if prepared is not None and prepared.arm.started:
+            arm, settings = prepared.arm, self._settings(prepared, values)
+            check_carries(arm, settings)
+            interval = max(self._pace.cycle, self._pace.shortest)
+            arm.check(settings, values.mode == 'guiding', interval)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
         if values.collision.reaction != 'none' and self._collisions.detector is None:
@@ -210,20 +260,22 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def _apply(self, values: ImpedanceParameters) -> None:
         """Apply parameters and the commanded stiffness from the next step on."""
-        if self._prepared is None:
-            return
-        robot, arm = self._prepared.robot, self._prepared.arm
-        stiffness = self._targets.stiffness
-        if stiffness is None:
+        if self._prepared is not None:
+            self._prepared.arm.settings = self._settings(self._prepared, values)
+            self._reaction = reaction_settings(values.collision)
+
+    def _settings(self, prepared: PreparedArm, values: ImpedanceParameters) -> ArmSettings:
+        """Settings of the arm by parameters and the commanded stiffness."""
+        robot, stiffness = prepared.robot, self._targets.stiffness
+        if stiffness is None or values.stiffness != self.parameters.values.stiffness:
             stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         axes: Array | None = np.eye(3)
-        if self.context.names.frame_of(values.stiffness_frame) == arm.controller.frame:
+        if self.context.names.frame_of(values.stiffness_frame) == prepared.arm.controller.frame:
             axes = None
         elif values.stiffness_frame:
             q = self.state.q if self.state is not None else robot.neutral()
             axes = self.frames.pose(values.stiffness_frame, q)[:3, :3]
-        arm.settings = arm_settings(robot, values, stiffness, axes)
-        self._reaction = reaction_settings(values.collision)
+        return arm_settings(robot, values, stiffness, axes)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -233,6 +285,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             return
         self._targets.take(kind, data, state.q, self.parameters.values.wrench)
         if kind is StiffnessTarget:
+            try:
+                self._check_running(self.parameters.values)
+            except InvalidArgumentError as error:
+                self._targets.drop_stiffness(f'stiffness_command refused: {error}')
             self._apply(self.parameters.values)
 
     def pause(self) -> None:
@@ -264,7 +320,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _fill_torques(self) -> MessageTemplate | None:
+    def _fill_torques(self) -> Template | None:
         """Return the message with the torques for the latest state; None without an arm."""
         prepared, commands, state = self._prepared, self.commands, self.state
         if prepared is None or commands is None or state is None:
@@ -275,7 +331,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             if self._ending:
                 return None
             arm.start(state.q, state.v)
-            prepared.check.begin(state.q, state.v)
+            guided = self.parameters.values.mode == 'guiding'
+            try:
+                arm.check(arm.settings, guided)
+            except InvalidArgumentError as error:
+                arm.forget()
+                self._surrender = Explanation(Reason.CHANGE_REFUSED, str(error))
+                return None
+            prepared.check.begin(state.q, state.v, arm.tau)
             self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
         missing = self._pace.missing
@@ -284,10 +347,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         implausible = doubt_of(prepared, state, self._pace, missing, interval, timeout)
         if implausible:
             self._brake(implausible)
-        if state.ages is not None and implausible.startswith(NO_NEWS):
-            q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
-            state = state._replace(q=q, v=v)
-            prepared.check.begin(q, v)
+        state = state_to_use(prepared, state, implausible)
+        reported = state.ages is None or not state.ages.any()
+        if prepared.check.blind and prepared.check.lasting and reported and not self._ending:
+            self._surrender = prepared.check.reason
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
         self._collisions.notice(watching, arm, bool(is_first or self._ending or self._braking))
         action, tau = self._step(arm, state, interval)
@@ -308,7 +371,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
                 self._braking = ''
                 arm.stay()
-            return f'{BRAKING}: {reason}', tau
+            return Explanation(_code_of(reason), f'{BRAKING}: {reason}'), tau
         reflex = self._collisions.reflex
         if reflex is not None:
             tau = self._collisions.step(reflex, q, v, dt)
@@ -334,14 +397,35 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def tick(self, now: float, elapsed: float) -> None:
         """Brake the arm while joint states are missing; report what the node waits for."""
         prepared, commands = self._prepared, self.commands
-        if not self.active or prepared is None or commands is None:
+        if self._surrender:
+            reason, self._surrender = self._surrender, None
+            self._hand_over(reason)
+        elif not self.active or prepared is None or commands is None:
             self._publish_status(self._idle())
         elif prepared.arm.started:
             self._brake_without_states(prepared, commands)
         elif commands.output.has_subscribers(now):
             self._publish_status(self._idle())
         else:
-            self._publish_status(f'waiting: nobody listens to {commands.output.topic}')
+            text = f'waiting: nobody listens to {commands.output.topic}'
+            self._publish_status(Explanation(Reason.NO_SUBSCRIBER, text))
+
+    def _hand_over(self, reason: Explanation) -> None:
+        """Give up an arm whose motion is unknown: its drives and brakes have to hold it."""
+        if reason.reason in BLIND and self._fallback is not None and self.commands is not None:
+
+            def report(result: str) -> None:
+                text = f'{reason}; {result}'
+                self.node.get_logger().error(text)
+                if self._managed.refusal == reason:
+                    self._managed.refusal = Explanation(reason.reason, text)
+                    self.report_lifecycle()
+
+            # Asked for first: deactivation takes until the arm is at rest.
+            problem = self._fallback.take_over(self.commands.output.topic, report)
+            if problem:
+                reason = Explanation(reason.reason, f'{reason}; {problem}')
+        self._managed.give_up(reason)
 
     def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques if joint states are missing or cannot be processed."""
@@ -430,9 +514,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _idle(self) -> str:
         if not self.active:
             return self.inactive()
-        if self.problem or self.silence:
-            return f'waiting: {self.problem or self.silence}'
-        return f'waiting: {self.context.inputs.waiting_for()}'
+        why = self.problem or self.silence or self.context.inputs.waiting_for()
+        return Explanation(reason_of(why), f'waiting: {why}')
 
     def _publish_status(self, action: str) -> None:
         prepared = self._prepared

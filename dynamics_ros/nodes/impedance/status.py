@@ -8,14 +8,26 @@ from collections.abc import Iterable
 
 from rclpy.node import Node
 
+from dynamics_ros.commanding.collisions import REACTING
 from dynamics_ros.control import CompliantArm
-from dynamics_ros.nodes.app.managed import FINALIZED, INACTIVE, UNCONFIGURED
-from dynamics_ros.nodes.output.status import Status
+from dynamics_ros.nodes.lifecycle import FINALIZED, INACTIVE, UNCONFIGURED
+from dynamics_ros.nodes.outputs import Status
+from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
 
 HOLDING, GUIDED, PAUSED = 'holding', 'guided by hand', 'paused'
 
 OK_ACTIONS = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
 """Descriptions, other than of following a target, that indicate no problem."""
+
+ACTIONS = (
+    (HOLDING, Reason.HOLDING),
+    (GUIDED, Reason.GUIDED),
+    (PAUSED, Reason.PAUSED),
+    ('braking', Reason.BRAKING),
+    ('following', Reason.FOLLOWING),
+    (REACTING, Reason.REACTING),
+)
+"""Beginnings of the descriptions of actions, with their codes."""
 
 LIMITS = {
     'singular': 'near a singularity',
@@ -75,6 +87,9 @@ class ImpedanceStatus(Status):
         ]
         text = '; limited by: '.join([action, *([', '.join(limits)] if limits else [])])
         text = '; '.join(filter(None, (text, other_publishers)))
+        reason = action_reason(action)
+        if limits and reason not in FAULTS:
+            reason = Reason.LIMITED
         following = action.startswith('following') and ': ' not in action
         ok = not limits and not other_publishers and (following or action in OK_ACTIONS)
         values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
@@ -82,4 +97,14 @@ class ImpedanceStatus(Status):
             values['energy [J]'] = f'{arm.energy:.3g}'
         self._action = action
         self._active_limits.clear()
-        self.publish(text, ok, robot, values)
+        self.publish(Explanation(reason, text), ok, robot, values)
+
+
+def action_reason(action: str) -> Reason:
+    """Return the code of an action."""
+    if isinstance(action, Explanation):
+        return reason_of(action)
+    doing, _, problem = action.partition(': ')
+    if problem and doing == HOLDING:
+        return Reason.HALTED
+    return next((reason for begin, reason in ACTIONS if doing.startswith(begin)), Reason.OTHER)

@@ -24,6 +24,7 @@ from dynamics_ros.nodes.commanding.targets import (
     check_size,
 )
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, WrenchParameters
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.conversions import Array, float_array
 
 NO_WRENCH = np.zeros(6)
@@ -91,9 +92,9 @@ class ArmTargets:
         self._motion.drop(problem)
         self._wrench.drop('')
 
-    def drop_stiffness(self) -> None:
-        """Return to the stiffness of the parameters."""
-        self._stiffness.drop('')
+    def drop_stiffness(self, problem: str = '') -> None:
+        """Return to the stiffness of the parameters, for the reason ``problem``."""
+        self._stiffness.drop(Explanation(Reason.TARGET_REFUSED, problem) if problem else '')
 
     @property
     def problem(self) -> str:

@@ -8,20 +8,31 @@ and completely in ``deactivate`` before the node or the process ends.
 
 from __future__ import annotations
 
+import math
 import time
 
 from dynamics_ros.commanding.joints import check_order_is_known
-from dynamics_ros.commanding.prepared_servo import PreparedServo, check_servo, led
+from dynamics_ros.commanding.prepared_servo import (
+    CommandedPositions,
+    PreparedServo,
+    check_servo,
+    led,
+)
+from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.robot_state import (
+    RobotState,
+    describe_not_finite,
+    describe_stale,
+)
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
-from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
-from dynamics_ros.nodes.output.plan import describe_stale
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.parameters.servo import ServoParameters
+from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 
 from .commands import Commands
@@ -38,8 +49,10 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self.parameters.add_check(self._check_robot)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedServo | None = None
+        self._commanded = CommandedPositions()
         self._state_time = 0.0
         self._ending = False
+        self._fault = describe_not_finite(())
         self._last: ServoStep | None = None
         self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.standstill)
         self.subscribe_targets((TwistTarget, PoseTarget))
@@ -62,6 +75,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     def activate(self) -> None:
         """Follow targets that arrive from now on."""
         self._targets.drop('')
+        self._commanded.forget()
         self._resume()
 
     def deactivate(self) -> None:
@@ -93,10 +107,18 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._end_motion()
 
     def observe(self, state: RobotState) -> None:
-        """Store the state, unless a joint is stale."""
+        """Store the state, unless a joint is stale; stop if a position is not finite."""
+        self._fault = self._not_finite(state)
+        if self._fault:
+            self._targets.drop(self._fault)
         self.silence = self._silence() or describe_stale(state)
-        if not state.stale:
+        if not (state.stale or self._fault):
             self.state, self._state_time = state, time.monotonic()
+
+    def _not_finite(self, state: RobotState) -> Explanation:
+        """Return which commanded joints have a position that is not finite; empty for none."""
+        joints = () if self._prepared is None else self._prepared.joints
+        return describe_not_finite(name for name in state.not_finite if name in joints)
 
     def _silence(self) -> str:
         return self.inactive() or self._targets.problem
@@ -135,8 +157,10 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self.silence = self._targets.problem
 
     def pause(self) -> None:
-        """Come to rest, until the next target."""
+        """Come to rest, until the next target; to resume accepts the reported positions."""
         self._targets.drop('')
+        if not self.paused:
+            self._commanded.forget()
 
     def tick(self, now: float, elapsed: float) -> None:
         """Send the next command of the motion, or of the ramp to rest."""
@@ -147,30 +171,42 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             self._publish_status(self._idle())
             return
         try:
+            if commands.kind == 'velocity':
+                self._commanded.passed(commands.last, elapsed)
             status_text = self._follow(commands, now, dt)
         except Exception as error:
             # The robot must not continue to move after an unexpected error.
-            self._targets.drop(f'unexpected error: {type(error).__name__}: {error}')
+            text = f'unexpected error: {type(error).__name__}: {error}'
+            self._targets.drop(Explanation(Reason.UNEXPECTED_ERROR, text))
             self.faults.report('leading the frame', error)
-            status_text = ''
+            status_text = None
         if not status_text:
             status_text = STOPPING if commands.brake(dt) else self._idle()
         self._publish_status(status_text)
 
-    def _follow(self, commands: Commands, now: float, dt: float) -> str:
-        """Send the next command towards the target; return the status, '' without a target."""
+    def _follow(self, commands: Commands, now: float, dt: float) -> Explanation | None:
+        """Send the next command towards the target; return the status, None without a target."""
         prepared, state, values = self._prepared, self.state, self.parameters.values
         if self._ending and commands.last is None:
             self._resume()
-        if self._ending or prepared is None or state is None or self.problem:
-            return ''
-        reason = self._reason_to_stop(commands, prepared, state, now)
+        if prepared is None or state is None:
+            return None
+        last, commanded = commands.last, self._commanded
+        if last is None and math.isinf(values.following_tolerance):
+            commanded.forget()
+        reported = prepared.reported(state.q, commanded)
+        commanded.update(prepared.joints, reported, last, commands.kind != 'velocity')
+        if self._ending or self.problem:
+            return None
+        age = now - self._state_time
+        reason = self._states_missing(last, age)
+        reason = reason or commanded.departure(reported, age, last, values.following_tolerance)
         if reason:
             self._targets.drop(reason)
         target = None if self.paused else self._targets.fresh(values.command_timeout)
         if target is None:
-            return ''
-        q = prepared.begin_step(state.q, commands.last, commands.kind != 'velocity')
+            return None
+        q = prepared.begin_step(state.q, commanded.q, last)
         try:
             if isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
@@ -178,39 +214,41 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
                 step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
         except DynamicsRosError as error:  # tf no longer provides its frame
             self._targets.drop(f'{target.name} ended: {error}')
-            return ''
+            return None
         self._last = step
         command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
         return following(target.name, step)
 
-    def _reason_to_stop(
-        self, commands: Commands, prepared: PreparedServo, state: RobotState, now: float
-    ) -> str:
-        values, last = self.parameters.values, commands.last
-        age = now - self._state_time
-        if age > values.joint_state_timeout and (
-            last is not None or self._targets.age() < values.command_timeout
-        ):
-            return f'joint states have not come for {values.joint_state_timeout:g} s'
-        if last is None or commands.kind == 'velocity':
+    def _states_missing(self, last: JointCommand | None, age: float) -> str:
+        """Return that positions are invalid or missing for an ``age`` [s]; '' if they are not."""
+        if self._fault:
+            return self._fault
+        values = self.parameters.values
+        awaited = last is not None or self._targets.age() < values.command_timeout
+        if not awaited or age <= values.joint_state_timeout:
             return ''
-        return prepared.departure(state.q, last, values.following_tolerance)
+        text = f'joint states have not come for {values.joint_state_timeout:g} s'
+        return Explanation(Reason.STATES_STOPPED, text)
 
     # --- status ---------------------------------------------------------------------------------
 
-    def _idle(self) -> str:
+    def _idle(self) -> Explanation:
         if not self.active:
             return self.inactive()
         if self._prepared is None or self.state is None or self.problem:
-            return 'waiting: ' + (self.problem or self.context.inputs.waiting_for())
+            why = self.problem or self.context.inputs.waiting_for()
+            return Explanation(reason_of(why), f'waiting: {why}')
         if self.paused:
             return PAUSED
         problem = self._targets.problem
-        return f'halted: {problem}' if problem else READY
+        if not problem:
+            return READY
+        known = reason_of(problem) is not Reason.OTHER
+        return Explanation(reason_of(problem) if known else Reason.HALTED, f'halted: {problem}')
 
-    def _publish_status(self, text: str) -> None:
+    def _publish_status(self, text: Explanation) -> None:
         moving = self.commands is not None and self.commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        text = '; '.join(filter(None, (text, self.other_publishers)))
-        self.status.publish_step(text, robot, self.lifecycle, self._last if moving else None)
+        step = self._last if moving else None
+        self.status.publish_step(text, robot, self.lifecycle, step, self.other_publishers)

@@ -11,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dynamics_ros.control import JointCommand, JointStop
-from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.wire.conversions import duration_message, float_sequence
 
 FINISH_PERIOD = 0.02

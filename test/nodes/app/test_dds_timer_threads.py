@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip('rclpy')
 
 from ros_harness import client, running
+from shared_memory import needs_fast_dds
 
-from dynamics_ros.nodes.app import dds_timer_threads
+from dynamics_ros.nodes import process as process_of_nodes
 
 pytestmark = pytest.mark.ros
 
@@ -28,16 +29,17 @@ def policies(pid: int) -> dict[str, set[int]]:
     return found
 
 
+@needs_fast_dds
 def test_only_the_timers_of_the_middleware_are_batch_threads():
     with client(DOMAIN) as ros, running('dynamics_node', DOMAIN) as process:
         ros.wait_for_report('dynamics_node')
         found = policies(process.pid)
     batch = {name for name, kinds in found.items() if kinds == {os.SCHED_BATCH}}
     assert batch
-    assert all(name.startswith(dds_timer_threads.NAME) for name in batch)
+    assert all(name.startswith(process_of_nodes.DDS_TIMERS) for name in batch)
     assert {os.SCHED_OTHER} in found.values()
 
 
 def test_where_threads_cannot_be_listed_nothing_happens(monkeypatch, tmp_path):
-    monkeypatch.setattr(dds_timer_threads, 'TASKS', tmp_path / 'none')
-    assert dds_timer_threads.schedule_timers_as_batch() == 0
+    monkeypatch.setattr(process_of_nodes, 'TASKS', tmp_path / 'none')
+    assert process_of_nodes.schedule_timers_as_batch() == 0

@@ -138,6 +138,56 @@ def test_publishers_and_subscribers_of_either_reliability_are_served(ros, on_the
         assert torques[-1].name == ['swing']
 
 
+START = 'from dynamics_ros.nodes.executables import dynamics_node; dynamics_node()'
+
+
+@pytest.mark.parametrize(
+    ('module', 'method'),
+    [
+        ('dynamics_ros.nodes.diagnostics', 'Diagnostics.report_change'),
+        ('dynamics_ros.nodes.dynamics_node', 'Dynamics.start'),
+        ('dynamics_ros.nodes.robot_changes', 'RobotChanges.build_first'),
+        ('dynamics_ros.nodes.robot_changes', 'RobotChanges._take'),
+        ('dynamics_ros.nodes.workers', 'WarmUp._next'),
+        ('rclpy.service', 'Service.send_response'),
+        ('dynamics_ros.nodes.rclpy_private', '_message'),
+    ],
+)
+def test_an_error_in_a_task_is_logged_and_the_process_goes_on(ros, tmp_path, module, method):
+    """The events executor of rclpy 9.1.2 crashes if a task raises."""
+    script = tmp_path / 'node'
+    script.write_text(f"""#!{sys.executable}
+import {module} as module
+from functools import wraps
+
+def failing(function):
+    failures = [ZeroDivisionError('on purpose')]
+    @wraps(function)
+    def fail(*arguments, **options):
+        if failures:
+            raise failures.pop()
+        return function(*arguments, **options)
+    return fail
+
+module.{method} = failing(module.{method})
+{START}
+""")
+    script.chmod(0o755)
+    parameters = {'robot_description': swing()}
+    with running(str(script), DOMAIN, parameters, namespace='/failing') as process:
+
+        def ask():
+            ros.ask(name, ComputeDynamicsTerms.Request())
+
+        name = '/failing/dynamics_node/compute_dynamics_terms'
+        ros.call(ComputeDynamicsTerms, name)
+        ros.wait_for(lambda: 'unexpected error' in process.printed, meanwhile=ask, period=0.2)
+        assert ros.call(ComputeDynamicsTerms, name).result.message
+        assert 'ZeroDivisionError: on purpose' in process.printed
+        assert process.end()[0] == 0
+        assert 'Fatal' not in process.printed
+
+
 def test_a_description_that_is_replaced_under_load_never_mixes_two_robots(ros, on_the_arm):
     torques = ros.listen(
         JointState,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -19,12 +20,15 @@ from lifecycle_msgs.srv import (
     GetAvailableTransitions,
     GetState,
 )
-from ros_harness import client, running
+from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
-from servo_harness import SERVO, play
+from servo_harness import NAMES, SERVO, play
 from shared_memory import left_behind, needs_shared_memory, segments
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
 from urdf_texts import pendulum
+
+from dynamics_ros import Robot
 
 pytestmark = pytest.mark.ros
 
@@ -99,6 +103,7 @@ def test_what_does_not_fit_is_no_configuration_and_says_why():
 
 def test_states_and_transitions_can_be_asked_for():
     with play(DOMAIN) as one:
+        one.wait_for_status('following', one.both)
         states = one.ros.call(GetAvailableStates, f'{SERVO}/get_available_states')
         labels = {state.label for state in states.available_states}
         assert {'unconfigured', 'inactive', 'active', 'finalized'} <= labels
@@ -111,6 +116,7 @@ def test_states_and_transitions_can_be_asked_for():
 
 def test_transitions_that_do_not_exist_change_nothing():
     with play(DOMAIN) as one:
+        one.wait_for_status('following', one.both)
         for number, label in ((250, ''), (1, ''), (0, 'fly'), (0, '\x1b[2J\n'), (0, 'x' * 100_000)):
             request = ChangeState.Request()
             request.transition.id, request.transition.label = number, label
@@ -121,7 +127,7 @@ def test_transitions_that_do_not_exist_change_nothing():
 
 
 BROKEN = """#!/usr/bin/env python3
-from dynamics_ros.nodes.executables.single_node import cartesian_servo_node
+from dynamics_ros.nodes.executables import cartesian_servo_node
 from dynamics_ros.nodes.servo.commands import Commands
 
 def broken(self, period):
@@ -142,6 +148,123 @@ def test_a_transition_that_goes_wrong_ends_unconfigured(tmp_path):
         one.wait_for_status('unconfigured: cannot', one.both)
         assert one.lifecycle == 'unconfigured'
         assert one.servo.printed.count('ZeroDivisionError') >= 1
+
+
+# --- several nodes that command the same joints -------------------------------------------------
+
+IMPATIENT = """#!/usr/bin/env python3
+import sys
+from dynamics_ros.nodes import lifecycle
+from dynamics_ros.nodes import executables
+
+lifecycle.LEASE = 1.0
+getattr(executables, sys.argv.pop(1))()
+"""
+
+
+@contextmanager
+def impatient(tmp_path, name, parameters=None):
+    """A node that waits for other publishers for a second only, and what it says of itself."""
+    script = tmp_path / name
+    script.write_text(IMPATIENT.replace('sys.argv.pop(1)', repr(name)))
+    script.chmod(0o755)
+    parameters = {'autostart': True, **(parameters or {})}
+    with running(str(script), DOMAIN, parameters) as node, client(DOMAIN) as ros:
+        yield node, ros
+
+
+@pytest.mark.parametrize(
+    ('name', 'topic'),
+    [
+        ('cartesian_servo_node', 'joint_commands'),
+        ('impedance_controller_node', 'joint_commands'),
+        ('dynamics_node', 'gravity_commands'),
+    ],
+)
+def test_beside_another_publisher_of_commands_it_is_activated_only_if_allowed(
+    tmp_path, name, topic
+):
+    parameters = {'command_joints': NAMES, 'robot_description': description()}
+    if name == 'cartesian_servo_node':
+        parameters['command_type'] = 'velocity'
+    topic = f'/{name}/{topic}'
+    with client(DOMAIN, 'rival') as rival:
+        publisher = rival.node.create_publisher(Float64MultiArray, topic, 10)
+        with impatient(tmp_path, name, parameters) as (node, ros):
+            ros.wait_for(lambda: 'cannot activate' in node.printed)
+            assert f'/rival publishes on {topic}' in node.printed
+            state = lambda: ros.call(GetState, f'/{name}/get_state').current_state.label  # noqa: E731
+            assert state() == 'inactive'
+            request = ChangeState.Request()
+            request.transition.label = 'activate'
+            assert not ros.call(ChangeState, f'/{name}/change_state', request).success
+            assert state() == 'inactive'
+            assert ros.set_parameter(name, 'allow_other_publishers', True).successful
+            assert ros.call(ChangeState, f'/{name}/change_state', request).success
+            request.transition.label = 'deactivate'
+            assert ros.call(ChangeState, f'/{name}/change_state', request).success
+            assert ros.set_parameter(name, 'allow_other_publishers', False).successful
+            rival.node.destroy_publisher(publisher)
+            request.transition.label = 'activate'
+            ros.wait_for(
+                lambda: (
+                    ros.call(ChangeState, f'/{name}/change_state', request).success
+                    or state() == 'active'
+                )
+            )
+            assert 'Traceback' not in node.printed
+
+
+def test_of_two_nodes_of_one_name_the_second_stays_inactive(tmp_path):
+    with play(DOMAIN, autostart=True) as one:
+        one.wait_for_status('following', one.both)
+        with impatient(tmp_path, NODE) as (second, _):
+            one.ros.wait_for(lambda: 'cannot activate' in second.printed, meanwhile=one.both)
+            assert f'{SERVO} publishes on' in second.printed
+            one.wait_for_status('another publisher', one.both)
+            one.wait_for_status('following', one.both)
+
+
+def test_requests_that_wait_for_another_activation_succeed_with_it():
+    request = ChangeState.Request()
+    request.transition.label = 'activate'
+    with client(DOMAIN, 'rival') as rival:
+        topic = f'{SERVO}/joint_trajectory'
+        publisher = rival.node.create_publisher(JointTrajectory, topic, 10)
+        with play(DOMAIN, autostart=True) as one:
+            one.ros.wait_for(lambda: f'/rival publishes on {topic}' in one.servo.printed)
+            assert not one.change('fly')
+            futures = [one.ros.ask(f'{SERVO}/change_state', request) for _ in range(2)]
+            assert not one.change('fly'), 'those before it have been received as well'
+            rival.node.destroy_publisher(publisher)
+            one.ros.wait_for(lambda: all(future.done() for future in futures))
+            assert [future.result().success for future in futures] == [True, True]
+            assert one.lifecycle == 'active'
+            assert not one.change('activate'), 'it is active'
+
+
+@pytest.mark.slow
+def test_after_a_node_was_killed_the_next_one_waits_for_the_end_of_its_lease():
+    commands = f'{SERVO}/joint_trajectory'
+    parameters = {'robot_description': description(), 'autostart': False}
+    remaps = {'~/joint_trajectory': commands}
+    with (
+        play(DOMAIN) as one,
+        running(NODE, DOMAIN, parameters, namespace='/next', remaps=remaps) as second,
+    ):
+        one.wait_for_status('following', one.both)
+        one.node = f'/next{SERVO}'
+        assert one.change('configure')
+        request = ChangeState.Request()
+        request.transition.label = 'activate'
+        future = one.ros.ask(f'{one.node}/change_state', request)
+        waits = f'in case it has died: {SERVO} publishes on {commands}'
+        one.ros.wait_for(lambda: waits in second.printed)
+        one.servo.end(signal.SIGKILL)
+        one.ros.wait_for(future.done)
+        # On a busy machine, it may have been killed late.
+        assert future.result().success or one.change('activate')
+        assert one.lifecycle == 'active'
 
 
 # --- gravity commands ---------------------------------------------------------------------------
@@ -184,13 +307,13 @@ def arm(name='dynamics_node', **parameters):
         yield Arm(ros, process)
 
 
-def test_without_command_joints_dynamics_node_is_a_plain_node():
+def test_without_command_joints_dynamics_node_cannot_be_configured():
     with arm() as one:
         one.ros.wait_for(lambda: one.torques, meanwhile=one.report)
-        assert not one.ros.node.count_services(f'{DYNAMICS}/change_state')
-        # From the first joints on it is not.
-        assert one.ros.set_parameter('dynamics_node', 'command_joints', ['swing']).successful
+        assert not one.change('configure')
+        one.ros.wait_for(lambda: 'command_joints: empty' in one.process.printed)
         assert one.lifecycle() == 'unconfigured'
+        assert one.ros.set_parameter('dynamics_node', 'command_joints', ['swing']).successful
         assert one.change('configure')
         assert one.change('activate')
         one.ros.wait_for(one.carried, meanwhile=one.report)
@@ -234,6 +357,50 @@ def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
         else:
             assert one.ros.set_parameter('dynamics_node', 'command_joints', []).successful
         one.ros.wait_for(lambda: list(one.commands[-1].data) == [0.0])
+
+
+def test_gravity_commands_follow_another_gravity_gradually():
+    with arm(command_joints=['swing']) as one:
+        one.ros.wait_for(one.carried, meanwhile=one.report)
+        del one.commands[:]
+        began = time.monotonic()
+        asked = one.ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -11.81])
+        assert asked.successful
+        wanted = WEIGHT * 11.81 / 9.81
+        one.ros.wait_for(
+            lambda: one.commands and abs(abs(one.commands[-1].data[0]) - wanted) < 1e-6,
+            meanwhile=one.report,
+        )
+        # At 2 m/s^2 per second, of which a step is a tenth.
+        assert time.monotonic() - began > 0.8
+        efforts = np.abs([command.data[0] for command in one.commands])
+        assert np.abs(np.diff(efforts)).max() < 2.5 * 0.1 * WEIGHT / 9.81
+
+
+def test_a_gravity_that_the_arm_does_not_carry_is_undone_before_it_throws_it():
+    truth = Robot.from_urdf(pendulum('swinging'))
+    with arm(command_joints=['swing']) as one:
+        q, v, last, fastest = np.array([0.5]), np.zeros(1), time.monotonic(), 0.0
+
+        def move():
+            nonlocal q, v, last, fastest
+            now = time.monotonic()
+            dt, last = min(now - last, 0.02), now
+            tau = np.array(one.commands[-1].data if one.commands else truth.gravity(q))
+            v = v + dt * truth.forward_dynamics(q, v, tau)
+            q, fastest = q + dt * v, max(fastest, abs(v[0]))
+            one.ros.publish_joint_state(one.ros.joint_state(['swing'], q, v))
+
+        one.ros.wait_for(one.carried, meanwhile=move)
+        asked = one.ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -25.0])
+        assert asked.successful
+        one.ros.wait_for(lambda: 'gravity: moves swing by' in one.process.printed, meanwhile=move)
+
+        def carried():
+            return abs(one.commands[-1].data[0] - truth.gravity(q)[0]) < 0.01
+
+        one.ros.wait_for(carried, meanwhile=move)
+        assert fastest < 0.6
 
 
 def test_a_signal_leaves_the_controller_the_torques_that_carry_the_arm():

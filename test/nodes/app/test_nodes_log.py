@@ -30,15 +30,14 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.nodes.input.joint_state_input import LossCount
-from dynamics_ros.nodes.reporting.node_log import (
+from dynamics_ros.nodes.reporting import (
     LIBRARY,
+    FaultLog,
     LibraryLog,
     MultilineText,
     NodeLog,
     with_traceback,
 )
-from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.wire.conversions import odometry_values
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
@@ -138,15 +137,6 @@ def test_a_traceback_is_a_block_of_printable_lines():
         told = with_traceback('head\n', error)
     assert isinstance(told, MultilineText)
     assert all(map(str.isprintable, told.split('\n')))
-
-
-def test_losses_that_cannot_be_are_not_counted():
-    losses = LossCount()
-    assert losses.add(0) == 0
-    assert losses.add(24) == 24
-    assert losses.add(18446744071562067991) == 24  # as seen: 24 + 2^31 - 1, as a negative number
-    assert losses.add(18446744071562067996) == 29
-    assert losses.add((1 << 32) - 1) == 29
 
 
 def test_odometry_in_a_frame_of_a_megabyte_is_refused():

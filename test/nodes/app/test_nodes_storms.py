@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 
 pytest.importorskip('rclpy')
 
+import rclpy
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import client, running, stamp_of
 from sensor_msgs.msg import JointState
@@ -39,6 +42,9 @@ SAME = 1e-12
 CALLS = 1000
 AT_ONCE = 5
 """Calls under way: a client that has more than its queue is deep loses some."""
+
+LEAVING = 40
+"""Clients that leave at once, between request and response."""
 
 
 @pytest.fixture(scope='module')
@@ -168,6 +174,29 @@ def test_a_storm_of_parameters_ends_with_the_last_value_in_force(ros, torques):
     assert_allclose(pose_matrix(pose, 'pose'), expected, atol=SAME)
     others = [f'/kinematics_node/{name}/pose' for name in set(ROBOT.frame_names) - {frame}]
     ros.wait_for(lambda: not any(map(ros.node.count_publishers, others)))
+
+
+def test_clients_that_leave_before_their_response_delay_neither_states_nor_others(ros, torques):
+    """The middleware waits 0.1 s for each, without the mend 7 s and more in one of these rounds."""
+    kind, name = ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics'
+    seconds = 0.0
+    for _ in range(5):
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=DOMAIN)
+        node = Node('leaving', context=context)
+        clients = [node.create_client(kind, name) for _ in range(LEAVING)]
+        # Services that rclpy makes are asked too.
+        clients += [node.create_client(GetParameters, '/dynamics_node/get_parameters')]
+        assert all(one.wait_for_service(20.0) for one in clients)
+        for one in clients:
+            one.call_async(one.srv_type.Request())
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+        start = time.monotonic()
+        expect_right(ros, torques)
+        ros.call(kind, name)
+        seconds += time.monotonic() - start
+    assert seconds < 3.0
 
 
 def test_a_publisher_that_dies_and_returns_is_taken_up_again(ros, torques):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import signal
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -70,15 +71,22 @@ def actions(ros, torques):
     return found
 
 
-def moving(ros, seed=0, joints=range(7), push=0.0, effort=True, gravity=None):
-    """Publishes one state after another of an arm with friction that nobody described."""
+@lru_cache
+def recorded(seed, joints, push, gravity):
+    """States of an arm with friction that nobody described."""
     t = PERIOD * np.arange(12_000)
     q, v, a = motion(t, seed, joints=joints, speed=2.0)
     tau = efforts(ARM, q, v, a) + NOISE * np.random.default_rng(seed).normal(size=q.shape)
     tau[(t > 4.0) & (t < 5.0)] += push
     if gravity is not None:
         tau += ARM.robot.with_gravity(gravity).gravity(q) - ARM.robot.gravity(q)
-    for k in itertools.chain(range(len(t)), itertools.repeat(len(t) - 1)):
+    return q, v, tau
+
+
+def moving(ros, seed=0, joints=range(7), push=0.0, effort=True, gravity=None):
+    """Publishes one recorded state after another."""
+    q, v, tau = recorded(seed, tuple(joints), push, gravity)
+    for k in itertools.chain(range(len(q)), itertools.repeat(len(q) - 1)):
         told = tau[k] if effort else ()
         ros.publish_joint_state(ros.joint_state(NAMES, q[k], v[k], told, step=PERIOD))
         yield
@@ -269,7 +277,7 @@ def test_without_joint_states_it_ends_and_says_so(ros, actions):
 
 def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
     states, feedback = moving(ros), []
-    handle = accepted(ros, actions, states, feedback, duration=6.0)
+    handle = accepted(ros, actions, states, feedback, duration=20.0)
     assert ros.set_parameter(NODE, 'effort.noise', [0.2]).successful
     answer = result_of(ros, handle, states)
     assert 'were changed' in answer.result.result.message

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import WrenchStamped
 from numpy.testing import assert_allclose
-from ros_harness import client, description, running
+from ros_harness import LATCHED, client, description, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
@@ -191,6 +192,25 @@ def test_a_push_is_a_contact_and_ends(rig):
     assert list(state.contact_thresholds) == [2.0] * 7
     rig.hold(samples=30)
     assert rig.states[-1].state == ContactState.NONE
+
+
+def test_events_are_the_changes_of_the_contact_state_and_the_last_one_is_kept(rig):
+    rig.hold()
+    events = rig.ros.listen(ContactState, '/contact_node/contact_events', LATCHED)
+    # A subscriber that comes late gets the last event, though nothing changes.
+    rig.ros.wait_for(lambda: events)
+    assert [event.state for event in events] == [ContactState.NONE]
+    rig.hold(PUSH_TORQUE, samples=40)
+    rig.hold(samples=40)
+    rig.ros.wait_for(lambda: events[-1].state == ContactState.NONE and len(events) > 2)
+    assert {event.state for event in events[1:-1]} == {ContactState.CONTACT}
+    changes = [(event.state, event.link, event.collision_latched) for event in events]
+    assert all(before != after for before, after in pairwise(changes))
+    assert len(events) < 10 < len(rig.states)
+    touched = events[1]
+    same = next(state for state in rig.states if state.header == touched.header)
+    assert (same.state, list(same.contact_thresholds)) == (touched.state, [2.0] * 7)
+    assert_allclose(touched.external_torques, same.external_torques)
 
 
 def test_a_collision_is_latched_until_reset(rig):

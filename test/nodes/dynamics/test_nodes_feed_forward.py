@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynamics_node fills the efforts of trajectories, by a service and as a relay."""
+"""dynamics_node fills the efforts of trajectories, by a service."""
 
 from __future__ import annotations
 
@@ -103,46 +103,3 @@ def test_bad_trajectories_are_refused_by_name(ros, message, words):
     assert answer.result.code < 0
     assert words in answer.result.message
     assert not answer.trajectory.points
-
-
-def test_the_relay_passes_on_with_efforts_and_refuses_by_limits(ros):
-    heard = ros.listen(JointTrajectory, f'{NODE}/joint_trajectory_with_efforts', 10)
-    ros.wait_for(
-        lambda: heard,
-        meanwhile=lambda: ros.publish(f'{NODE}/joint_trajectory', trajectory(Q, V)),
-        period=0.3,
-    )
-    expected = FeedForward(ROBOT, HOME, FRICTION).efforts(JointMotion.of(NAMES, TIME, Q, V))
-    assert np.abs(np.array([p.effort for p in heard[0].points]) - expected).max() < 1e-9
-    far = Q.copy()
-    far[1, 2] = ROBOT.upper_limits[2] + 0.2
-    ros.publish(f'{NODE}/joint_trajectory', trajectory(far, V))
-    ros.wait_for(lambda: 'refused' in ros.values('dynamics_node').get('trajectory', ''))
-    told = ros.values('dynamics_node')['trajectory']
-    assert f'position of {NAMES[2]} is' in told
-    # A stop has no points, and is passed on.
-    ros.publish(f'{NODE}/joint_trajectory', JointTrajectory(joint_names=list(NAMES)))
-    ros.wait_for(lambda: heard and not heard[-1].points)
-    assert all(len(message.points) in (0, 3) for message in heard)
-    assert ros.set_parameter('dynamics_node', 'feed_forward.refuse_beyond_limits', False).successful
-    ros.publish(f'{NODE}/joint_trajectory', trajectory(far, V))
-    ros.wait_for(lambda: heard[-1].points and heard[-1].points[1].positions[2] == far[1, 2])
-
-
-def test_a_stop_is_not_overtaken_by_a_trajectory_that_takes_time(ros):
-    heard = ros.listen(JointTrajectory, f'{NODE}/joint_trajectory_with_efforts', 10)
-    # Its limits are checked every 10 ms of it.
-    slow, short = trajectory(Q, V, time=[1.0, 1000.0, 2000.0]), trajectory(Q, V)
-    ros.wait_for(
-        lambda: heard,
-        meanwhile=lambda: ros.publish(f'{NODE}/joint_trajectory', short),
-        period=0.3,
-    )
-    ros.publish(f'{NODE}/joint_trajectory', slow)
-    ros.publish(f'{NODE}/joint_trajectory', JointTrajectory(joint_names=list(NAMES)))
-    ros.wait_for(lambda: not heard[-1].points)
-    del heard[:]
-    # The slow one has been computed before this one.
-    ros.publish(f'{NODE}/joint_trajectory', short)
-    ros.wait_for(lambda: heard)
-    assert [seconds(message.points[-1].time_from_start) for message in heard] == [TIME[-1]]

@@ -44,7 +44,7 @@ SAME = 1e-12
 PENDULUM = pendulum('pendulum', 'tip-link.1')
 
 BAD_DESCRIPTIONS = {
-    'not XML': ('/etc/hostname', 'URDF as XML text; of a file: "$(cat FILE)"'),
+    'not XML': ('/etc/hostname', 'URDF as XML text; give a file by robot_description_file'),
     'malformed': ('<robot name="a"><link', 'robot_description refused'),
     'two roots': ('<robot name="a"><link name="a"/><link name="b"/></robot>', 'root'),
     'a cycle': (

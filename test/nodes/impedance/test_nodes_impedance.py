@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Inertia, WrenchStamped
 from impedance_harness import NAMES, NODE, ROBOT, TOOL, Arm, arm
-from ros_harness import client, running
+from ros_harness import LATCHED, client, running
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 from dynamics_ros.wire.conversions import duration_message, wrench_message
-from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.msg import Payload, Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -138,11 +138,16 @@ def test_a_wrench_presses_and_another_stiffness_gives_way(held):
             lambda message=message: held.ros.publish(f'/{NODE}/wrench_command', message),
         )
         assert status.message.startswith('holding: ')
-    stiffness = Float64MultiArray(data=[-1.0, 0, 0, 0, 0, 0])
-    held.wait_for_status(
-        'stiffness_command refused',
-        lambda: held.ros.publish(f'/{NODE}/stiffness_command', stiffness),
-    )
+    stiffness = Float64MultiArray()
+    for data, told in (
+        ([-1.0] + [0.0] * 5, ''),
+        ([1e5] * 6, ': gains: too large'),
+    ):
+        stiffness.data = data
+        held.wait_for_status(
+            f'stiffness_command refused{told}',
+            lambda: held.ros.publish(f'/{NODE}/stiffness_command', stiffness),
+        )
     stiffness.data = [200.0, 200.0, 200.0, 5.0, 5.0, 5.0]
     held.ros.wait_for(
         lambda: held.status and 'stiffness_command refused' not in held.status,
@@ -196,12 +201,52 @@ def test_a_hand_leads_it_where_it_may(held):
         ('torque.max_rate', [1e300], 'torque.max_rate: 1e+300'),
         ('joint_speed_share', 0.1, 'joint_speed_share out of range'),
         ('joint_speed_share', float('inf'), 'joint_speed_share out of range'),
+        ('gravity', [1000.0, 0.0, 0.0], '30'),
+        ('friction_compensation', 1.0, 'friction_compensation: set while active'),
+        ('friction.viscous', [1000.0], 'friction: set while active'),
+        ('robot_carries_itself', True, 'robot_carries_itself: set while active'),
+        ('torque.share', 0.001, 'which carries the arm now'),
+        ('torque.limit', [0.001], 'which carries the arm now'),
+        ('torque.max_rate', [1.0], 'too slow to bring the arm to rest'),
+        ('stiffness', [1e5] * 6, 'gains: too large for joint states every'),
+        ('joint_range.margin', 10.0, 'joint_range: would pull a joint at'),
     ],
 )
 def test_a_parameter_that_nobody_can_mean_is_refused_by_name(held, name, value, words):
     answer = held.ros.set_parameter(NODE, name, value)
     assert not answer.successful
     assert words in answer.reason
+
+
+@pytest.mark.parametrize('gravity', [(0.0, 0.0, -30.0), (25.0, 0.0, -9.81), (0.0, 0.0, 0.0)])
+def test_a_wrong_gravity_moves_the_arm_slowly(gravity):
+    with arm(DOMAIN + 1) as one:
+        one.wait_for_status('holding')
+        one.catch_up()
+        assert one.ros.set_parameter(NODE, 'gravity', list(gravity)).successful
+        one.pass_time(0.5)
+        assert one.ros.set_parameter(NODE, 'gravity', [0.0, 0.0, -9.81]).successful
+        speeds = np.abs([state.velocity for state in one.states])
+        one.pass_time(0.5)
+        assert max(speeds.max(), np.abs([state.velocity for state in one.states]).max()) < 1.0
+
+
+@pytest.mark.parametrize('mode', ['impedance', 'guiding'])
+def test_a_payload_that_is_not_there_is_undone_before_it_throws_the_arm(mode):
+    message = Payload(inertia=Inertia(m=5.0, ixx=0.01, iyy=0.01, izz=0.01))
+    message.header.frame_id = TOOL
+    with arm(DOMAIN + 1, mode=mode) as one:
+        one.wait_for_status('guided' if mode == 'guiding' else 'holding')
+        one.catch_up()
+        one.ros.publish('/payload', message, LATCHED)
+        one.ros.wait_for(lambda: 'payload: moves the arm, which takes back' in one.node.printed)
+        one.pass_time(0.5)
+        states = list(one.states)
+        one.come_to_rest()
+        pairs = [(np.array(state.position), np.array(state.velocity)) for state in states]
+        tool = [np.linalg.norm(ROBOT.frame_velocity(q, v, TOOL)[:3]) for q, v in pairs]
+        assert max(tool) < 0.5
+        assert np.abs(one.efforts[-1] - ROBOT.gravity(one.q)).max() < 5.0
 
 
 def test_without_joints_of_the_controller_it_is_no_configuration():
@@ -215,3 +260,10 @@ def test_without_joints_of_the_controller_it_is_no_configuration():
         assert ros.set_parameter(NODE, 'command_joints', NAMES).successful
         assert one.change('configure')
         assert one.lifecycle == 'inactive'
+
+
+def test_an_arm_whose_joint_ranges_would_pull_it_is_not_activated():
+    with arm(DOMAIN + 1, **{'joint_range.margin': 10.0}) as one:
+        status = one.wait_for_status('inactive: joint_range: would pull a joint')
+        assert {pair.value for pair in status.values} >= {'change_refused'}
+        assert not one.efforts.size

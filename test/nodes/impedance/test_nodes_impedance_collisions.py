@@ -295,7 +295,7 @@ def test_without_a_detector_a_reaction_is_refused():
 BROKEN = """#!/usr/bin/env python3
 from pathlib import Path
 from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.nodes.executables.single_node import impedance_controller_node
+from dynamics_ros.nodes.executables import impedance_controller_node
 
 update = ContactPipeline.update
 

@@ -288,7 +288,7 @@ def test_zeros_are_the_last_command_where_they_are_asked_for():
 BROKEN = """
 from pathlib import Path
 from dynamics_ros.control import CompliantArm
-from dynamics_ros.nodes.executables.single_node import impedance_controller_node
+from dynamics_ros.nodes.executables import impedance_controller_node
 
 drive = CompliantArm.drive
 

@@ -4,20 +4,30 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from impedance_harness import NAMES, NODE, ROBOT, TOPIC
 from played_arm import Q, played_arm
-from ros_harness import description
+from ros_harness import client, description, running
 from std_msgs.msg import Float64MultiArray
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 DOMAIN = 204
+
+
+def value_of(status, key):
+    """Value of a key in a status."""
+    return {x.key: x.value for x in status.values}[key]
 
 
 @pytest.fixture(scope='module')
@@ -28,7 +38,7 @@ def played():
 
 def test_joint_states_that_are_too_rare_for_springs_brake_the_arm(played):
     played.follow()
-    played.told('braking: fewer than 40 joint states a second', lambda: played.lead(step=0.05))
+    played.told('braking: joint states every 50 ms are too rare', lambda: played.lead(step=0.05))
     played.hear(10, lambda: played.lead(step=0.05))
     played.assert_bounded(0.05)
     played.told('following twist_command', played.lead)
@@ -44,16 +54,127 @@ def test_a_joint_that_is_told_of_no_more_brakes_the_arm(played):
     played.told('following twist_command', played.lead)
 
 
-def test_positions_that_stand_still_while_velocities_go_on_brake_the_arm(played):
+@pytest.mark.parametrize('number', [np.nan, -np.inf])
+def test_a_position_that_is_not_finite_brakes_the_arm_at_once(played, number):
+    def report_broken():
+        message = played.message()
+        message.position[3] = number
+        played.ros.publish_joint_state(message)
+
+    problem = f'no news of {NAMES[3]}: position not finite'
+    played.follow()
+    report_broken()  # once: all later states are good
+    status = played.told(problem, played.report)
+    assert value_of(status, 'reason') == 'position_not_finite'
+    played.told('following twist_command', played.lead)
+    played.told(f'braking: {problem}', report_broken)
+    played.hear(100, report_broken)
+    played.assert_bounded(0.05)
+    played.told('following twist_command', played.lead)
+
+
+def test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node(played):
     played.follow()
     played.time, played.stands = 0.0, True
     try:
-        played.told(f'braking: positions and velocities of {NAMES[0]} contradict', played.lead)
-        played.hear(100, played.lead)
+        status = played.told(f'braking: the joint state of {NAMES[0]} is frozen', played.lead)
+        assert value_of(status, 'reason') == 'states_frozen'
+        assert status.level == DiagnosticStatus.ERROR
+        status = played.told('inactive: the joint state of', played.lead)
+        assert value_of(status, 'reason') == 'states_frozen'
+        assert status.level == DiagnosticStatus.ERROR
         played.assert_bounded(0.05)
+        # The last command carries the arm, and nothing follows it.
+        assert np.abs(played.efforts[-1] - ROBOT.gravity(played.middle)).max() < 5.0
+        count = len(played.commands)
+        played.told('inactive: the joint state of', played.lead)
+        assert len(played.commands) == count
     finally:
         played.stands = False
+    assert played.lifecycle == 'inactive'
+    assert played.change('activate')
     played.told('following twist_command', played.lead)
+
+
+CONTROLLER_MANAGER = f"""#!{sys.executable}
+import rclpy
+from controller_manager_msgs.srv import SwitchController
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+
+def switch(request, response):
+    started, stopped = request.activate_controllers, request.deactivate_controllers
+    print('switch from', *stopped, 'to', *started, 'as', request.strictness, flush=True)
+    response.ok = started == ['position_controller']
+    response.message = '' if response.ok else 'no such controller'
+    return response
+
+rclpy.init()
+executor = SingleThreadedExecutor()
+manager, controller = Node('controller_manager'), Node('effort_controller')
+manager.create_service(SwitchController, '~/switch_controller', switch)
+controller.create_subscription(Float64MultiArray, '{TOPIC}', lambda message: None, 10)
+executor.add_node(manager)
+executor.add_node(controller)
+try:
+    executor.spin()
+except (KeyboardInterrupt, ExternalShutdownException):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ('name', 'result'),
+    [
+        ('position_controller', 'position_controller takes over'),
+        ('other_controller', 'other_controller was not activated: no such controller'),
+    ],
+)
+def test_a_fallback_controller_takes_over_an_arm_whose_states_stay_frozen(tmp_path, name, result):
+    pytest.importorskip('controller_manager_msgs')
+    script = tmp_path / 'controller_manager'
+    script.write_text(CONTROLLER_MANAGER)
+    script.chmod(0o755)
+    with (
+        running(str(script), DOMAIN + 1) as manager,
+        played_arm(DOMAIN + 1, fallback_controller=name) as one,
+    ):
+        nodes = one.ros.node.get_node_names
+        one.ros.wait_for(lambda: {'controller_manager', 'effort_controller'} <= set(nodes()))
+        one.follow()
+        one.time, one.stands = 0.0, True
+        status = one.told(result, one.lead)
+        assert value_of(status, 'reason') == 'states_frozen'
+        assert status.level == DiagnosticStatus.ERROR
+        assert one.lifecycle == 'inactive'
+        # The listener of the test has no controller; best effort, so that it is ignored.
+        asked = f'switch from effort_controller test_client to {name} as 1'
+        assert manager.printed.splitlines() == [asked]
+
+
+def test_a_fallback_controller_without_a_controller_manager_is_missed_in_the_status():
+    pytest.importorskip('controller_manager_msgs')
+    with played_arm(DOMAIN + 1, fallback_controller='position_controller') as one:
+        one.follow()
+        one.time, one.stands = 0.0, True
+        missing = (
+            '/controller_manager/switch_controller does not exist, so position_controller is not'
+        )
+        status = one.told(missing, one.lead)
+        assert value_of(status, 'reason') == 'states_frozen'
+
+
+def test_a_fallback_controller_needs_the_messages_of_the_controller_manager(monkeypatch, tmp_path):
+    broken = tmp_path / 'controller_manager_msgs'
+    broken.mkdir()
+    (broken / '__init__.py').write_text('raise ImportError')
+    monkeypatch.setenv('PYTHONPATH', f'{tmp_path}:{os.environ.get("PYTHONPATH", "")}')
+    parameters = {'command_joints': NAMES, 'fallback_controller': 'position_controller'}
+    with running(NODE, DOMAIN + 1, parameters) as node, client(DOMAIN + 1) as ros:
+        expected = 'fallback_controller.*the package controller_manager_msgs .* not installed'
+        ros.wait_for(lambda: re.search(expected, node.printed))
+        assert 'Traceback' not in node.printed
 
 
 def test_a_joint_that_is_told_beyond_its_range_brakes_the_arm_and_is_named(played):

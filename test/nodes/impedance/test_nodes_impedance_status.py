@@ -48,7 +48,7 @@ class Said:
 
 def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
     said = Said()
-    monkeypatch.setattr('dynamics_ros.nodes.output.status.Output', lambda *_: said)
+    monkeypatch.setattr('dynamics_ros.nodes.outputs.Output', lambda *_: said)
     status = ImpedanceStatus(said)
     status.record(['guard', 'torque_rate'], True)
     status.publish_action('following pose_command', 'arm', 'active', None)

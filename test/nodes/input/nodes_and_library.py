@@ -33,10 +33,10 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.nodes.app.executor import Application, dispose, make_executor
-from dynamics_ros.nodes.executables import composed
-from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.wire.bytes_template import numbers_of
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.executables import build_composed
+from dynamics_ros.nodes.process import Application, dispose, make_executor
+from dynamics_ros.wire.cdr import Layout
 from dynamics_ros.wire.conversions import joint_values, nanoseconds, odometry_values, pose_message
 from dynamics_ros_msgs.msg import ContactState
 
@@ -145,7 +145,7 @@ class Nodes:
         self,
         folder: Path,
         domain: int,
-        build: Callable[[], Application] = composed.build,
+        build: Callable[[], Application] = build_composed,
         more: Mapping[str, Any] | None = None,
         contact: Mapping[str, Any] | None = None,
         case: Case = CASES['arm'],
@@ -199,6 +199,10 @@ class Nodes:
     def listen(self) -> None:
         """Hear all outputs, and begin when no kernel can become another one."""
         for part in self.context.components:
+            commands = getattr(part.parameters.values, 'command_joints', ())
+            while commands and not part.node.active:
+                self.spin()
+        for part in self.context.components:
             for output in part.outputs():
                 if 'markers' in output.topic:
                     continue  # by the clock, not by the states
@@ -220,13 +224,21 @@ class Nodes:
             self.context.inputs._on_odometry(serialize_message(message))
             return
         if isinstance(message, JointState):
-            self.context.inputs.incoming._ended = 0.0
+            self.context.inputs.incoming._last_end = 0.0
             self.context.inputs.incoming._on_message(serialize_message(message))
             return
         contact = self.context.components[2]
         service = next(s for s in contact.node.services if s.srv_name.endswith(f'/{message}'))
-        answer = service.callback(Trigger.Request(), Trigger.Response())
-        assert answer.success, answer.message
+        coroutine = service.callback(Trigger.Request(), Trigger.Response())
+        with pytest.raises(StopIteration) as answered:  # nothing to wait for
+            coroutine.send(None)
+        assert answered.value.value.success, answered.value.value.message
+
+
+def numbers_of(message: Any, path: str) -> Iterator[float]:
+    """The numbers of a field, in order."""
+    for field in Layout(message).numbers(path):
+        yield from field.values
 
 
 class Library:
@@ -333,11 +345,14 @@ def assert_same(nodes: Nodes, library: Library, stream: Iterator[Any]) -> Counte
         nodes.take(message)
         expected = library.take(message)
         stamp = library.buffer.timeline.moment
-        heard = {}
+        heard, events = {}, []
         for topic, kind, data in nodes.heard:
             told = deserialize_message(data, kind)
             if topic == '/tf':
                 assert {nanoseconds(x.header.stamp) for x in told.transforms} == {stamp}
+                continue
+            if topic.endswith('/contact_events'):
+                events.append(told)
                 continue
             assert topic not in heard, 'once for each state'
             heard[topic.removeprefix('/')] = told
@@ -346,7 +361,9 @@ def assert_same(nodes: Nodes, library: Library, stream: Iterator[Any]) -> Counte
                 set_back |= last[topic] - stamp > 10**9
                 assert set_back or stamp >= last[topic], 'outputs do not go back in time'
                 last[topic] = stamp
-        assert sorted(heard) == sorted(expected)
+        missing, extra = sorted({*expected} - {*heard}), sorted({*heard} - {*expected})
+        assert not missing and not extra, f'{stamp}: missing {missing}, published {extra}'
+        assert events in ([], [heard.get('contact_node/contact_state')])
         for topic, told in heard.items():
             published[topic] += 1
             if isinstance(told, ContactState):

@@ -15,8 +15,8 @@ pytest.importorskip('rclpy')
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE
-from dynamics_ros.nodes.input import joint_state_input
-from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, MAX_MERGED, JointStateInput
+from dynamics_ros.nodes import inputs
+from dynamics_ros.nodes.inputs import JOINT_STATE_QOS, MAX_MERGED, JointStateInput
 
 pytestmark = pytest.mark.ros
 
@@ -50,7 +50,7 @@ class Simulated:
         self._answer, self._merge = answer, merge
         self.answered = []
         clock = SimpleNamespace(monotonic=lambda: self._now)
-        monkeypatch.setattr(joint_state_input, 'time', clock)
+        monkeypatch.setattr(inputs, 'time', clock)
         self.input = JointStateInput(self, self._handle, None)
         self.input._read = lambda message: message
 

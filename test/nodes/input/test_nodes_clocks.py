@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from servo_harness import CAMERA, SPEED, play
 from urdf_texts import pendulum
 
-from dynamics_ros.nodes.reporting.clocks import age
+from dynamics_ros.nodes.reporting import age
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeDynamicsTerms
 

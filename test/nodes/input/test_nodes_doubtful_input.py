@@ -70,7 +70,7 @@ def test_a_robot_without_inertias(user, process):
         )
         assert 'publishing; ' in status.message and status.level == status.WARN
     user.wait_for_status(
-        'kinematics_node', 'to whoever listens', meanwhile=lambda: send(user, **joints)
+        'kinematics_node', 'to subscribers', meanwhile=lambda: send(user, **joints)
     )
 
 
@@ -87,9 +87,7 @@ def test_degrees_for_radians(user, process):
     for _ in range(2):
         user.wait_for_report('contact_node', meanwhile=lambda: send(user, swing=46.0))
     assert warned(process, 'limits -2 to 2') == 1
-    user.wait_for_status(
-        'dynamics_node', 'to whoever listens', meanwhile=lambda: send(user, swing=0.8)
-    )
+    user.wait_for_status('dynamics_node', 'to subscribers', meanwhile=lambda: send(user, swing=0.8))
 
 
 def test_joint_names_of_another_robot(user, process):
@@ -132,8 +130,8 @@ def test_a_normal_start_warns_of_nothing(user):
     with running('robot_simulator', DOMAIN, namespace='/normal') as simulator:
         with running('dynamics_ros', DOMAIN, namespace='/normal') as nodes:
             for node in ('kinematics_node', 'dynamics_node', 'contact_node'):
-                user.wait_for_status(f'normal/{node}', 'publishing to whoever listens')
-                user.wait_for(lambda: nodes.printed.count('publishing to whoever listens') == 3)
+                user.wait_for_status(f'normal/{node}', 'publishing to subscribers')
+                user.wait_for(lambda: nodes.printed.count('publishing to subscribers') == 3)
             assert '[WARN]' not in nodes.printed
         # How busy this machine is, is another matter.
         assert simulator.printed.count('[WARN]') == simulator.printed.count('too slow')
@@ -156,6 +154,4 @@ def test_publishers_that_contradict_each_other(user, process):
         assert status.message.startswith('silent') == (node == 'contact_node')
     assert warned(process, told) == 1
     user.node.destroy_publisher(second)
-    user.wait_for_status(
-        'dynamics_node', 'to whoever listens', meanwhile=lambda: send(user, swing=0.2)
-    )
+    user.wait_for_status('dynamics_node', 'to subscribers', meanwhile=lambda: send(user, swing=0.2))

@@ -17,10 +17,10 @@ from nodes_and_library import ARM, MILLISECOND, START, Nodes, Stream
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
-from dynamics_ros.nodes.app.executor import Application
-from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
-from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.kinematics_node import Kinematics
+from dynamics_ros.nodes.outputs import Output
+from dynamics_ros.nodes.process import Application
 from dynamics_ros.wire.conversions import nanoseconds
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -38,7 +38,7 @@ def test_residuals_far_above_what_is_stated_are_told(tmp_path, monkeypatch):
         for k in range(1500):
             nodes.take(stream.state(step=10 * MILLISECOND))
             clock.now += 1e-2
-            assert k != 900 or not contact.caution
+            assert k != 700 or not contact.caution
         assert 'shoulder_yaw 0.' in contact.caution
         assert 'far more than is stated' in contact.caution
         heard = [
@@ -50,11 +50,13 @@ def test_residuals_far_above_what_is_stated_are_told(tmp_path, monkeypatch):
         first, last = heard[500:700], heard[-200:]
         assert not all(x.degraded for x in first)
         assert all(x.degraded for x in last)
-        least = [
-            np.median([np.linalg.eigvalsh(x.covariance.reshape(6, 6))[0] for x in some])
+        # Along the directions of the covariance; joints that are as stated measure the best one.
+        variances = [
+            np.median([np.linalg.eigvalsh(x.covariance.reshape(6, 6)) for x in some], axis=0)
             for some in (first, last)
         ]
-        assert least[1] > 4.0 * least[0]
+        grown = variances[1] / variances[0]
+        assert grown.min() > 2.0 and np.median(grown) > 20.0
     finally:
         monkeypatch.undo()
         nodes.close()

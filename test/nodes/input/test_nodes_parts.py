@@ -20,8 +20,7 @@ from sensor_msgs.msg import JointState
 from test_nodes_state import GRIPPER_ARM
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.robot.component import Component
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.context import Component, RobotContext
 
 pytestmark = pytest.mark.ros
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.nodes.inputs import waiting_for
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.cdr import JointStateReader
 from dynamics_ros.wire.conversions import joint_values, odometry_values
 
@@ -148,8 +151,6 @@ def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
         (joints('shoulder elbow slide', [1.0] * 3, [1.0]), 'wrong length of velocity'),
         (joints('shoulder elbow slide', [1.0] * 3, (), [1.0] * 4), 'wrong length of effort'),
         (joints('shoulder elbow elbow', [1.0] * 3), 'repeated names'),
-        (joints('shoulder elbow slide', [1.0, math.nan, 1.0]), 'position not finite'),
-        (joints('shoulder elbow slide', [1.0, math.inf, 1.0]), 'position not finite'),
     ],
 )
 def test_a_message_that_cannot_be_right_is_refused_whole_and_counted(buffer, message, kind):
@@ -158,6 +159,84 @@ def test_a_message_that_cannot_be_right_is_refused_whole_and_counted(buffer, mes
         tell(buffer, message)
     assert buffer.refused == {kind: 1}
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize('number', [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize('names', ['shoulder elbow slide', 'elbow slide shoulder', 'elbow slide'])
+def test_a_joint_whose_position_is_not_finite_counts_as_not_reported(buffer, names, number):
+    def sent(stamp, elbow):
+        order = names.split()
+        values = [{'shoulder': 1.0, 'elbow': elbow, 'slide': 3.0}[name] for name in order]
+        tell(buffer, joints(names, values, [stamp] * len(order), [2.0] * len(order), stamp))
+        return buffer.due_state()
+
+    tell(buffer, joints('shoulder slide', [0.0, 0.0]))
+    assert sent(1.0, number) is None
+    assert buffer.missing() == ('elbow',)
+    assert buffer.unusable == {'elbow': 'position not finite'}
+    before = sent(1.1, 2.0)
+    assert before.not_finite == () and buffer.unusable == {}
+    state = sent(1.2, number)
+    assert (state.time, state.not_finite, state.stale) == (1_200_000_000, ('elbow',), ())
+    assert_allclose(state.q[1:], [2.0, 3.0])
+    assert state.v[1] == before.v[1] and state.ages.tolist()[1] == 100_000_000
+    assert np.isfinite(np.concatenate((state.q, state.v, state.effort))).all()
+    # The next message is of another publisher: the fault lasts until the joint reports again.
+    tell(buffer, joints('shoulder', [1.0], stamp=1.3))
+    assert buffer.due_state().not_finite == ('elbow',)
+    assert sent(2.4, number).stale[-1:] in (('elbow',), ('slide',))
+    assert 'elbow' in buffer.state().stale
+    state = sent(2.5, 2.5)
+    assert state.not_finite == () and 'elbow' not in state.stale
+    assert buffer.refused == {'position not finite': 3}
+
+
+def test_a_message_without_a_finite_position_is_passed_on_once_and_is_no_news(buffer):
+    tell(buffer, whole(1.0))
+    for stamp, passed in ((1.1, True), (1.2, False)):
+        assert tell(buffer, joints('shoulder elbow slide', [math.nan] * 3, [9.0] * 3, stamp=stamp))
+        assert (buffer.due_state() is not None) == passed
+        state = buffer.state()
+        assert state.not_finite == ('shoulder', 'elbow', 'slide')
+        assert_allclose((state.q, state.v), [[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]])
+    assert buffer.state().time == 1_000_000_000
+
+
+def test_a_position_that_is_not_finite_in_a_late_message_is_no_news(buffer):
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('elbow', [math.nan], stamp=0.9))
+    assert buffer.state().not_finite == ()
+
+
+def test_missing_refused_and_not_finite_are_three_reasons():
+    def reason(*messages):
+        one = StateBuffer(Robot.from_urdf(GRIPPER_ARM, backend='python'), (), joint_timeout=1.0)
+        for message in messages:
+            with suppress(RefusedMessage):
+                tell(one, message)
+        source = Explanation(Reason.OK, 'there')
+        text = waiting_for(one, 'joint_states', bool(messages), lambda _: source)
+        return text.reason, text.partition('there, ')[2]
+
+    missing = joints('shoulder slide', [0.0, 0.0])
+    refused = joints('elbow', [0.0, 0.0])
+    broken = joints('elbow slide', [math.nan, 1.0])
+    assert reason() == (Reason.WAITING_FOR_STATES, 'no message so far')
+    assert reason(missing) == (Reason.JOINTS_MISSING, 'messages so far lack their positions')
+    assert reason(missing, refused) == (
+        Reason.MESSAGES_REFUSED,
+        'messages with elbow were refused: wrong length of position',
+    )
+    assert reason(missing, broken) == (
+        Reason.POSITION_NOT_FINITE,
+        'position of elbow not finite',
+    )
+    reported = reason(broken)
+    assert reported[0] is Reason.POSITION_NOT_FINITE
+    assert set(reported[1].split('; ')) == {
+        'messages so far lack the positions of shoulder',
+        'position of elbow not finite',
+    }
 
 
 def test_an_effort_that_is_no_number_is_unknown_until_the_next(buffer):

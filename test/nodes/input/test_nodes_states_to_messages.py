@@ -30,7 +30,7 @@ from nodes_and_library import (
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros_msgs.msg import ContactState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

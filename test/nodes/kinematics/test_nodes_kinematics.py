@@ -266,7 +266,6 @@ def test_poses_go_on_while_inverse_kinematics_searches(ros):
 
 BAD_REQUESTS = {
     'unknown frame': ({'frame': 'nose'}, Result.UNKNOWN_FRAME, 'nose'),
-    'empty frame': ({'frame': ''}, Result.UNKNOWN_FRAME, ''),
     'unknown reference': ({'reference': 'upside'}, Result.INVALID_ARGUMENT, 'upside'),
     'unknown joint': ({'names': ['nose'], 'position': [0.0]}, Result.UNKNOWN_JOINT, 'nose'),
     'wrong length': ({'names': NAMES, 'position': [0.0]}, Result.INVALID_ARGUMENT, 'position'),

@@ -29,10 +29,10 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.app.executor import make_executor
-from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
-from dynamics_ros.nodes.kinematics.moveit_services import Code
-from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.inverse_kinematics import Code
+from dynamics_ros.nodes.kinematics_node import Kinematics
+from dynamics_ros.nodes.process import make_executor
 from dynamics_ros.wire.conversions import pose_matrix, pose_message
 
 pytestmark = pytest.mark.ros

@@ -9,10 +9,15 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import Float64MultiArray
+
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels import Copy, Kernel, Step, trace
-from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage, Plan
-from dynamics_ros.nodes.reporting.rate_limits import RateLimit
+from dynamics_ros.kernels import Kernel, Step, trace
+from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Plan, Publication, publish
+from dynamics_ros.nodes.reporting import RateLimit
+from dynamics_ros.wire.templates import Evaluate, Message, Template
+from dynamics_ros_msgs.msg import ContactState
 
 STAMP = b'12345678'
 
@@ -20,9 +25,9 @@ STAMP = b'12345678'
 class Sink:
     """An output without a middleware."""
 
-    def __init__(self, fails=False):
+    def __init__(self, topic='~/numbers', kind=Float64MultiArray, fails=False):
         self.sent, self.skipped, self.fails, self.listened = [], 0, fails, True
-        self.published = 0
+        self.topic, self.kind, self.published = topic, kind, 0
         self._limit = RateLimit()
 
     def has_subscribers(self, now):
@@ -33,35 +38,26 @@ class Sink:
         self.skipped += not passes
         return passes
 
-    def publish_function(self, form):
+    def publish_function(self, template=None):
         return self.publish
 
     def publish(self, message):
         if self.fails:
             raise KeyError('cannot be sent')
-        self.sent.append(message)
-
-
-class Vector:
-    """A message of some numbers."""
-
-    def __init__(self, size=2):
-        self.numbers = (np.zeros(size),)
-
-    stamps = ()
-
-    def packed(self):
-        return self.numbers[0].copy()
+        if isinstance(message, bytes):
+            message = deserialize_message(message, self.kind)
+        self.sent.append(message.data if self.kind is Float64MultiArray else message)
 
 
 class Component:
-    """Publishes its groups."""
+    """Declares its publications."""
 
-    def __init__(self, *groups):
-        self.silence, self._groups = '', groups
+    def __init__(self, *publications, write_inputs=lambda: None):
+        self.silence, self._publications = '', publications
+        self.write_inputs = write_inputs
 
-    def groups(self):
-        return self._groups
+    def publications(self):
+        return self._publications
 
     def failed(self, error):
         self.silence = str(error)
@@ -71,9 +67,14 @@ def doubled():
     return Kernel(trace(lambda a: [2.0 * x for x in a], {'a': 2}, 'doubled', 'b'))
 
 
-def kernels(source):
-    form = Vector()
-    return lambda: KernelMessage(form, (Step(doubled(), (source,), form.numbers),))
+def numbers(sink, source, needs=FRESH, rate=0.0):
+    """A message of two numbers: those of ``source``, doubled."""
+    fields = {'data': Evaluate(doubled(), (source,))}
+    return publish(sink, zeros, fields, needs, rate)
+
+
+def zeros():
+    return Float64MultiArray(data=[0.0, 0.0])
 
 
 def state(stale=(), velocity_missing=()):
@@ -90,24 +91,25 @@ def answer(plan, of=None, now=0.0):
 
 def test_messages_of_a_state_leave_together_in_their_order():
     source, sink = np.array([1.0, 2.0]), Sink()
-    filled = Vector()
+    filled = Template(zeros(), ('data',))
     component = Component(
-        Group(sink, 0.0, FRESH, 'numbers', kernels(source)),
-        Group(sink, 0.0, FRESH, 'more', fill=lambda: filled),
-        Group(sink, 0.0, FRESH, 'nothing', fill=lambda: None),
+        numbers(sink, source),
+        Publication(sink, lambda: filled, FRESH),
+        Publication(sink, lambda: Float64MultiArray(data=[7.0, 8.0]), FRESH),
+        Publication(sink, lambda: None, FRESH),
     )
     batches = Plan([component]).compute(state(), 0.0)
     assert sink.sent == []
     for batch in batches:
         batch.publish(STAMP)
-    np.testing.assert_array_equal(sink.sent, [[2.0, 4.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(sink.sent, [[2.0, 4.0], [0.0, 0.0], [7.0, 8.0]])
 
 
 def test_a_message_that_cannot_be_sent_keeps_back_no_other():
     source, good = np.array([1.0, 2.0]), Sink()
-    groups = [Group(one, 0.0, FRESH, 'it', kernels(source)) for one in (Sink(fails=True), good)]
+    outputs = [numbers(one, source) for one in (Sink(fails=True), good)]
     with pytest.raises(KeyError):
-        answer(Plan([Component(*groups)]))
+        answer(Plan([Component(*outputs)]))
     assert len(good.sent) == 1
 
 
@@ -119,9 +121,9 @@ def test_what_one_component_cannot_compute_keeps_back_no_other():
         raise ZeroDivisionError('it happens')
 
     components = [
-        Component(Group(sinks[0], 0.0, FRESH, 'it', kernels(bad))),
-        Component(Group(sinks[1], 0.0, FRESH, 'it', kernels(good))),
-        Component(Group(sinks[2], 0.0, FRESH, 'it', fill=broken)),
+        Component(numbers(sinks[0], bad)),
+        Component(numbers(sinks[1], good)),
+        Component(Publication(sinks[2], broken, FRESH)),
     ]
     answer(Plan(components))
     assert [len(sink.sent) for sink in sinks] == [0, 1, 0]
@@ -130,15 +132,12 @@ def test_what_one_component_cannot_compute_keeps_back_no_other():
     assert components[2].silence == 'it happens'
 
 
-def test_a_group_whose_needs_are_not_met_says_which():
-    source, placed, moving = np.ones(2), Sink(), Sink()
-    component = Component(
-        Group(placed, 0.0, FRESH, 'poses', kernels(source)),
-        Group(moving, 0.0, FRESH | VELOCITY, 'twists', kernels(source)),
-    )
+def test_an_output_whose_needs_are_not_met_says_which():
+    source, placed, moving = np.ones(2), Sink('~/tool/pose'), Sink('~/tool/twist')
+    component = Component(numbers(placed, source), numbers(moving, source, needs=FRESH | VELOCITY))
     plan = Plan([component])
     answer(plan, state(velocity_missing=('elbow',)))
-    assert component.silence == 'no twists: no velocity of elbow'
+    assert component.silence == 'no twist: no velocity of elbow'
     assert (len(placed.sent), len(moving.sent)) == (1, 0)
     component.silence = ''
     answer(plan, state(stale=('elbow',), velocity_missing=('elbow',)))
@@ -151,7 +150,7 @@ def test_a_group_whose_needs_are_not_met_says_which():
 
 def test_a_silent_component_publishes_nothing_and_others_do():
     source, one, other = np.ones(2), Sink(), Sink()
-    silent, loud = (Component(Group(s, 0.0, FRESH, 'it', kernels(source))) for s in (one, other))
+    silent, loud = (Component(numbers(s, source)) for s in (one, other))
     silent.silence = 'not yet'
     answer(Plan([silent, loud]))
     assert (len(one.sent), len(other.sent)) == (0, 1)
@@ -159,14 +158,7 @@ def test_a_silent_component_publishes_nothing_and_others_do():
 
 def test_a_rate_is_kept_beside_what_has_none_and_what_is_left_out_is_counted():
     source, always, seldom = np.ones(2), Sink(), Sink()
-    plan = Plan(
-        [
-            Component(
-                Group(always, 0.0, FRESH, 'it', kernels(source)),
-                Group(seldom, 10.0, FRESH, 'it', kernels(source)),
-            )
-        ]
-    )
+    plan = Plan([Component(numbers(always, source), numbers(seldom, source, rate=10.0))])
     for i in range(200):
         answer(plan, now=0.01 * i)
     assert len(always.sent) == 200
@@ -176,7 +168,7 @@ def test_a_rate_is_kept_beside_what_has_none_and_what_is_left_out_is_counted():
 
 def test_who_listens_is_looked_at_now_and_then():
     sink = Sink()
-    plan = Plan([Component(Group(sink, 0.0, FRESH, 'it', kernels(np.ones(2))))])
+    plan = Plan([Component(numbers(sink, np.ones(2)))])
     sink.listened = False
     answer(plan, now=0.0)
     sink.listened = True
@@ -186,60 +178,51 @@ def test_who_listens_is_looked_at_now_and_then():
     assert len(sink.sent) == 1
 
 
-def test_what_is_said_beside_numbers_is_of_the_state_whose_numbers_are_sent():
-    source, numbers, sink = np.ones(2), np.zeros(2), Sink()
-    made = []
+def test_flags_and_enums_are_written_in_place_and_a_message_is_made_anew_for_names_only():
+    """Flags are of the state whose numbers are sent, also when a kernel computes them."""
+    source, computed, made = np.ones(2), np.zeros(2), []
+    code, names, sink = np.zeros(1), ['first'], Sink(kind=ContactState)
+    step = Step(doubled(), (source,), (computed,))
 
-    def filled():
-        made.append(numbers[0] > 5.0)
-        form = Vector()
-        form.numbers[0][:] = -1.0  # what nothing writes to
-        return KernelMessage(form, (step, Copy(numbers, form.numbers[0])))
+    def prototype():
+        made.append(names[0])
+        zero = [0.0, 0.0]
+        return ContactState(link=names[0], joint_names=['a', 'b'], external_torques=zero)
 
-    step = Step(doubled(), (source,), (numbers,))
-    group = Group(sink, 0.0, FRESH, 'it', filled, variant=lambda: numbers[0] > 5.0)
-    plan = Plan([Component(group)])
-    for value in (1.0, 2.0, 3.0, 4.0, 1.0):
-        source[:] = value
+    fields = {
+        'state': code,
+        'point_known': computed[:1],
+        'collision_latched': computed[1:],
+        'external_torques': [computed[1:], computed[:1]],
+    }
+    message = Message(prototype, fields, (step,))
+    component = Component(Publication(sink, message, FRESH))
+
+    def write_inputs():
+        if names[0] != made[-1]:
+            message.renew()
+
+    component.write_inputs = write_inputs
+    plan = Plan([component])
+    for i, flags in enumerate([(0.0, 0.5), (0.5, 0.0), (0.5, 0.5), (0.0, 0.0)]):
+        source[:], code[:] = flags, i % 3
+        names[0] = 'first' if i < 2 else 'second'
         answer(plan)
-    np.testing.assert_array_equal(sink.sent, 2.0 * np.outer([1.0, 2.0, 3.0, 4.0, 1.0], [1, 1]))
-    # Made anew when it says something else, and only then.
-    assert made == [False, True, False]
+        told = sink.sent[-1]
+        assert (told.point_known, told.collision_latched) == tuple(map(bool, flags))
+        assert told.external_torques.tolist() == [2.0 * flags[1], 2.0 * flags[0]]
+        assert (told.state, told.link) == (i % 3, names[0])
+    assert made == ['first', 'second']
 
 
-def test_a_message_that_makes_its_kernel_has_the_flags_of_the_first_state():
-    """Its variant changes when the kernel is made, after a state, and when it has run."""
-    source, numbers, sink = np.full(2, 4.0), np.zeros(2), Sink()
-    asked, made, flags = [], [], []
-
-    def filled():
-        asked.append(True)
-        if len(asked) == 1:
-            return None  # the kernel is still being compiled
-        if not made:
-            made.append(Step(doubled(), (source,), (numbers,)))
-        flag = numbers[0] > 5.0
-        form = Vector(1)
-        form.packed = lambda: flags.append(flag)
-        return KernelMessage(form, (made[0],))
-
-    group = Group(sink, 0.0, FRESH, 'it', filled, variant=lambda: (bool(made), numbers[0] > 5.0))
-    plan = Plan([Component(group)])
-    answer(plan)
-    assert not flags
-    answer(plan)
-    assert flags == [True]
-
-
-def test_what_kernels_read_is_written_before_they_run_once_for_all_groups():
+def test_inputs_are_written_before_the_kernels_run_once_for_all_outputs():
     source, sinks, written = np.zeros(2), (Sink(), Sink()), []
 
     def write():
         written.append(True)
         source[:] = len(written)
 
-    groups = [Group(s, 0.0, FRESH, 'it', kernels(source), before=(write,)) for s in sinks]
-    plan = Plan([Component(*groups)])
+    plan = Plan([Component(*(numbers(s, source) for s in sinks), write_inputs=write)])
     answer(plan)
     answer(plan)
     assert len(written) == 2
@@ -254,26 +237,9 @@ def test_what_cannot_be_written_silences_its_component_alone():
         raise ZeroDivisionError('it happens')
 
     components = [
-        Component(Group(sinks[0], 0.0, FRESH, 'it', kernels(np.ones(2)), before=(broken,))),
-        Component(Group(sinks[1], 0.0, FRESH, 'it', kernels(np.ones(2)))),
+        Component(numbers(sinks[0], np.ones(2)), write_inputs=broken),
+        Component(numbers(sinks[1], np.ones(2))),
     ]
     answer(Plan(components))
     assert [len(sink.sent) for sink in sinks] == [0, 1]
     assert [one.silence for one in components] == ['it happens', '']
-
-
-def test_a_message_whose_kernel_is_not_ready_is_asked_for_again():
-    source, sink, ready, asked = np.ones(2), Sink(), [], []
-
-    def filled():
-        asked.append(True)
-        return kernels(source)() if ready else None
-
-    plan = Plan([Component(Group(sink, 0.0, FRESH, 'it', filled))])
-    answer(plan, now=0.0)
-    answer(plan, now=0.001)
-    assert not sink.sent
-    assert len(asked) > 1  # who waits says so for each state
-    ready.append(True)
-    answer(plan, now=0.1)
-    assert len(sink.sent) == 1

@@ -33,7 +33,8 @@ DOMAIN = 75
 CONFIG = Path(__file__).parents[3] / 'config' / 'dynamics_ros.yaml'
 ARM = Robot.from_urdf(description())
 NAMES = list(ARM.joint_names)
-AT_START = ('autostart', 'gravity_source.', 'joint_state_topic', 'moveit_services')
+FILE = ('robot_description_arguments', 'robot_description_file')
+AT_START = ('autostart', 'gravity_source.', 'joint_state_topic', 'moveit_services', *FILE)
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
@@ -146,7 +147,10 @@ def test_a_value_is_taken_in_the_type_of_its_parameter(ros, composed, node, name
         ('gravity', '[0, 0]', 'length'),
         ('gravity', '[]', 'length'),
         ('gravity', '[true, true, true]', 'type'),
+        ('gravity', '[1000.0, 0.0, 0.0]', '30'),
+        ('gravity', '[25.0, 25.0, 0.0]', 'up to 30 m/s^2'),
         ('frame_prefix', '3', 'type'),
+        ('frame_prefix', '/left/', "no '/' at its start, which tf2 refuses: 'left/'"),
     ],
 )
 def test_a_value_that_means_nothing_is_refused(ros, composed, name, text, words):

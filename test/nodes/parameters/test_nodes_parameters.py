@@ -7,26 +7,29 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import time
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 pytest.importorskip('rclpy')
 
 from node_parameters import SECTIONS
+from rclpy.parameter import Parameter
 from ros_harness import client, description, running
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.parameters.declaration import descriptor
-from dynamics_ros.nodes.reporting.rate_limits import RateLimit
+from dynamics_ros.nodes.parameters import PERIOD, ParameterSet, descriptor
+from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import NUMBERS, declared, parameter
-from dynamics_ros.wire.topic_names import topic_names
+from dynamics_ros.wire.conversions import topic_names
 
 DOMAIN = 51
 CONFIG = Path(__file__).parents[3] / 'config'
@@ -182,6 +185,42 @@ def test_a_rate_limit_keeps_the_mean_rate_and_does_not_burst_after_a_pause():
 
 
 @pytest.mark.ros
+def test_changes_in_quick_succession_reach_listeners_together():
+    """Each call may rebuild a robot, for which joint states would wait."""
+    with client(DOMAIN) as one:
+        parameters = ParameterSet(one.node, Example)
+        calls = []
+
+        def listen(names):
+            calls.append((time.monotonic(), names, parameters.values.rate))
+
+        parameters.add_listener(listen)
+        start = time.monotonic()
+        for rate in np.linspace(2.0, 9.0, 100).tolist():
+            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
+            assert parameters.values.rate == rate
+            assert calls  # a single change is applied at once
+        assert one.node.set_parameters([Parameter('mode', value='slow')])[0].successful
+        one.wait_for(lambda: calls[-1][2] == 9.0 and 'mode' in calls[-1][1])
+        assert len(calls) <= 2 + (time.monotonic() - start) / PERIOD
+        assert all(after - before >= PERIOD for (before, *_), (after, *_) in pairwise(calls))
+
+
+def test_changes_that_wait_reach_listeners_before_a_request_that_came_later():
+    with client(DOMAIN) as one:
+        parameters = ParameterSet(one.node, Example)
+        rates = []
+        parameters.add_listener(lambda names: rates.append(parameters.values.rate))
+        for rate in (2.0, 3.0):
+            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
+        assert rates == [2.0]
+        parameters.settle()
+        parameters.settle()
+        end = time.monotonic() + 2.0 * PERIOD
+        one.wait_for(lambda: time.monotonic() > end)
+        assert rates == [2.0, 3.0]
+
+
 def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
     arguments = {'robot_description': description()}
     arm = of_file('seven_joint_arm.yaml')['/**/contact_node']

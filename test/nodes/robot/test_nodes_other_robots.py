@@ -21,8 +21,7 @@ from tolerances import AGAINST_PINOCCHIO
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.wire.conversions import pose_matrix, transform_matrix, twist_array
-from dynamics_ros.wire.topic_names import topic_names
+from dynamics_ros.wire.conversions import pose_matrix, topic_names, transform_matrix, twist_array
 
 # On a busy machine the kernels of a new robot take a minute of each process.
 pytestmark = [pytest.mark.ros]

@@ -37,7 +37,7 @@ REAL = Robot(replace(ROBOT.model, inertias=HEAVIER))
 COULOMB = np.array([2.0, 3.0, 1.5, 1.5, 0.8, 0.6, 0.4])
 """Friction beyond the description [Nm]."""
 
-PERIOD, SECONDS = 0.005, 20.0
+PERIOD, SECONDS = 0.01, 20.0
 """s between two stamps, which the test sends as fast as it can; duration of a run [s]."""
 
 

@@ -12,7 +12,7 @@ import weakref
 from functools import partial
 
 import pytest
-from patience import PATIENCE
+from patience import PATIENCE, times
 
 pytest.importorskip('rclpy')
 
@@ -28,14 +28,14 @@ from urdf_texts import massive_link
 from dynamics_ros import Robot
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
 from dynamics_ros.kernels.process import compile_process, freed_memory
-from dynamics_ros.nodes.app.guarded_node import GuardedNode
-from dynamics_ros.nodes.app.managed import ManagedNode
-from dynamics_ros.nodes.app.worker import BusyError, SupersededError, Worker
-from dynamics_ros.nodes.contact.contact_node import Contact
-from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
-from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
-from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.diagnostics import Diagnostics, start_reports
+from dynamics_ros.nodes.contact_node import Contact
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports
+from dynamics_ros.nodes.dynamics_node import Dynamics
+from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.kinematics_node import Kinematics
+from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes.workers import BusyError, SupersededError, Worker
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -52,11 +52,11 @@ LISTENED = (
 )
 
 PHASES = (
-    # backend, listeners, efforts, swaps: machine code takes its time to be made
-    ('auto', True, True, 20),
-    ('python', True, False, 60),
-    ('python', False, True, 60),
-    ('python', False, False, 60),
+    # backend, listeners, efforts, swaps usually and with --thorough: machine code takes its time
+    ('auto', True, True, 5, 20),
+    ('python', True, False, 15, 60),
+    ('python', False, True, 15, 60),
+    ('python', False, False, 15, 60),
 )
 
 
@@ -189,16 +189,16 @@ def alive(robots) -> int:
 
 
 @pytest.mark.slow
-def test_two_hundred_swaps_leave_no_robot_thread_or_file_behind(robots, rig):
+def test_swaps_leave_no_robot_thread_or_file_behind(robots, rig):
     i, before = 0, {}
     for turn in (2, 1):  # the first turn is short, and finds out what there has to be
-        for backend, listeners, efforts, swaps in PHASES:
+        for backend, listeners, efforts, usual, many in PHASES:
             name = f'{backend}, listeners: {listeners}, efforts: {efforts}'
             rig.efforts = efforts
             rig.listen(listeners)
             parameter = rclpy.parameter.Parameter('backend', value=backend)
             assert rig.nodes[1].set_parameters([parameter])[0].successful
-            for _ in range(3 if turn == 2 else swaps):
+            for _ in range(3 if turn == 2 else times(usual, many)):
                 i += 1
                 rig.swap(i)
             rig.spin_until(rig.idle, rig.send)
@@ -251,6 +251,19 @@ def test_more_changes_than_a_queue_holds_leave_the_newest_in_force(rig, monkeypa
     rig.spin_until(lambda: rig.name == 'arm101', rig.send)
     rig.listen(True)
     rig.spin_until(lambda: any(isinstance(m, ExternalWrench) for m in rig.heard), rig.send)
+
+
+def test_a_description_that_is_ready_late_hides_no_later_refusal(rig):
+    changes = rig.context.changes
+    changes.change_and_report('robot_description', description=arm(1))
+    changes._use_description('')  # refused at once
+    assert 'is empty' in changes.refusal
+    rig.spin_until(lambda: rig.name == 'arm1' and not changes.building)
+    end = time.monotonic() + 5 * PERIOD
+    rig.spin_until(lambda: time.monotonic() > end)
+    assert 'is empty' in changes.refusal
+    changes.change_and_report('robot_description', description=arm(2))
+    rig.spin_until(lambda: rig.name == 'arm2' and not changes.refusal)
 
 
 def test_work_that_is_superseded_is_dropped_or_given_up():

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 pytest.importorskip('rclpy')
@@ -13,6 +15,12 @@ from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from urdf_texts import pendulum
+
+from dynamics_ros.nodes.services import SERVICE_QOS
+from dynamics_ros.nodes.workers import FIRST_INPUT_TIMEOUT
+from dynamics_ros.wire.conversions import duration_message
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import ComputeDynamicsTerms, ComputeInverseKinematics, SetGravity
 
 pytestmark = pytest.mark.ros
 
@@ -50,10 +58,12 @@ def test_a_node_without_joint_states_says_who_publishes_them(ros):
     with node({'robot_description': pendulum('arm')}):
         waiting = f'silent: waiting for swing: {STATES} has'
         ros.wait_for_status(NODE, f'{waiting} no publisher, no message so far')
-        wrong = ros.node.create_publisher(String, STATES, 1)
-        told = ros.wait_for_status(NODE, f'{waiting} 1 publisher that cannot be heard here').message
+        # A topic has one type in a participant.
+        with client(DOMAIN, 'wrong_client') as wrong:
+            wrong.publish(STATES, String())
+            unheard = f'{waiting} 1 publisher that cannot be heard here'
+            told = ros.wait_for_status(NODE, unheard).message
         assert 'it is of std_msgs/msg/String, not sensor_msgs/msg/JointState' in told
-        ros.node.destroy_publisher(wrong)
         one = ros.node.create_publisher(JointState, STATES, qos_profile_sensor_data)
         two = ros.node.create_publisher(JointState, STATES, 10)
         ros.wait_for_status(NODE, f'{waiting} 2 publishers, no message so far')
@@ -67,6 +77,72 @@ def test_a_node_without_joint_states_says_who_publishes_them(ros):
         ros.wait_for_status(NODE, f'{stopped} 1 publisher')
         ros.node.destroy_publisher(one)
         ros.wait_for_status(NODE, f'{stopped} no publisher')
+
+
+def test_requests_right_after_the_start_wait_for_the_robot_and_its_state(ros):
+    name = f'/{NODE}/compute_dynamics_terms'
+    # With the default depth of ten a client loses responses that come together.
+    terms = ros.node.create_client(ComputeDynamicsTerms, name, qos_profile=SERVICE_QOS)
+    gravity = ros.node.create_client(SetGravity, f'/{NODE}/set_gravity')
+    with node():
+        ros.wait_for(lambda: terms.service_is_ready() and gravity.service_is_ready())
+        ros.wait_for_status(NODE, 'waiting for robot_description')
+        refused = ros.call(ComputeDynamicsTerms, name)
+        assert refused.result.code == Result.NO_MODEL
+        assert '/left/robot_description has no publisher' in refused.result.message
+        moon = SetGravity.Request()
+        moon.gravity.vector.z = -1.62
+        waiting = [terms.call_async(ComputeDynamicsTerms.Request()) for _ in range(17)]
+        waiting.append(gravity.call_async(moon))
+        ros.publish('/left/robot_description', String(data=pendulum('arm')), LATCHED)
+        ros.wait_for_status(NODE, 'waiting for swing')
+        torques = ros.listen(JointState, f'/{NODE}/gravity_torques')
+        swing = JointState(name=['swing'], position=[0.1], velocity=[0.0])
+        ros.wait_for(
+            lambda: torques and all(future.done() for future in waiting),
+            meanwhile=lambda: ros.publish_joint_state(swing, STATES),
+        )
+        assert {future.result().result.code for future in waiting} == {Result.SUCCESS}
+        # What is refused is answered at once, and so is an invalid request.
+        begin = time.monotonic()
+        assert ros.call(ComputeDynamicsTerms, name).result.code == Result.SUCCESS
+        other = ComputeDynamicsTerms.Request(state=JointState(name=['elbow'], position=[0.0]))
+        assert ros.call(ComputeDynamicsTerms, name, other).result.code == Result.UNKNOWN_JOINT
+        assert time.monotonic() - begin < FIRST_INPUT_TIMEOUT
+
+
+@pytest.mark.parametrize('limit', [0.5, 0.0])
+def test_a_request_waits_no_longer_than_its_time_limit(ros, limit):
+    name = '/left/kinematics_node/compute_inverse_kinematics'
+    request = ComputeInverseKinematics.Request(frame='rod', timeout=duration_message(limit))
+    parameters = {'robot_description': pendulum('arm')}
+    with running('kinematics_node', DOMAIN, parameters, namespace='/left'):
+        ros.wait_for_status('left/kinematics_node', 'waiting for swing')
+        begin = time.monotonic()
+        response = ros.call(ComputeInverseKinematics, name, request)
+        waited = time.monotonic() - begin
+    assert response.result.code == Result.NO_STATE
+    assert 'waiting for swing: /left/joint_states has no publisher' in response.result.message
+    assert waited >= (limit or FIRST_INPUT_TIMEOUT)
+    assert limit == 0.0 or waited < FIRST_INPUT_TIMEOUT
+
+
+def test_a_node_takes_its_robot_from_a_file_and_not_from_the_topic(ros, tmp_path):
+    file = tmp_path / 'arm.urdf'
+    file.write_text(pendulum('filed'))
+    with node({'robot_description_file': str(file)}):
+        ros.publish('/left/robot_description', String(data=pendulum('published')), LATCHED)
+        ros.wait_for_status(NODE, 'waiting for swing')
+        assert ros.values(NODE)['robot'] == 'filed'
+        assert ros.set_parameter(NODE, 'robot_description', pendulum('given')).successful
+        ros.wait_for(lambda: ros.values(NODE)['robot'] == 'given')
+        refused = ros.set_parameter(NODE, 'robot_description_file', '/etc/hostname')
+        assert not refused.successful
+    ros.diagnostics.clear()
+    with node({'robot_description_file': str(tmp_path / 'none.urdf')}):
+        status = ros.wait_for_status(NODE, 'robot_description_file')
+        assert 'none.urdf' in status.message and 'No such file' in status.message
+        assert ros.values(NODE)['reason'] == 'change_refused'
 
 
 def test_a_publisher_whose_messages_are_not_taken_is_told_with_the_reason(ros):

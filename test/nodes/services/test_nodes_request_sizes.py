@@ -9,14 +9,22 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import ARM
+from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
+from rclpy.serialization import serialize_message
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.app.guarded_node import ENTRIES, MAX_BYTES, MAX_ENTRIES, check_size
+from dynamics_ros.nodes.guarded_node import (
+    ENTRIES,
+    MAX_BYTES,
+    MAX_ENTRIES,
+    check_size,
+    size_of,
+)
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
@@ -41,6 +49,21 @@ def test_a_request_is_taken_up_to_its_bound():
     check_size(ComputeJacobian.Request(frame='x' * (MAX_BYTES - 1000)))
     large = ComputeJacobian.Request(frame='x' * MAX_BYTES)
     assert refusal(large).endswith(f'bytes; expected at most {MAX_BYTES}')
+
+
+def test_the_size_of_a_request_is_about_that_of_its_bytes():
+    pose = PoseStamped()
+    pose.header.frame_id = 'tool0' * 3
+    state = JointState(name=['a' * 10, 'é'], position=[1.0] * 50, velocity=[0.0])
+    parameter = ParameterValue(type=9, string_array_value=['abc'] * 40)
+    for request in (
+        Trigger.Request(),
+        ComputeInverseKinematics.Request(frame='x' * 300, other_targets=[pose] * 20, seed=state),
+        ComputeForwardKinematics.Request(frames=['tool0'] * 100),
+        SetParameters.Request(parameters=[Parameter(name='a' * 30, value=parameter)] * 3),
+    ):
+        # Without the lengths of texts and lists, and with 8 bytes for each number.
+        assert size_of(request) == pytest.approx(len(serialize_message(request)), rel=0.7, abs=64)
 
 
 @pytest.mark.parametrize('kind', ENTRIES, ids=lambda kind: kind.__name__)

@@ -18,9 +18,8 @@ from rclpy.task import Future
 from ros_harness import description, occupy
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.robot.request_kernels import RequestKernels, WarmUp
-from dynamics_ros.requests import kernel_twin
-from dynamics_ros.requests.kernel_twin import kernel
+from dynamics_ros.nodes import workers
+from dynamics_ros.nodes.workers import RequestKernels, WarmUp, kernel
 
 pytestmark = pytest.mark.ros
 
@@ -46,7 +45,8 @@ def robot():
 @pytest.fixture
 def compute(executor):
     """Compute as a service does; the answer, and whether it was in the executor's thread."""
-    requests = RequestKernels(WarmUp(), lambda: None)
+    worker = workers.Worker('builder')
+    requests = RequestKernels(worker, WarmUp(worker), lambda: None)
 
     def wait(robot, kernels, function):
         threads = []
@@ -82,7 +82,7 @@ def test_frames_that_are_not_configured_leave_the_robot_of_the_topics_as_it_is(r
 
 
 def test_requests_for_ever_new_frames_are_answered_and_bounded(robot, compute, monkeypatch):
-    monkeypatch.setattr(kernel_twin, 'MAX_KERNELS', 3)
+    monkeypatch.setattr(workers, 'MAX_KERNELS', 3)
     q = robot.neutral()
     counts = []
     for frame in robot.frame_names[:8]:
@@ -122,7 +122,7 @@ def test_another_load_keeps_the_kernels_of_requests_and_another_robot_does_not(r
 def test_a_request_for_more_frames_than_are_kept_is_quick_the_second_time(
     robot, compute, monkeypatch
 ):
-    monkeypatch.setattr(kernel_twin, 'MAX_KERNELS', 3)
+    monkeypatch.setattr(workers, 'MAX_KERNELS', 3)
     q, frames = robot.neutral(), robot.frame_names[:8]
     asked = [kernel('forward_kinematics', frame) for frame in frames]
     for expected in (False, True):
@@ -141,7 +141,7 @@ def test_errors_reach_whoever_asked(robot, compute):
 
 
 def test_warming_up_goes_on_in_slices_and_waits_for_requests(executor):
-    warm_up = WarmUp()
+    warm_up = WarmUp(workers.Worker('builder'))
     done: list[int] = []
     finished: Future[None] = Future(executor=executor)
     warm_up.hold()

@@ -23,9 +23,9 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.app.executor import make_executor
-from dynamics_ros.nodes.app.guarded_node import MAX_BYTES, GuardedNode
-from dynamics_ros.nodes.services.serving import serve
+from dynamics_ros.nodes.guarded_node import MAX_BYTES, GuardedNode
+from dynamics_ros.nodes.process import make_executor
+from dynamics_ros.nodes.services import serve
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeForwardDynamics, ComputeInverseDynamics, SetGravity
 

@@ -84,7 +84,7 @@ class Arm:
         """For a command; that a busy machine held it up is told until the next one."""
 
         def settle():
-            if self.statuses and 'held up' in self.status:
+            if self.statuses and ('held up' in self.status or 'have not come' in self.status):
                 self.send_twist([0.0] * 6)
 
         self.wait_for_status('waiting for a command', meanwhile=settle, period=1.0)

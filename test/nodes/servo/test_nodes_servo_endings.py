@@ -158,8 +158,7 @@ def begin_again(led):
     led.twist, led.frame_id = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0], ''
     led.q = Q.copy()
     led.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
-    if led.lifecycle == 'inactive':
-        assert led.change('activate')
+    led.ros.wait_for(lambda: led.lifecycle == 'active' or led.change('activate'))
     for name, value in {'command_timeout': 10.0, 'joint_state_timeout': 10.0}.items():
         assert led.ros.set_parameter(NODE, name, value).successful
 
@@ -248,8 +247,8 @@ BROKEN = """
 import sys
 from pathlib import Path
 from dynamics_ros.inverse_kinematics.differential import CartesianServo
-from dynamics_ros.nodes.app import signals
-from dynamics_ros.nodes.executables.single_node import cartesian_servo_node
+from dynamics_ros.nodes import entry
+from dynamics_ros.nodes.executables import cartesian_servo_node
 
 follow = CartesianServo.follow_twist
 

@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from servo_harness import CAMERA, ROBOT, SPEED
+from servo_harness import CAMERA, NAMES, ROBOT, SERVO, SPEED, MovingPlay, Q
 from servo_harness import play as play_in
+from std_srvs.srv import SetBool
 
 pytestmark = pytest.mark.ros
 
@@ -44,6 +48,36 @@ def test_it_stops_when_the_robot_does_not_follow():
     with play(following_tolerance=0.05) as one:
         one.twist = [0.0, 0.2, 0.0, 0.0, 0.0, 0.0]
         one.wait_for_status('from where it was sent', one.both)
+
+
+def reason_of(status):
+    return next(value.value for value in status.values if value.key == 'reason')
+
+
+@pytest.mark.parametrize('number', [math.nan, math.inf])
+@pytest.mark.parametrize('kind', ['trajectory', 'velocity'])
+def test_it_stops_at_once_when_a_position_is_not_finite(kind, number):
+    with play(kind=kind, command_timeout=10.0, joint_state_timeout=5.0) as one:
+        one.wait_for_status('following twist_command', one.both)
+        for _ in range(3):  # so that no target is on its way any more
+            one.wait_for_status('following twist_command', one.report)
+        good = one.q.copy()
+        one.q[3] = number
+        one.report()  # once: the target is fresh and all later states are good
+        one.q = good
+        status = one.wait_for_status(f'halted: position of {NAMES[3]} not finite', one.report)
+        assert (status.level, reason_of(status)) == (DiagnosticStatus.ERROR, 'position_not_finite')
+        one.wait_for_stop(one.report)
+        assert reason_of(one.wait_for_status('following', one.both)) == 'following'
+        # While it lasts no target is followed, and all commands are finite.
+        one.q = np.where(np.arange(7) == 3, number, good)
+        one.wait_for_status('halted', one.both)
+        one.wait_for_stop(one.both)
+        assert np.isfinite(one.velocity).all()
+        one.ros.wait_for_status(
+            'cartesian_servo_node', f'position of {NAMES[3]}', meanwhile=one.both
+        )
+        assert one.ros.values('cartesian_servo_node')['reason'] == 'position_not_finite'
 
 
 def test_it_stops_when_tf_is_lost_and_goes_on_when_it_is_back(watched):
@@ -78,3 +112,153 @@ def test_without_daqp_it_says_who_takes_its_place_and_keeps_to_limits(tmp_path, 
         one.twist, one.frame_id = [0.0, 0.0, 0.0, 0.0, 0.0, 0.5], 'tool0'
         one.wait_for_status('at the limit of', one.both)
         assert 'daqp is not installed (pip install daqp): SciPy solves' in one.servo.printed
+
+
+TURN = NAMES.index('wrist_roll')
+TOLERANCE = 0.2
+
+
+@pytest.fixture(scope='module')
+def moving(request):
+    with play(kind=request.param, robot=MovingPlay, following_tolerance=TOLERANCE) as one:
+        yield one
+
+
+def one_frozen(frozen):
+    return lambda q: np.where(np.arange(len(q)) == TURN, frozen, q)
+
+
+def with_noise(frozen):
+    random = np.random.default_rng(0)
+    return lambda q: frozen + random.normal(0.0, 1e-4, len(frozen))
+
+
+FAULTS = {
+    'frozen': lambda q: lambda _: q,
+    'frozen, with noise': with_noise,
+    'one joint frozen': one_frozen,
+    'not a number': lambda q: lambda _: q * np.nan,
+    'one joint not a number': lambda q: lambda now: np.where(np.arange(7) == TURN, np.nan, now),
+}
+
+
+def pass_time(play, seconds, meanwhile):
+    end = time.monotonic() + seconds
+    play.ros.wait_for(lambda: time.monotonic() > end, meanwhile=meanwhile, period=0.002)
+
+
+def begin(play):
+    """At rest near the end of a range, honest, and following."""
+    play.gain, play.report_of = 1.0, lambda q: q
+    play.twist, play.frame_id = [0.0] * 6, 'tool0'
+    pass_time(play, 0.5, play.report)
+    del play.commands[:]
+    play.q = Q.copy()
+    play.q[TURN] = ROBOT.upper_limits[TURN] - 0.5
+    play.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
+    play.wait_for_status('following', play.both)
+    play.twist = [0.0, 0.0, 0.0, 0.0, 0.0, 0.8]
+    play.path.clear()
+
+
+def assert_halted(play, before):
+    assert play.stopped
+    assert_in_range(play)
+    assert np.abs(np.array(play.path) - before).max() < 2.0 * TOLERANCE
+    assert 'halted' in play.status
+
+
+def assert_in_range(play):
+    path = np.array(play.path)
+    assert (path <= ROBOT.upper_limits).all() and (path >= ROBOT.lower_limits).all()
+
+
+KINDS = ['velocity', 'position', 'trajectory']
+
+
+@pytest.mark.parametrize(
+    ('moving', 'fault', 'led_before'),
+    [
+        *(('velocity', fault, 0.0 if fault == 'frozen' else 0.15) for fault in FAULTS),
+        *((kind, 'frozen', 0.15) for kind in KINDS),
+        ('position', 'one joint frozen', 0.0),
+    ],
+    indirect=['moving'],
+)
+def test_states_that_do_not_follow_stop_it_within_the_range_of_every_joint(
+    moving, fault, led_before
+):
+    begin(moving)
+    pass_time(moving, led_before, moving.both)
+    moving.report_of = FAULTS[fault](moving.q)
+    before = moving.q
+    # On a busy machine, targets are late and motions are interrupted.
+    moving.ros.wait_for(
+        lambda: 'halted' in moving.status, meanwhile=moving.both, period=0.002, patience=20.0
+    )
+    pass_time(moving, 1.0, moving.both)
+    assert_halted(moving, before)
+    # It remembers that when targets pause.
+    for _ in range(2):
+        pass_time(moving, 0.4, moving.report)
+        pass_time(moving, 0.2, moving.both)
+    pass_time(moving, 0.4, moving.report)
+    assert_halted(moving, before)
+    # And it goes on when the states are right again.
+    moving.report_of = lambda q: q
+    moving.twist = [0.0, 0.0, 0.0, 0.0, 0.0, -0.8]
+    moving.ros.wait_for(
+        lambda: moving.q[TURN] < before[TURN] - 0.05, meanwhile=moving.both, period=0.002
+    )
+
+
+@pytest.mark.parametrize('moving', ['velocity', 'position'], indirect=True)
+def test_short_motions_on_frozen_states_do_not_add_up(moving):
+    begin(moving)
+    before = moving.q
+    moving.report_of = lambda _: before
+    for _ in range(6):
+        pass_time(moving, 0.1, moving.both)
+        pass_time(moving, 0.6, moving.report)
+    assert_halted(moving, before)
+
+
+@pytest.mark.parametrize('moving', ['velocity'], indirect=True)
+def test_a_robot_that_moves_the_other_way_is_stopped(moving):
+    begin(moving)
+    moving.gain, before = -1.0, moving.q
+    pass_time(moving, 1.0, moving.both)
+    assert_halted(moving, before)
+    # It stays there until somebody accepts that.
+    moving.gain = 1.0
+    pass_time(moving, 0.5, moving.both)
+    assert_halted(moving, before)
+    moving.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
+    moving.wait_for_status('following', moving.both)
+
+
+@pytest.mark.parametrize('moving', ['velocity', 'trajectory'], indirect=True)
+def test_repeated_samples_and_an_inexact_velocity_do_not_stop_it(moving):
+    begin(moving)
+    moving.gain = 0.9 if moving.kind == 'velocity' else 1.0
+    reported = [moving.q, 0.0]
+
+    def at_125_hertz(q):
+        now = time.monotonic()
+        if now - reported[1] > 0.008:
+            reported[:] = q.copy(), now
+        return reported[0]
+
+    moving.report_of = at_125_hertz
+    del moving.statuses[:]
+    for _ in range(6):
+        moving.twist[5] = -moving.twist[5]
+        pass_time(moving, 0.7, moving.both)
+    assert not any('halted' in status.message for status in moving.statuses)
+    path = np.array(moving.path)[:, TURN]
+    assert path.max() - path.min() > 0.3
+    # The end of a range is the end.
+    moving.twist[5] = abs(moving.twist[5])
+    pass_time(moving, 1.5, moving.both)
+    assert_in_range(moving)
+    assert ROBOT.upper_limits[TURN] - moving.q[TURN] < 0.1

@@ -5,15 +5,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.control.command import MAX_INTERVAL
-from dynamics_ros.algorithms.control.task_space import Rows, frame_rows
 from dynamics_ros.algorithms.control.validity import at_least, at_most
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import product, transposed
-from dynamics_ros.algorithms.linear_algebra.solve import cholesky, factorize, solve_lower
+from dynamics_ros.algorithms.linear_algebra.solve import (
+    cholesky,
+    dot,
+    factorize,
+    solve_factorized,
+    solve_lower,
+)
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.quantity import Input, Q, quantity
+from dynamics_ros.algorithms.task_space import Rows, frame_rows
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import (
     Matrix3,
@@ -32,26 +40,25 @@ Values = Sequence[Scalar]
 RATIO = 0.9
 """Damping ratio of locked directions and walls."""
 
-HELD_SHAPES: dict[str, int | tuple[int, ...]] = {
-    'tool': (4, 4),
-    'held': (4, 4),
-    'locked': 6,
-    'lower': 3,
-    'upper': 3,
-    'speed': (),
-    'interval': (),
-}
-"""Inputs of `held_pose_step`."""
+WALL_SPEED, LEAD = 0.1, 0.05
+"""Largest speed at which a wall pulls in a tool [m/s], also near a singularity; and distance from
+the tool from which the held pose waits for it [m]."""
 
-HELD_RESULTS = ('next_held', 'bound')
+SAMPLED = 0.5
+"""Most of the motion that the least damping may take in one sample, by the inertia of the model."""
 
 
+@quantity(
+    'one step of a pose that follows a tool except along locked directions and into walls',
+    {'next_held': 'in the root frame', 'bound': '1 in bound directions, else 0'},
+    internal=True,
+)
 def held_pose_step(
-    tool: Rows,
-    held: Rows,
-    locked: Values,
-    lower: Values,
-    upper: Values,
+    tool: Annotated[Rows, Input(4, 4)],
+    held: Annotated[Rows, Input(4, 4)],
+    locked: Annotated[Values, Input(6)],
+    lower: Annotated[Values, Input(3)],
+    upper: Annotated[Values, Input(3)],
     speed: Scalar,
     interval: Scalar,
 ) -> tuple[Rows, list[Scalar]]:
@@ -71,7 +78,7 @@ def held_pose_step(
         The held pose (4, 4), and which directions are bound (6), 1 or 0.
     """
     X_0T, X_0H = transform_of_rows(tool), transform_of_rows(held)
-    step = speed * at_most(at_least(interval, 0.0), MAX_INTERVAL)
+    step = at_most(speed, WALL_SPEED) * at_most(at_least(interval, 0.0), MAX_INTERVAL)
     position: list[Scalar] = []
     bound: list[Scalar] = []
     translations = zip(X_0T.translation, X_0H.translation, locked[:3], lower, upper, strict=True)
@@ -79,7 +86,8 @@ def held_pose_step(
         into_wall = clipped(x, low, high) - x
         beyond = where_less(into_wall, 0.0, 1.0, where_less(0.0, into_wall, 1.0, 0.0))
         off = before - x
-        drawn = off + clipped(into_wall - off, -step, step)
+        further = where_less(LEAD, larger(off, -off), 0.0, step)
+        drawn = off + clipped(into_wall - off, -further, further)
         position.append(x + where_less(0.5, lock, off, where_less(0.5, beyond, drawn, 0.0)))
         bound.append(where_less(0.5, lock, 1.0, beyond))
     # Rotates about free axes only; any other rotation would change the locked ones.
@@ -96,19 +104,29 @@ def held_pose_step(
     return [*rows, [0.0, 0.0, 0.0, 1.0]], bound
 
 
+@quantity(
+    'damping with one damping ratio for all directions of a tool',
+    '(6, 6), in the axes',
+    internal=True,
+)
 def task_damping(
     model: Model,
     frame: Frame,
-    q: Values,
-    stiffness: Rows,
-    axes: Rows,
+    q: Q,
+    stiffness: Annotated[Rows, Input(6, 6)],
+    axes: Annotated[Rows, Input(3, 3)],
     axes_of_tool: Scalar,
     ratio: Scalar,
     largest_inertia: Scalar,
+    least: Annotated[Values, Input(6)],
+    interval: Scalar,
 ) -> Rows:
     """Damping (6, 6) with one damping ratio for all directions of a tool ([AlbuSchaeffer2003]).
 
-    With Lambda = Q Q^T and K = Q diag(k) Q^T it is D = 2 ratio Q diag(sqrt(k)) Q^T.
+    With Lambda = Q Q^T and K = Q diag(k) Q^T it is D = 2 ratio Q diag(sqrt(k)) Q^T, beside the
+    least damping. A sampled damper with more than 2 Lambda / interval would drive a light wrist, so
+    the least damping S^2 is bounded by ``SAMPLED`` Lambda / interval: it is
+    S (1 + X) / (1 + X + X^2) S with X = S Lambda^-1 S interval / ``SAMPLED``.
 
     Args:
         model, frame: an arm on a fixed base, and its tool frame.
@@ -118,6 +136,8 @@ def task_damping(
         axes_of_tool: 1 if the axes turn with the tool, else 0.
         ratio: damping ratio; 1 is critical.
         largest_inertia: of the tool in any direction [kg].
+        least: (6) damping along and around the axes, whatever the stiffness [Ns/m, Nms/rad].
+        interval: time between samples [s].
     """
     J, _ = frame_rows(model, q, [0.0] * model.nv, frame, range(6))
     inertia = bounded_task_inertia(J, factorize(mass_matrix(model, q)), largest_inertia)
@@ -133,6 +153,22 @@ def task_damping(
     values, vectors = symmetric_eigen([solve_lower(L, row) for row in transposed(half)])
     Q = product(L, vectors)
     roots = [2.0 * ratio * sqrt(larger(k, 0.0)) for k in values]
+    wanted = [sqrt(x) for x in least]
+    units = [[root if i == j else 0.0 for j in range(6)] for i, root in enumerate(wanted)]
+    lowered = [solve_lower(L, row) for row in units]
+    X = [[interval / SAMPLED * dot(a, b) for b in lowered] for a in lowered]
+    above = [[x + (1.0 if i == j else 0.0) for j, x in enumerate(row)] for i, row in enumerate(X)]
+    below = factorize(
+        [
+            [x + y for x, y in zip(*rows, strict=True)]
+            for rows in zip(above, product(X, X), strict=True)
+        ]
+    )
+    added = [solve_factorized(below, row) for row in product(units, above)]
     return [
-        [sum(x * y * root for x, y, root in zip(a, b, roots, strict=True)) for b in Q] for a in Q
+        [
+            sum(x * y * root for x, y, root in zip(a, b, roots, strict=True)) + root_a * extra
+            for b, root_a, extra in zip(Q, wanted, row, strict=True)
+        ]
+        for a, row in zip(Q, added, strict=True)
     ]

@@ -11,9 +11,9 @@ R / (d tau), which gives the braking law tau = sqrt(R M v).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.control.command import NOMINAL_INTERVAL
-from dynamics_ros.algorithms.control.task_space import Rows, frame_rows
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
@@ -22,6 +22,8 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     solve_factorized,
 )
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
+from dynamics_ros.algorithms.task_space import Rows, frame_rows
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, smaller, sqrt
@@ -38,13 +40,18 @@ TINY = 1e-12
 """Lower bound of divisors: squares of speeds, torque rates."""
 
 
+@quantity(
+    'the wrench that yields on a tool beyond its speeds',
+    {'wrench': 'in root axes', 'bias': 'J-dot v'},
+    internal=True,
+)
 def holding_back(
     model: Model,
     frame: Frame,
-    q: Values,
-    v: Values,
-    speeds: Values,
-    rates: Values,
+    q: Q,
+    v: V,
+    speeds: Annotated[Values, Input(2)],
+    rates: PerVelocity,
     largest_inertia: Scalar,
     interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar]]:

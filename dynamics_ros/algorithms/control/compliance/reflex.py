@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import clipped, larger, magnitude, smaller, where_less
@@ -22,8 +24,17 @@ TINY = 1e-9
 """Lower bound of a velocity used as a divisor [rad/s or m/s]."""
 
 
+@quantity(
+    'torques of a reflex to external torques',
+    'torques in addition to those of gravity and Coriolis forces',
+    internal=True,
+)
 def reflex_torques(
-    model: Model, q: Values, v: Values, external: Values, settings: Values
+    model: Model,
+    q: Q,
+    v: V,
+    external: PerVelocity,
+    settings: Annotated[Values, Input(len(SETTINGS))],
 ) -> list[Scalar]:
     """Torques (nv) of a reflex, in addition to those of gravity and Coriolis forces.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dynamics_ros.algorithms.quantity import PerVelocity, quantity
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, where_less
 
@@ -18,7 +19,12 @@ Only then does the arm follow targets again.
 """
 
 
-def runaway_step(v: Values, limits: Values, share: Scalar, before: Scalar) -> Scalar:
+@quantity(
+    'whether the motion of an arm runs away',
+    '1 from too large a velocity on, until all are small, else 0',
+    internal=True,
+)
+def runaway_step(v: PerVelocity, limits: PerVelocity, share: Scalar, before: Scalar) -> Scalar:
     """1 from the sample on at which a joint exceeds a share of its velocity limit, else 0.
 
     It is 0 again once all joints are below ``CAUGHT`` of their limits.

@@ -15,12 +15,14 @@ which a joint at rest may spring back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import difference, integrate
-from dynamics_ros.algorithms.control.task_space import frame_rows
 from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques
 from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, inverse_of
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.quantity import Input, Q, V, quantity
+from dynamics_ros.algorithms.task_space import frame_rows
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import (
@@ -70,15 +72,23 @@ def memory_size(model: Model) -> int:
     return model.nq + model.nv + 1
 
 
+@quantity(
+    'one step of a stop that holds the arm where it comes to rest',
+    {
+        'torque': 'torques in addition to those of gravity and Coriolis forces',
+        'next_memory': 'for the next step; zeros start a stop',
+    },
+    internal=True,
+)
 def stop_step(
     model: Model,
     frame: Frame,
-    q: Values,
-    v: Values,
-    speeds: Values,
-    limits: Sequence[Values],
+    q: Q,
+    v: V,
+    speeds: Annotated[Values, Input(2)],
+    limits: Annotated[Sequence[Values], Input(2, 'nv')],
     largest_inertia: Scalar,
-    memory: Values,
+    memory: Annotated[Values, Input(memory_size)],
     interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Compute the torques of one step that brings an arm to rest and holds it there.
@@ -144,8 +154,20 @@ def stop_step(
     return torques, [*q_ref, *v_ref, 1.0]
 
 
+@quantity(
+    'one step of a stop without a sample',
+    {
+        'next_q': 'predicted',
+        'next_v': 'predicted',
+        'torque': 'torques in addition to those of gravity and Coriolis forces',
+    },
+    internal=True,
+)
 def blind_stop_step(
-    model: Model, limits: Sequence[Values], memory: Values, interval: Scalar
+    model: Model,
+    limits: Annotated[Sequence[Values], Input(2, 'nv')],
+    memory: Annotated[Values, Input(memory_size)],
+    interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """Predict a stop without a sample.
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
+from dynamics_ros.algorithms.quantity import Input, quantity
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import larger, magnitude, smaller, sqrt, where_less
 
@@ -36,20 +37,17 @@ LOOK_AHEAD = 0.03
 """Distance from the setpoint to its target pose on the trail [m]; smaller ones cause jerky motion.
 """
 
-TRAIL_SHAPES: dict[str, int | tuple[int, ...]] = {'trail': SIZE, 'tool': (4, 4), 'distance': ()}
-"""Inputs of `trail_step`."""
 
-WAY_SHAPES: dict[str, int | tuple[int, ...]] = {
-    'trail': SIZE,
-    'passed': (),
-    'setpoint': (4, 4),
-    'moving': 6,
-    'distance': (),
-}
-"""Inputs of `retract_step`."""
-
-
-def trail_step(trail: Values, tool: Sequence[Values], distance: Scalar) -> list[Scalar]:
+@quantity(
+    'one step of the recent path of a tool',
+    'the path; zeros are an empty one',
+    internal=True,
+)
+def trail_step(
+    trail: Annotated[Values, Input(SIZE)],
+    tool: Annotated[Sequence[Values], Input(4, 4)],
+    distance: Scalar,
+) -> list[Scalar]:
     """Trail after a step: the pose of the tool is added unless it is close to the latest one.
 
     Args:
@@ -69,8 +67,21 @@ def trail_step(trail: Values, tool: Sequence[Values], distance: Scalar) -> list[
     return [*result, where_less(0.5, near, count, smaller(count + 1.0, float(POSES)))]
 
 
+@quantity(
+    'target pose of a tool that moves back along its recent path',
+    {
+        'goal': 'in the root frame',
+        'next_passed': 'number of passed poses, for the next step',
+        'arrived': '1 if the setpoint rests at the end of the way, else 0',
+    },
+    internal=True,
+)
 def retract_step(
-    trail: Values, passed: Scalar, setpoint: Sequence[Values], moving: Values, distance: Scalar
+    trail: Annotated[Values, Input(SIZE)],
+    passed: Scalar,
+    setpoint: Annotated[Sequence[Values], Input(4, 4)],
+    moving: Annotated[Values, Input(6)],
+    distance: Scalar,
 ) -> dict[str, Any]:
     """Target pose of a tool that moves back along its trail.
 

@@ -1,0 +1,250 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics with independent constraints, contacts and loops ([RD] 3.7), and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import NamedTuple
+
+from dynamics_ros.algorithms.derivatives import inverse_dynamics_derivatives
+from dynamics_ros.algorithms.forward_kinematics import frame_pose, frame_velocity
+from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
+from dynamics_ros.algorithms.linear_algebra.matrices import transposed
+from dynamics_ros.algorithms.linear_algebra.solve import dot, inverse_of
+from dynamics_ros.model import Frame, Model
+from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
+from dynamics_ros.spatial.scalar import larger, smaller, sqrt
+
+from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, frame_rows
+
+HELD_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
+"""Number of rows of a constraint of each kind."""
+
+HELD_TOGETHER = ('position', 'pose', 'revolute')
+"""Kinds that connect two frames of the robot; the other kinds hold a frame in the root frame."""
+
+DIRECTED = ('normal', 'revolute')
+"""Kinds of constraints that need directions (see `Places`)."""
+
+INDEPENDENT = 1e-6
+"""Length of an orthogonalized row, relative to the longest, above which rows are certainly
+independent."""
+
+Differentiate = Callable[[Values, Values], Rows]
+"""Function of values and of q or v: derivatives of the values by q along velocities, or by v."""
+
+
+class Held(NamedTuple):
+    """A constraint: its kind and its frames.
+
+    Attributes:
+        kind: a key of `HELD_ROWS`.
+        frame: frame whose point is held.
+        other: frame to whose point it is held; None to hold it at a place in the root frame.
+    """
+
+    kind: str
+    frame: Frame
+    other: Frame | None
+
+
+class Places(NamedTuple):
+    """Points and directions of a constraint.
+
+    Attributes:
+        points: (2, 3) the constrained point in the frame, and in the other frame [m].
+        directions: (2, 3) of a normal contact: the normal in axes of the root frame; the second
+            row is not read. Of a revolute loop closure: two unit vectors in the other frame,
+            perpendicular to the axis and to each other.
+    """
+
+    points: Sequence[Values]
+    directions: Sequence[Values] = ()
+
+
+def held_rows(
+    model: Model, q: Values, v: Values, held: Held, places: Places
+) -> tuple[Rows, list[Scalar]]:
+    """J and J-dot v of a constraint, in axes of the root frame ([RD] eq. 2.154).
+
+    For two frames, the rows are the difference of the motions of both. The last two rows of a
+    revolute loop closure are angular, along its two directions.
+
+    Args:
+        model, q, v: the robot and its state.
+        held: the constraint.
+        places: points and directions of the constraint.
+    """
+    points, directions = places
+    rows = range(3 if held.kind in ('point', 'position', 'normal') else 6)
+    J, bias = frame_rows(model, q, v, _at(held.frame, points[0]), rows)
+    if held.other is not None:
+        J_other, bias_other = frame_rows(model, q, v, _at(held.other, points[1]), rows)
+        J = [[x - y for x, y in zip(*pair, strict=True)] for pair in zip(J, J_other, strict=True)]
+        bias = [x - y for x, y in zip(bias, bias_other, strict=True)]
+    if held.kind == 'normal':
+        normal = directions[0]
+        return [[dot(normal, column) for column in zip(*J, strict=True)]], [dot(normal, bias)]
+    if held.kind != 'revolute' or held.other is None:
+        return J, bias
+    R = frame_pose(model, q, held.other).rotation
+    w_other = frame_velocity(model, q, v, held.other, REFERENCE).angular
+    angular = J[3:], bias[3:], [dot(row, v) for row in J[3:]]
+    J, bias = J[:3], bias[:3]
+    for direction in directions:
+        b = R @ Vector3.of(direction)
+        J.append([dot([*b], column) for column in zip(*angular[0], strict=True)])
+        # The direction is fixed to the other frame, so J-dot has a term of its rotation.
+        bias.append(dot([*b], angular[1]) + dot([*w_other.cross(b)], angular[2]))
+    return J, bias
+
+
+def constrained_forward_dynamics(
+    model: Model,
+    constraints: Sequence[Held],
+    q: Values,
+    v: Values,
+    tau: Values,
+    places: Sequence[Places],
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """Accelerations and forces of M a + C v + g = tau + J^T f with J a + J-dot v = 0.
+
+    Args:
+        model: the robot.
+        constraints: the constraints.
+        q, v, tau: state (nq), (nv) and joint torques (nv).
+        places: points and directions of each constraint.
+
+    Returns:
+        Accelerations (nv), constraint forces (rows), and pivots of the factorization (rows), which
+        are small for dependent constraints.
+    """
+    J, bias = constraint_rows(model, constraints, q, v, places)
+    task = TaskDynamics.of(model, q, J)
+    effects = nonlinear_effects(model, q, v)
+    force = [t - h for t, h in zip(tau, effects, strict=True)]
+    a, forces = _constrained(task, force, [-b for b in bias])
+    return a, forces, task.pivots
+
+
+def finite_if_independent(pivots: Sequence[Scalar], any_value: Scalar) -> Scalar:
+    """A finite value if rows are certainly independent, infinity or NaN otherwise.
+
+    Args:
+        pivots: lengths of the rows after orthogonalization with respect to the rows before them.
+        any_value: an input of the trace; rows that are dependent in all states, a constant, would
+            otherwise give a constant that is not finite, which no trace can hold.
+    """
+    if not pivots:
+        return 1.0
+    margin = reduce(smaller, pivots) - reduce(larger, pivots) * INDEPENDENT
+    if isinstance(margin, float) and margin <= 0.0:
+        margin = -1.0 - any_value * any_value
+    return 1.0 / sqrt(margin)
+
+
+def constrained_dynamics_derivatives(
+    model: Model,
+    constraints: Sequence[Held],
+    q: Values,
+    v: Values,
+    a: Values,
+    forces: Values,
+    places: Sequence[Places],
+    differentiate: Differentiate,
+) -> tuple[list[Rows], list[Rows], list[Scalar]]:
+    """Derivatives of accelerations and of forces, each by q, v and tau, and the pivots.
+
+    The derivatives of ID(q, v, a) = tau + J^T f and J a + J-dot v = 0 solve, for each direction of
+    differentiation, the same linear system as the dynamics, [Lie] 4:
+
+        M da = dtau - dID + d(J^T f) + J^T df,   J da = -d(J a + J-dot v).
+
+    Args:
+        model, constraints, q, v, places: as for `constrained_forward_dynamics`.
+        a, forces: accelerations and forces that `constrained_forward_dynamics` returns.
+        differentiate: derivatives of values that were computed from q and v, at constant a and f.
+
+    Returns:
+        Derivatives (nv, nv) of the accelerations and (rows, nv) of the forces, by q, v and tau
+        each; pivots of the factorization (rows).
+    """
+    J, bias = constraint_rows(model, constraints, q, v, places)
+    task = TaskDynamics.of(model, q, J)
+    rows = [dot(row, a) + b for row, b in zip(J, bias, strict=True)]
+    id_dq, id_dv, _ = inverse_dynamics_derivatives(model, q, v, a)
+    # Without constraints J^T f has no terms to differentiate.
+    force_slope = differentiate(task.torques(forces), q) if rows else [[0.0] * model.nv] * model.nv
+    by_q = [
+        [f - t for f, t in zip(*pair, strict=True)] for pair in zip(force_slope, id_dq, strict=True)
+    ]
+    by_v = [[-x for x in row] for row in id_dv]
+    inverted = InvertedTask.of_task(task)
+    of_a: list[Rows] = []
+    of_forces: list[Rows] = []
+    demands = differentiate(rows, q), differentiate(rows, v)
+    for force, demand_slope in zip((by_q, by_v), demands, strict=True):
+        columns = zip(zip(*force, strict=True), _columns(demand_slope, model.nv), strict=True)
+        solved = [
+            _constrained(inverted, force_column, [-x for x in demand])
+            for force_column, demand in columns
+        ]
+        of_a.append([[x[i] for x, _ in solved] for i in range(model.nv)])
+        of_forces.append([[f[i] for _, f in solved] for i in range(len(rows))])
+    by_tau, forces_by_tau = _by_force(inverted)
+    return [*of_a, by_tau], [*of_forces, forces_by_tau], task.pivots
+
+
+def _constrained(
+    task: TaskDynamics, force: Values, target: Values
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Solve M x = force + J^T f, J x = target for x and f.
+
+    In whitened coordinates the unconstrained x_0 is corrected by the smallest step that meets the
+    target: x = x_0 + Q y, R^T y = target - W^T x_0, and R f = y.
+    """
+    free = task.whitened(force)
+    # Divided by R^T, using W^T x_0 = R^T Q^T x_0.
+    required = task.divided_transposed(target)
+    y = [m - x for m, x in zip(required, task.along(free), strict=True)]
+    for column, step in zip(task.Q, y, strict=True):
+        free = [x + step * c for x, c in zip(free, column, strict=True)]
+    return task.unwhitened(free), task.divided(y)
+
+
+def _by_force(task: TaskDynamics) -> tuple[Rows, Rows]:
+    """Derivatives of x and f of `_constrained` by the force: M^-1 - U U^T and -R^-1 U^T.
+
+    The columns of U = L^-1 D^-1/2 Q span the accelerations that the constraints remove.
+    """
+    free = inverse_of(task.factors)
+    removed = _columns([task.unwhitened(column) for column in task.Q], len(free))
+    n = range(len(free))
+    lower = [[free[i][j] - dot(removed[i], removed[j]) for j in range(i + 1)] for i in n]
+    of_x = [[lower[max(i, j)][min(i, j)] for j in n] for i in n]
+    return of_x, transposed([[-f for f in task.divided(row)] for row in removed])
+
+
+def constraint_rows(
+    model: Model, constraints: Sequence[Held], q: Values, v: Values, places: Sequence[Places]
+) -> tuple[Rows, list[Scalar]]:
+    """J and J-dot v of several constraints, stacked; arguments as for `held_rows`."""
+    J: Rows = []
+    bias: list[Scalar] = []
+    for held, where in zip(constraints, places, strict=True):
+        rows, rates = held_rows(model, q, v, held, where)
+        J, bias = J + rows, bias + rates
+    return J, bias
+
+
+def _columns(rows: Rows, count: int) -> Rows:
+    return transposed(rows) if rows else [[] for _ in range(count)]
+
+
+def _at(frame: Frame, point: Values) -> Frame:
+    """The frame, moved to another point that is given in the frame."""
+    moved = Transform(Matrix3.identity(), Vector3.of(point))
+    return replace(frame, placement=frame.placement @ moved)

@@ -1,0 +1,365 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Distances between the links of a robot and obstacles in a configuration, and their Jacobians."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
+from dynamics_ros.model import ROOT
+from dynamics_ros.model.collision_geometry import CollisionGeometry, read_collision_geometry
+from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .pairs import (
+    ADJACENT,
+    ALWAYS,
+    DISABLED,
+    SAME_BODY,
+    Pair,
+    adjacent_pairs,
+    disabled_pairs,
+    pair_of,
+)
+from .shapes import Body, Obstacle, coal
+
+Array = NDArray[np.float64]
+
+SAMPLES = 500
+"""Number of random configurations in which pairs are tested for permanent contact."""
+
+PERMANENT = 0.95
+"""Fraction of these configurations from which a pair counts as permanently in contact; MoveIt's
+setup assistant has the same default."""
+
+PRECISION = 1e-9
+"""Tolerance of coal's iterations. The direction of a normal is exact to about its square root;
+coal's default of 1e-6 takes as long."""
+
+UNIT = 1e-9
+"""Distance below which the direction between two points is not defined [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances of k pairs of shapes in a configuration.
+
+    Attributes:
+        pairs: names of both links or obstacles of each pair. Links with several convex shapes have
+            an entry for each.
+        distance: (k) [m]; negative: depth of penetration.
+        points: (k, 2, 3) closest points on the first and the second shape, in the root frame [m].
+        normals: (k, 3) unit vectors from the first to the second shape, in the root frame.
+    """
+
+    pairs: tuple[Pair, ...]
+    distance: Array
+    points: Array
+    normals: Array
+
+    @property
+    def smallest(self) -> float:
+        """Smallest distance [m]; inf without a pair."""
+        return float(self.distance.min(initial=np.inf))
+
+
+class Collisions:
+    """Shapes of a robot's links, obstacles, and the pairs of them that may collide.
+
+    Meshes count as their convex hulls. The object does not change; ``with_obstacles`` makes another
+    one with the same links. Its methods may be called from several threads.
+
+    Attributes:
+        robot: the robot.
+        margin: distance below which a pair counts as in collision [m].
+        obstacles: obstacles by name.
+        allowed: reason by pair of links for each pair that is not checked.
+        pairs: pairs of links and obstacles that are checked.
+        problems: shapes of the description that are ignored, and unknown links of the SRDF.
+    """
+
+    def __init__(
+        self,
+        robot: RigidBodySystem,
+        description: str | os.PathLike[str] | CollisionGeometry,
+        srdf: str | os.PathLike[str] | None = None,
+        obstacles: Mapping[str, Obstacle] | None = None,
+        margin: float = 0.0,
+        *,
+        folder: Path | None = None,
+        ignore_unreadable: bool = False,
+    ) -> None:
+        """Read the shapes, and find the pairs.
+
+        Args:
+            robot: the robot.
+            description: its URDF text or file, or the shapes that were read from it.
+            srdf: text or file of an SRDF, whose disabled pairs are not checked. None: pairs in
+                contact in nearly all of many random configurations are not checked.
+            obstacles: obstacles by name.
+            margin: distance below which a pair counts as in collision [m].
+            folder: folder of relative mesh paths if the description is text.
+            ignore_unreadable: continue without shapes that cannot be read, instead of an error.
+
+        Raises:
+            ModelError: coal is not installed, or a shape or the SRDF cannot be read, or the
+                description has no shape.
+            InvalidArgumentError: an obstacle or the margin is wrong.
+        """
+        coal()
+        check_not_negative('margin', margin)
+        if not isinstance(description, CollisionGeometry):
+            description = read_collision_geometry(description, folder)
+        self.robot, self.margin = robot, float(margin)
+        self.problems = description.problems
+        known = robot.model.frame_indices
+        unread = [link for link in description.unread if link in known]
+        if unread and not ignore_unreadable:
+            links = ', '.join(map(repr, unread))
+            advice = 'mend them, or pass ignore_unreadable=True to leave these shapes out'
+            raise ModelError(f'collision shapes of {links}', f'{self.problems[0]}; {advice}')
+        self._bodies = [
+            Body.of(link, shape)
+            for link, shapes in description.shapes.items()
+            if link in known
+            for shape in shapes
+        ]
+        if not self._bodies:
+            expected = 'collision elements on its links; only URDF is read'
+            raise ModelError('description', f'no collision shape of {robot.name!r}; {expected}')
+        self.allowed = self._fixed_pairs()
+        if srdf is not None:
+            disabled, unknown = disabled_pairs(srdf, {body.link for body in self._bodies})
+            for pair in sorted(disabled):
+                self.allowed.setdefault(pair, DISABLED)
+            self.problems += tuple(f'SRDF: {x!r} is not a link with a shape' for x in unknown)
+        self._links = len(self._bodies)
+        self._set_obstacles({})
+        if srdf is None:
+            self._allow_permanent_contacts()
+        self._set_obstacles(obstacles or {})
+
+    def with_obstacles(self, obstacles: Mapping[str, Obstacle]) -> Collisions:
+        """Return the same links with other obstacles.
+
+        Args:
+            obstacles: all obstacles by name; they replace the present ones.
+
+        Raises:
+            InvalidArgumentError: an obstacle is wrong, or has the name of a link.
+            ModelError: a mesh cannot be read.
+        """
+        other = copy.copy(self)
+        other._bodies = self._bodies[: self._links]
+        other._set_obstacles(obstacles)
+        return other
+
+    def distances(self, q: ArrayLike, within: float = np.inf) -> Distances:
+        """Return the distances of pairs in a configuration.
+
+        Args:
+            q: (nq) configuration.
+            within: only pairs at most so far apart [m].
+
+        Raises:
+            InvalidArgumentError: q has the wrong size or is not finite.
+        """
+        return self._distances(q, within)[0]
+
+    def in_collision(self, q: ArrayLike) -> bool:
+        """Whether a pair is closer than ``margin`` in a configuration (nq)."""
+        return self.collision(q) is not None
+
+    def collision(self, q: ArrayLike) -> Pair | None:
+        """Return a pair that is closer than ``margin`` in a configuration (nq); None if none is."""
+        with self._lock:
+            near, _ = self._near(q, self.margin)
+            for k in near:
+                if self._measure(k) < self.margin:
+                    return self._names[k]
+        return None
+
+    def distance_jacobian(self, q: ArrayLike, within: float = np.inf) -> tuple[Distances, Array]:
+        """Return distances and their derivatives with respect to the motion of the joints.
+
+        The rate of a distance is n . (v_2 - v_1), with the velocities of the closest points as
+        points of their bodies and n from the first to the second ([Faverjon1987]).
+
+        Args:
+            q: (nq) configuration.
+            within: only pairs at most so far apart [m].
+
+        Returns:
+            The distances of k pairs, and J (k, nv) with d-dot = J v.
+        """
+        found, rows = self._distances(q, within)
+        jacobian = np.zeros((len(rows), self.robot.nv))
+        if len(rows):
+            jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
+            jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
+            # Both points lie on the normal, so that p x n is the same for both.
+            wrench = np.concatenate(
+                [found.normals, np.cross(found.points[:, 0], found.normals)], axis=1
+            )
+            first, second = self._carried_by[self._ends[rows]].T
+            relative = jacobians[second] - jacobians[first]
+            jacobian = np.einsum('ki,kij->kj', wrench, relative)
+        return found, jacobian
+
+    def _distances(self, q: ArrayLike, within: float) -> tuple[Distances, NDArray[np.intp]]:
+        """Distances, and the indices of their pairs."""
+        with self._lock:
+            near, placed = self._near(q, within)
+            rows, values, points, normals = [], [], [], []
+            for k in near:
+                distance = self._measure(k)
+                if distance <= within:
+                    result = self._result
+                    rows.append(k)
+                    values.append(distance)
+                    points.append((result.getNearestPoint1(), result.getNearestPoint2()))
+                    normals.append(result.normal.copy())  # a view of the result
+        chosen = np.array(rows, dtype=np.intp)
+        measured = np.array(values)
+        p, n = np.reshape(points, (-1, 2, 3)), np.reshape(normals, (-1, 3))
+        if not np.isfinite(n).all() or not np.isfinite(p).all():
+            # Where shapes just touch, coal may leave the direction open: that of the centres.
+            bad = ~(np.isfinite(n).all(axis=1) & np.isfinite(p).all(axis=(1, 2)))
+            first, second = (placed[self._ends[chosen[bad], end]] for end in range(2))
+            apart = second - first
+            n[bad] = apart / np.maximum(np.linalg.norm(apart, axis=1), UNIT)[:, None]
+            p[bad] = 0.5 * (first + second)[:, None]
+        names = tuple(self._names[k] for k in rows)
+        return Distances(names, measured, p, n), chosen
+
+    def _near(self, q: ArrayLike, within: float) -> tuple[list[int], Array]:
+        """Place the bodies; pairs whose bounding spheres are near, and the centres of spheres."""
+        carriers = np.empty((len(self._carriers), 4, 4))
+        carriers[0] = np.eye(4)
+        q = finite_vector('q', q, self.robot.nq)
+        if len(carriers) > 1:
+            carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
+        poses = carriers[self._carried_by]
+        rotations = poses[:, :3, :3]
+        centres = (rotations @ self._centres[:, :, None])[:, :, 0] + poses[:, :3, 3]
+        if within < np.inf:
+            first, second = self._ends.T
+            apart = centres[second] - centres[first]
+            reach = self._reach + within
+            # Compares squares; a negative reach cannot occur, because ``within`` is not below zero.
+            chosen = np.einsum('ij,ij->i', apart, apart) <= reach * reach
+            near = np.flatnonzero(chosen).tolist()
+        else:
+            near = list(range(len(self._ends)))
+        placed = poses @ self._poses
+        for k in {end for pair in near for end in self._pair_ends[pair]}:
+            self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
+        return near, centres
+
+    def _measure(self, pair: int) -> float:
+        """Distance of a pair [m], with its closest points in ``_result``."""
+        first, second = self._pair_ends[pair]
+        transforms = self._transforms
+        self._result.clear()
+        distance: float = self._calls[pair](
+            transforms[first], transforms[second], self._request, self._result
+        )
+        return distance
+
+    def _fixed_pairs(self) -> dict[Pair, str]:
+        """Pairs of links that are fixed to each other or adjacent."""
+        model = self.robot.model
+        links = {body.link for body in self._bodies}
+        allowed = {}
+        for first, second in itertools.combinations(sorted(links), 2):
+            if model.frame(first).body == model.frame(second).body:
+                allowed[first, second] = SAME_BODY
+        for pair in sorted(adjacent_pairs(model, links)):
+            allowed.setdefault(pair, ADJACENT)
+        return allowed
+
+    def _allow_permanent_contacts(self) -> None:
+        """Stop checking pairs that are in contact in nearly all random configurations."""
+        contacts = dict.fromkeys(self.pairs, 0)
+        generator = np.random.default_rng(0)
+        for _ in range(SAMPLES):
+            near = self.distances(self.robot.random_configuration(generator), self.margin)
+            for pair in set(near.pairs):
+                contacts[pair] += 1
+        self.allowed |= {
+            pair: ALWAYS for pair, count in contacts.items() if count >= PERMANENT * SAMPLES
+        }
+
+    def _set_obstacles(self, obstacles: Mapping[str, Obstacle]) -> None:
+        """Make the pairs of links and obstacles, and what coal needs to measure them."""
+        model, library = self.robot.model, coal()
+        links = [body.link for body in self._bodies]
+        carriers = list(links)
+        bodies = self._bodies
+        touching: dict[str, set[str]] = {}
+        for name, obstacle in obstacles.items():
+            if not isinstance(obstacle, Obstacle):
+                found = f'{name!r} is a {type(obstacle).__name__}'
+                raise InvalidArgumentError('obstacles', found, 'an Obstacle by name')
+            if name in model.frame_indices:
+                raise InvalidArgumentError('obstacles', f'{name!r} is a link', 'another name')
+            for link in ((obstacle.frame,) if obstacle.frame else ()) + tuple(obstacle.touching):
+                if link not in model.frame_indices:
+                    raise UnknownFrameError(f'obstacle {name!r}', link, model.frame_indices)
+            bodies = [*bodies, Body.of(name, obstacle.shape(name))]
+            carriers.append(obstacle.frame)
+            touching[name] = set(obstacle.touching)
+        self._bodies, self.obstacles = bodies, dict(obstacles)
+        moved_by = [model.frame(name).body if name else ROOT for name in carriers]
+        distinct = dict.fromkeys(
+            name for name, body in zip(carriers, moved_by, strict=True) if name and body != ROOT
+        )
+        # What does not move in the root frame has its pose in the root frame.
+        self._carriers = ['', *distinct]
+        places = {name: i for i, name in enumerate(self._carriers)}
+        self._carried_by = np.array([places.get(name, 0) for name in carriers], dtype=np.intp)
+        poses, centres = [], []
+        for body, name in zip(bodies, carriers, strict=True):
+            X = model.frame(name).placement.array() if name and name not in places else np.eye(4)
+            poses.append(X @ body.pose)
+            centres.append(X[:3, :3] @ body.centre + X[:3, 3])
+        self._poses, self._centres = np.array(poses), np.array(centres)
+        names = [body.link for body in bodies]
+        self._pair_ends = [
+            (i, j)
+            for i, j in itertools.combinations(range(len(bodies)), 2)
+            if moved_by[i] != moved_by[j]
+            and pair_of(names[i], names[j]) not in self.allowed
+            and names[i] not in touching.get(names[j], ())
+            and names[j] not in touching.get(names[i], ())
+        ]
+        self._ends = np.array(self._pair_ends, dtype=np.intp).reshape(-1, 2)
+        self._names = [
+            pair_of(names[i], names[j]) if j < self._links else (names[i], names[j])
+            for i, j in self._pair_ends
+        ]
+        radii = np.array([body.radius for body in bodies])
+        self._reach = radii[self._ends].sum(axis=1)
+        self._calls = [
+            library.ComputeDistance(bodies[i].geometry, bodies[j].geometry)
+            for i, j in self._pair_ends
+        ]
+        self._transforms = [library.Transform3s() for _ in bodies]
+        self._request, self._result = library.DistanceRequest(), library.DistanceResult()
+        self._request.gjk_tolerance = self._request.epa_tolerance = PRECISION
+        self._lock = threading.Lock()
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pairs of links and obstacles that are checked."""
+        return tuple(dict.fromkeys(self._names))

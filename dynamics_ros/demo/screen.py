@@ -1,0 +1,174 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Screen of the demonstration: a table that stays if ``rich`` is installed, otherwise lines.
+
+Nothing is wider than 80 columns.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+except ImportError:
+    Console = None  # type: ignore[assignment, misc]
+
+WIDTH = 80
+"""Columns of the terminal that are used at most."""
+
+BAR, HISTORY = 9, 50
+"""Characters of a bar, and of a line over time."""
+
+SAMPLE_PERIOD = 0.25
+"""Time between two characters of a line over time [s]."""
+
+_PERIODS = {True: 0.2, False: 1.0}  # s between updates, by whether they repaint the table
+_EVENTS = 6
+_ROWS = 8
+_EIGHTHS = ' ▏▎▍▌▋▊▉█'
+_HEIGHTS = ' ▁▂▃▄▅▆▇█'
+
+
+class Cell(NamedTuple):
+    """A number of the table, whose bar is full at a limit; without a limit there is no bar."""
+
+    value: float
+    limit: float = math.inf
+
+
+class View(NamedTuple):
+    """What the screen shows.
+
+    Attributes:
+        title: its first line.
+        head: names of the columns.
+        rows: name and cells of each row.
+        lines: values of now that are drawn over time with a common scale, by their names.
+        text: the same in one line, for lines of plain text.
+    """
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    lines: Mapping[str, float]
+    text: str
+
+
+class Screen:
+    """Context that shows the latest view and events."""
+
+    def __init__(self, view: Callable[[], View]) -> None:
+        """Show the view that a function returns; it is called at most five times a second."""
+        self._view = view
+        self._live: Any = None
+        self._began = time.monotonic()
+        self._next_update = self._next_sample = 0.0
+        self._events: deque[str] = deque(maxlen=_EVENTS)
+        self._history: dict[str, deque[float]] = {}
+
+    def __enter__(self) -> Screen:
+        encodes = (sys.stdout.encoding or '').lower().startswith('utf')
+        if Console is not None and sys.stdout.isatty() and encodes:
+            console = Console(width=min(Console().width, WIDTH), highlight=False)
+            self._live = Live(console=console, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def event(self, text: str) -> None:
+        """Add a line of text to the events."""
+        first, *others = wrap(text, WIDTH - 10)
+        lines = [f'{time.monotonic() - self._began:6.1f} s  {first}']
+        lines += [f'{"":10}{line}' for line in others]
+        self._events.extend(lines)
+        self._next_update = 0.0 if self._live else self._next_update
+        if self._live is None:
+            print('\n'.join(lines), flush=True)
+
+    def update(self) -> None:
+        """Update the output if its period has passed."""
+        now = time.monotonic()
+        if now < self._next_update:
+            return
+        self._next_update = now + _PERIODS[self._live is not None]
+        view = self._view()
+        if self._live is None:
+            for line in wrap(view.text, WIDTH - 10):
+                print(f'{now - self._began:6.1f} s  {line}', flush=True)
+            return
+        if now >= self._next_sample:
+            self._next_sample = now + SAMPLE_PERIOD
+            for name, value in view.lines.items():
+                self._history.setdefault(name, deque(maxlen=HISTORY)).append(value)
+        self._live.update(self._block(view), refresh=True)
+
+    def _block(self, view: View) -> Any:
+        table = Table(box=None, padding=(0, 1, 0, 0), header_style='dim')
+        bars = [
+            any(math.isfinite(cells[k].limit) for _, cells in view.rows)
+            for k in range(len(view.head) - 1)
+        ]
+        table.add_column(view.head[0], max_width=18, no_wrap=True)
+        for name, has_bar in zip(view.head[1:], bars, strict=True):
+            table.add_column(name, justify='right', no_wrap=True)
+            if has_bar:
+                table.add_column('', width=BAR)
+        for name, cells in view.rows[:_ROWS]:
+            shown: list[Any] = [name]
+            for cell, has_bar in zip(cells, bars, strict=True):
+                shown.append(f'{cell.value:.3f}' if math.isfinite(cell.value) else '-')
+                if has_bar:
+                    style = 'red' if abs(cell.value) > cell.limit else 'cyan'
+                    shown.append(Text(bar(cell), style=style))
+            table.add_row(*shown)
+        more = len(view.rows) - _ROWS
+        lines = [Text(f'and {more} more', style='dim')] if more > 0 else []
+        largest = max((max(kept) for kept in self._history.values() if kept), default=0.0)
+        lines += [
+            Text(f'{name:10} {over_time(self._history.get(name, ()), largest)} {value:7.2f} N')
+            for name, value in view.lines.items()
+        ]
+        events = [Text(line, style='dim', no_wrap=True) for line in self._events]
+        title = Text(view.title, style='bold', overflow='fold')
+        return Group(title, table, Text(), *lines, Text(), *events)
+
+
+def bar(cell: Cell) -> str:
+    """Bar of a magnitude relative to its limit, in eighths of a character."""
+    if not (math.isfinite(cell.value) and 0.0 < cell.limit < math.inf):
+        return ''
+    full, rest = divmod(round(8 * BAR * min(abs(cell.value) / cell.limit, 1.0)), 8)
+    return ('█' * full + _EIGHTHS[rest]).rstrip()
+
+
+def over_time(values: Sequence[float] | deque[float], largest: float) -> str:
+    """Values as a line of characters whose heights are relative to the largest one."""
+    scale = 8.0 / largest if largest > 0.0 else 0.0
+    return ''.join(_HEIGHTS[round(min(scale * x, 8.0))] for x in values).rjust(HISTORY)
+
+
+def listed(values: NDArray[np.float64]) -> str:
+    """Values of one kind as text: at least three digits of the largest, a limited number."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
+    # Adding 0.0 removes the sign of a negative zero.
+    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_ROWS], decimals) + 0.0]
+    if len(values) > _ROWS:
+        shown.append(f'and {len(values) - _ROWS} more')
+    return ' '.join(shown)

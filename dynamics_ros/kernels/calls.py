@@ -1,0 +1,219 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of a kernel's machine code: through the extension module `_native`, or through ctypes.
+
+The extension module is optional: a package that was installed without a C compiler, or whose
+extension is of another NumPy, calls machine code through ctypes, which takes longer. There, arrays
+are copied into buffers with known addresses, which takes a fraction of the time of asking NumPy for
+an address; results are copied out of the buffers.
+
+Either way, arguments that do not match exactly what the kernel takes are handed unchanged to a slow
+path.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.kernels.arguments import FLOAT64, Array, address
+from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.llvm.compiler import MachineCode
+
+VERSION = 2
+"""Version of `_native` that this module calls."""
+
+_Function = TypeVar('_Function', bound=Callable[..., Any])
+
+
+def _loaded() -> tuple[Any, str]:
+    """Return the extension module or None, and why there is none."""
+    try:
+        module = importlib.import_module('dynamics_ros.kernels._native')
+    except (ImportError, RuntimeError) as error:
+        # NumPy raises a RuntimeError for an extension that was built for another NumPy.
+        return None, f'the extension module dynamics_ros.kernels._native is not used: {error}'
+    if module.VERSION != VERSION:
+        return None, 'the extension module dynamics_ros.kernels._native is of another version'
+    return module, ''
+
+
+native, why_not_native = _loaded()
+
+
+def call_path() -> str:
+    """Return how machine code is called: 'extension module', or 'ctypes', which is slower."""
+    return 'ctypes' if native is None else 'extension module'
+
+
+def call_of(
+    code: MachineCode, trace: Trace, slow_path: Callable[..., Any], bound: Array | None
+) -> Callable[..., Any]:
+    """Return a function that calls the machine code of a trace.
+
+    Args:
+        code: has the function ``batch`` (see ``LlvmBackend.code``); the result keeps it in memory.
+        slow_path: called with arguments that do not match.
+        bound: value of the trace's bound input; None if it has none.
+    """
+    variables = [*trace.arguments, *trace.outputs]
+    if native is None:
+        return _through_ctypes(code, trace, slow_path, bound)
+    if len(variables) >= native.MAX_ARRAYS or any(
+        len(x.shape) > native.MAX_RANK for x in variables
+    ):
+        return slow_path
+    call: Callable[..., Any] = native.Call(
+        code.address('batch'),
+        tuple(x.shape for x in trace.arguments),
+        tuple(x.shape for x in trace.outputs),
+        bound,
+        slow_path,
+        trace.name,
+        trace.description,
+        code.token,
+    )
+    return call
+
+
+def method_of(function: _Function) -> _Function:
+    """Return a method that looks for machine code before it runs its function.
+
+    The object has a dictionary ``_direct_calls`` with the results of `call_of` by name of the
+    method. For a method with a parameter ``frame`` there is a dictionary by name of the frame
+    instead, and in that one, if an argument follows, one by that (None where it is not given).
+    Machine code takes the arguments before the frame; calls that it does not take go unchanged to
+    the function. Without the extension module the method is the function.
+    """
+    if native is None:
+        return function
+    names = []
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.name == 'frame' or parameter.default is not parameter.empty:
+            break
+        names.append(parameter.name)
+    method: _Function = native.Method(function, len(names))
+    return method
+
+
+def run_of(
+    steps: Sequence[tuple[MachineCode | None, Sequence[NDArray[Any]]]],
+) -> Callable[[], bool]:
+    """Return a function without arguments that runs machine code and copies on fixed arrays.
+
+    It returns whether all numbers were accepted; what follows a refusal is not run.
+
+    Args:
+        steps: machine code with the arrays of its inputs and outputs, or None with the source and
+            the target of a copy. Arrays are C-contiguous and of the right size; the target of a
+            copy may be of uint8.
+    """
+    if native is not None:
+        program: Callable[[], bool] = native.Program(
+            tuple(
+                (code.address('batch') if code else 0, tuple(arrays), code and code.token)
+                for code, arrays in steps
+            )
+        )
+        return program
+    made = []
+    for code, arrays in steps:
+        places = [address(x) for x in arrays]
+        pointers = (ctypes.c_void_p * len(places))(*places)
+        strides = (ctypes.c_int64 * len(places))()
+        run = ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch')) if code else None
+        made.append((run, ctypes.byref(pointers), ctypes.byref(strides), code, tuple(arrays)))
+    one = ctypes.c_int64.from_param(1)
+
+    def run_all() -> bool:
+        for run, pointers, strides, _, arrays in made:
+            if run is None:
+                arrays[1][...] = arrays[0].reshape(arrays[1].shape)
+            elif run(one, pointers, strides) != 1:
+                return False
+        return True
+
+    return run_all
+
+
+def _through_ctypes(
+    code: MachineCode, trace: Trace, slow_path: Callable[..., Any], bound: Array | None
+) -> Callable[..., Any]:
+    """Return a Python function as `call_of` does."""
+    variables, taken = [*trace.arguments, *trace.outputs], len(trace.arguments)
+    fixed = [] if bound is None else [address(bound)]
+    strides = (ctypes.c_int64 * (len(trace.inputs) + len(trace.outputs)))()
+
+    # Arguments are converted to ctypes beforehand, which would take half of a call.
+    def buffers() -> tuple[Any, ...]:
+        arrays = [np.empty(x.shape) for x in variables]
+        places = [address(x) for x in arrays]
+        places[taken:taken] = fixed
+        pointers = (ctypes.c_void_p * len(places))(*places)
+        return (*arrays, ctypes.byref(pointers))
+
+    namespace = {
+        'array_type': np.ndarray,
+        'float64': FLOAT64,
+        'numbers': (float, np.float64),
+        'run': ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch')),
+        'one': ctypes.c_int64.from_param(1),
+        'strides': ctypes.byref(strides),
+        'array': np.array,
+        'missing': object(),
+        # Pool of buffers: each call takes one and returns it, so that no two threads share one.
+        'free': [buffers()],
+        'buffers': buffers,
+        'slow_path': slow_path,
+        'kept': (code, bound),
+    }
+    exec(compile(_source(trace), f'<call of {trace.name}>', 'exec'), namespace)
+    function: Callable[..., Any] = namespace['call']  # type: ignore[assignment]
+    function.__name__ = function.__qualname__ = trace.name
+    function.__doc__ = trace.description
+    return function
+
+
+def _source(trace: Trace) -> str:
+    inputs = [f'x{i}' for i in range(len(trace.arguments))]
+    outputs = [f'y{i}' for i in range(len(trace.outputs))]
+    parameters = [*(f'{name}=missing' for name in inputs), *(['/'] if inputs else [])]
+    taken = [_taken(name, variable) for name, variable in zip(inputs, trace.arguments)]
+    results = [
+        f'array({name})' if variable.shape else f'{name}[()]'
+        for name, variable in zip(outputs, trace.outputs)
+    ]
+    held = ', '.join([*(f'into_{name}' for name in inputs), *outputs, 'pointers'])
+    lines = [
+        f'def call({", ".join([*parameters, "*more", "**named"])}):',
+        f'    if {" and ".join(["not more", "not named", *taken])}:',
+        '        try:',
+        '            held = free.pop()',
+        '        except IndexError:',
+        '            held = buffers()',
+        f'        {held}, = held' if held == 'pointers' else f'        {held} = held',
+        *(f'        into_{name}[...] = {name}' for name in inputs),
+        '        good = run(one, pointers, strides) == 1',
+        f'        answer = {results[0] if len(results) == 1 else ", ".join(results) or "()"}',
+        '        free.append(held)',
+        '        if good:',
+        '            return answer',
+        f'    given = [x for x in [{", ".join(inputs)}] if x is not missing]',
+        '    return slow_path(*given, *more, **named)',
+    ]
+    return '\n'.join(lines)
+
+
+def _taken(name: str, variable: Variable) -> str:
+    if not variable.shape:
+        return f'type({name}) in numbers'
+    return (
+        f'type({name}) is array_type and {name}.dtype is float64 and {name}.shape == '
+        f'{variable.shape!r}'
+    )

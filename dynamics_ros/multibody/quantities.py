@@ -1,0 +1,625 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""All quantities of a robot: imports of those declared beside their algorithms, and some more.
+
+Annotations cannot say the options or shapes of the latter: quantities of several frames, link
+transforms, gravity of some joints, the observer of external torques, wrenches of contacts and feet,
+constraints, the whole-body program, and inverse kinematics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics_ros.algorithms import (
+    centroidal as centroidal,
+)
+from dynamics_ros.algorithms import (
+    coriolis as coriolis,
+)
+from dynamics_ros.algorithms import (
+    derivatives as derivatives,
+)
+from dynamics_ros.algorithms import (
+    energy as energy,
+)
+from dynamics_ros.algorithms import (
+    jacobian as jacobian,
+)
+from dynamics_ros.algorithms import (
+    joint_friction as joint_friction,
+)
+from dynamics_ros.algorithms import (
+    momentum as momentum,
+)
+from dynamics_ros.algorithms import (
+    regressor as regressor,
+)
+from dynamics_ros.algorithms.configuration import rate_map
+from dynamics_ros.algorithms.constrained import (
+    DIRECTED,
+    HELD_ROWS,
+    HELD_TOGETHER,
+    Held,
+    Places,
+    constrained_dynamics_derivatives,
+    constrained_forward_dynamics,
+    constraint_rows,
+    finite_if_independent,
+)
+from dynamics_ros.algorithms.contact import (
+    excess as excess,
+)
+from dynamics_ros.algorithms.contact import (
+    location_evidence as location_evidence,
+)
+from dynamics_ros.algorithms.contact import (
+    sample_departure as sample_departure,
+)
+from dynamics_ros.algorithms.contact import (
+    torque_observer,
+)
+from dynamics_ros.algorithms.contact import (
+    unexplained as unexplained,
+)
+from dynamics_ros.algorithms.contact.feet import (
+    contact_probabilities,
+    contacts_with_hysteresis,
+    foot_forces,
+    friction_violations,
+    resting_forces,
+)
+from dynamics_ros.algorithms.contact.wrench import (
+    NOISE_ROWS,
+    SETTINGS,
+    ContactFrame,
+    contact_equations,
+    contact_solution,
+    contact_wrenches,
+)
+from dynamics_ros.algorithms.control import (
+    impedance as impedance,
+)
+from dynamics_ros.algorithms.control import (
+    joint_space as joint_space,
+)
+from dynamics_ros.algorithms.control import (
+    motion_check as motion_check,
+)
+from dynamics_ros.algorithms.control import (
+    setpoint as setpoint,
+)
+from dynamics_ros.algorithms.control import (
+    whole_body,
+)
+from dynamics_ros.algorithms.control.compliance import (
+    guiding as guiding,
+)
+from dynamics_ros.algorithms.control.compliance import (
+    holding_back as holding_back,
+)
+from dynamics_ros.algorithms.control.compliance import (
+    reflex as reflex,
+)
+from dynamics_ros.algorithms.control.compliance import (
+    runaway as runaway,
+)
+from dynamics_ros.algorithms.control.compliance import (
+    stop as stop,
+)
+from dynamics_ros.algorithms.control.compliance import (
+    trail as trail,
+)
+from dynamics_ros.algorithms.gravity import gravity_torques
+from dynamics_ros.algorithms.inverse_kinematics import search
+from dynamics_ros.algorithms.inverse_kinematics.solutions import analytic_solutions, solvable_arm
+from dynamics_ros.algorithms.inverse_kinematics.step import Support, moving_coordinates
+from dynamics_ros.algorithms.linear_algebra.solve import dot
+from dynamics_ros.algorithms.quantity import (
+    Formula,
+    Options,
+    Shape,
+    Values,
+    define,
+    quantity_formula,
+    shaped,
+)
+from dynamics_ros.algorithms.task_space import PIVOTS
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.autodiff import sweeps
+from dynamics_ros.model import Frame, Model
+from dynamics_ros.spatial import Scalar
+
+BY = ('q', 'v', 'tau')
+"""Inputs that the derivatives of constrained dynamics are taken by."""
+
+PLACES = {
+    'points': 'of each constraint, in its frame and in its other frame [m]',
+    'directions': 'of each constraint: a normal in root axes, or two directions of the other frame '
+    'perpendicular to the axis; only where a kind needs them',
+}
+
+
+@quantity_formula(
+    'a quantity of several frames', 'that of each frame', name='of_frames', may_overflow=True
+)
+def _of_frames(model: Model, name: str, reference: str, *frames: str) -> Formula:
+    """The options are a quantity of a frame, its reference or '', and the frames."""
+    options = [reference] if reference else []
+    formulas = [define(model, (name, frame, *options)) for frame in frames]
+    if not formulas:
+        raise InvalidArgumentError('frame', 'an empty list', 'the name of a frame, or a list')
+    return Formula(formulas[0].inputs, lambda *values: [x.function(*values) for x in formulas])
+
+
+@quantity_formula(
+    'pose of each link that a joint moves, in its parent link: position [m], quaternion xyzw',
+    {},
+    name='link_transforms',
+)
+def _link_transforms(model: Model, base: str) -> Formula:
+    """Position and quaternion of each moving link in its parent link, as in tf.
+
+    Args:
+        model: the robot.
+        base: 'base' to start with the pose of a moving base in the world.
+    """
+
+    def function(q: Values) -> dict[str, list[Scalar]]:
+        return {
+            name: joint.position_and_quaternion()
+            for name, joint in (
+                (link, model.frame(link).origin @ joint.displacement(q))
+                for link, joint in zip(model.body_names, model.joints, strict=True)
+                if base or model.frame(link).parent
+            )
+        }
+
+    return Formula({'q': model.nq}, function)
+
+
+@quantity_formula(
+    'torques that hold some joints of one coordinate at rest',
+    'torques, in the order of the joints that the options name',
+    name='gravity_of',
+)
+def _gravity_of(model: Model, *names: str) -> Formula:
+    """Gravity torques of some joints of one coordinate, in the order given."""
+    indices = {joint.name: joint.v_indices[0] for joint in model.actuated if joint.kind.nv == 1}
+
+    def function(q: Values) -> list[Scalar]:
+        torques = gravity_torques(model, q)
+        return [torques[indices[name]] for name in names]
+
+    return Formula({'q': model.nq}, function)
+
+
+@quantity_formula(
+    'one step of an observer of external torques',
+    {
+        'external_torque': 'of the environment on the robot, torques as tau',
+        'memory': 'for the next step',
+    },
+    name='observer_step',
+)
+def _observer_step(model: Model, kind: str, sampling: str) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        external, memory = torque_observer.observer_step(model, kind, sampling, *arguments)
+        return {'external_torque': external, 'memory': memory}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
+    inputs |= {'memory': (torque_observer.memory_rows(kind), model.nv), 'interval': ()}
+    inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
+    return Formula(inputs, function)
+
+
+def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
+    """Return contacts from pairs of names: the frame, and the frame of the axes ('' for root)."""
+    return [
+        ContactFrame(model.frame(frame), model.frame(axes) if axes else None)
+        for frame, axes in zip(names[::2], names[1::2], strict=True)
+    ]
+
+
+@quantity_formula(
+    'the wrenches of contacts at one time, and what is known of them',
+    {
+        'wrenches': 'of each contact force [N], then torque [Nm] about its reference point',
+        'reference_points': 'in the frame whose axes the wrench has [m]',
+        'covariances': 'of each wrench',
+        'flags': 'of each, 1 for what is observable, then 1 when it is degraded',
+        'singular_values': 'of all together, descending',
+    },
+    name='contact_wrenches',
+)
+def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
+    """Return contact wrenches at one time from q and external torques, with all derived values."""
+    contacts, size = _contacts(model, names), int(rows)
+
+    def function(
+        q: Values, torque: Values, points: Any, noise: Any, settings: Values
+    ) -> dict[str, Any]:
+        equations = contact_equations(model, contacts, size, q, points, settings[0])
+        solution = contact_solution(model, equations, q, noise, *settings[1:])
+        found = contact_wrenches(equations, solution, torque, settings[0])
+        return {
+            'wrenches': found.values,
+            'reference_points': [[*point] for point in equations.points],
+            'covariances': found.covariances,
+            'flags': found.flags,
+            'singular_values': solution.singular_values,
+        }
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv}
+    inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv)}
+    return Formula(inputs | {'settings': SETTINGS}, function)
+
+
+@quantity_formula(
+    'contacts of feet and forces of the ground on them',
+    {
+        'forces': 'of the ground on each foot by external torques, in the root frame [N]',
+        'deviations': 'standard deviation of each normal force [N]',
+        'constraint_forces': 'the forces on feet in contact by constraints [N]',
+        'probabilities': 'of contact',
+        'in_contact': '1 for each foot in contact',
+        'friction_violations': 'tangential force beyond the friction cone [N]',
+        'degraded': '1 when some direction of a force is damped or not felt',
+    },
+    name='foot_contacts',
+)
+def _foot_contacts(model: Model, *names: str) -> Formula:
+    """Return contacts of feet and forces on them, from external torques and from constraints."""
+    feet = [model.frame(name) for name in names]
+    contacts = [ContactFrame(foot, None) for foot in feet]
+
+    def function(
+        q: Values,
+        v: Values,
+        torque: Values,
+        tau: Values,
+        before: Values,
+        noise: Any,
+        settings: Values,
+        normal: Values,
+        force_threshold: Scalar,
+        friction: Scalar,
+    ) -> dict[str, Any]:
+        points = [[0.0] * 3] * len(feet)
+        equations = contact_equations(model, contacts, 3, q, points, settings[0])
+        solution = contact_solution(model, equations, q, noise, *settings[1:], spectrum=False)
+        found = foot_forces(model, feet, equations, solution, q, v, torque, normal)
+        probabilities = contact_probabilities(
+            [dot(force, normal) for force in found.forces],
+            *(found.deviations, found.normal_speeds, force_threshold),
+        )
+        in_contact = contacts_with_hysteresis(probabilities, before)
+        return {
+            'forces': found.forces,
+            'deviations': found.deviations,
+            'constraint_forces': resting_forces(model, feet, q, v, tau, in_contact),
+            'probabilities': probabilities,
+            'in_contact': in_contact,
+            'friction_violations': friction_violations(found.forces, in_contact, normal, friction),
+            'degraded': found.degraded,
+        }
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'external_torque': model.nv}
+    inputs |= {'tau': model.nv, 'before': len(feet), 'noise': (NOISE_ROWS, model.nv)}
+    inputs |= {'settings': SETTINGS, 'normal': 3, 'force_threshold': (), 'friction': ()}
+    return Formula(inputs, function)
+
+
+@quantity_formula(
+    'forces of the ground on feet that rest',
+    {'constraint_forces': 'of the ground on each foot that rests, in the root frame [N]'},
+    name='resting_feet',
+)
+def _resting_feet(model: Model, *names: str) -> Formula:
+    """Return ground forces on resting feet from constraints."""
+    feet = [model.frame(name) for name in names]
+
+    def function(q: Values, v: Values, tau: Values, resting: Values) -> dict[str, Any]:
+        return {'constraint_forces': resting_forces(model, feet, q, v, tau, resting)}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
+    return Formula(inputs | {'resting': len(feet)}, function)
+
+
+@quantity_formula(
+    'Jacobian and J-dot v of contacts and loops, stacked',
+    {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
+    Options.HELD,
+    inputs=PLACES,
+    name='constraint_rows',
+    may_overflow=True,
+)
+def _constraint_rows(model: Model, *names: str) -> Formula:
+    """The options are a kind of ``HELD_ROWS`` and its frame, or two frames, for each constraint."""
+    constraints = list(_held(model, names))
+
+    def function(q: Values, v: Values, *places: Any) -> dict[str, Any]:
+        J, bias = constraint_rows(model, constraints, q, v, _places(*places))
+        return {'jacobian': J, 'bias': bias}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
+    return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+@quantity_formula(
+    'accelerations and forces in contact, all rows independent',
+    {
+        'a': 'an acceleration, as a',
+        'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
+        'pivots': PIVOTS,
+    },
+    Options.HELD,
+    inputs=PLACES,
+    name='constrained_forward_dynamics',
+)
+def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
+    """The options are those of ``constraint_rows``."""
+    constraints = list(_held(model, names))
+
+    def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
+        where = _places(*places)
+        a, forces, pivots = constrained_forward_dynamics(model, constraints, q, v, tau, where)
+        return {'a': a, 'forces': forces, 'pivots': pivots}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
+    return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+@quantity_formula(
+    'constrained_forward_dynamics where all rows are certainly independent',
+    {
+        'a': 'an acceleration, as a',
+        'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
+        'independent': 'finite where the rows are independent',
+    },
+    Options.HELD,
+    name='dynamics_in_contact',
+    may_be_singular=True,
+)
+def _dynamics_in_contact(model: Model, *names: str) -> Formula:
+    """The options are those of ``constrained_forward_dynamics``.
+
+    The third result makes a kernel, which refuses results that are not finite, refuse states with
+    dependent rows.
+    """
+    constrained = _constrained_forward_dynamics(model, *names)
+
+    def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
+        results = constrained.function(q, v, tau, *places)
+        pivots = results.pop('pivots')
+        any_value = places[0][0][0][0] if pivots else 0.0
+        return {**results, 'independent': finite_if_independent(pivots, any_value)}
+
+    return Formula(constrained.inputs, function)
+
+
+@quantity_formula(
+    'derivatives of constrained_forward_dynamics along velocities, by v and by tau',
+    {
+        **{f'a_d{x}': f'da/d{x}' for x in BY},
+        **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
+        'pivots': PIVOTS,
+    },
+    Options.HELD,
+    inputs={'forces': 'as constrained_forward_dynamics returns them, with a', **PLACES},
+    name='constrained_dynamics_derivatives',
+)
+def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
+    """The options are those of ``constrained_forward_dynamics``."""
+    constraints = list(_held(model, names))
+    count = sum(HELD_ROWS[held.kind] for held in constraints)
+
+    def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
+        def differentiate(values: Values, by: Any) -> list[list[Any]]:
+            return sweeps.jacobian(values, by, along=rate_map(model, q) if by is q else None)
+
+        of_a, of_forces, pivots = constrained_dynamics_derivatives(
+            model, constraints, q, v, a, forces, _places(*places), differentiate
+        )
+        return {
+            **{
+                f'a_d{x}': shaped(rows, model.nv, model.nv)
+                for x, rows in zip(BY, of_a, strict=True)
+            },
+            **{
+                f'forces_d{x}': shaped(rows, count, model.nv)
+                for x, rows in zip(BY, of_forces, strict=True)
+            },
+            'pivots': pivots,
+        }
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'a': model.nv, 'forces': count}
+    return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+@quantity_formula(
+    'derivatives of J^T f and of J a + J-dot v of contacts and loops',
+    {
+        'torques_dq': 'of J^T f along velocities',
+        'rows_dq': 'of J a + J-dot v along velocities',
+        'rows_dv': 'of J-dot v',
+    },
+    Options.HELD,
+    inputs={'forces': 'of the environment on the robot, stacked [N], [N m]', **PLACES},
+    name='constraint_slopes',
+    may_overflow=True,
+)
+def _constraint_slopes(model: Model, *names: str) -> Formula:
+    """The options are those of ``constraint_rows``."""
+    constraints = list(_held(model, names))
+    count = sum(HELD_ROWS[held.kind] for held in constraints)
+
+    def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
+        J, bias = constraint_rows(model, constraints, q, v, _places(*places))
+        torques = [sum(x * f for x, f in zip(column, forces)) for column in zip(*J)]
+        rows = [sum(x * y for x, y in zip(row, a)) + b for row, b in zip(J, bias)]
+        along = rate_map(model, q)
+        return {
+            'torques_dq': shaped(sweeps.jacobian(torques, q, along=along), model.nv, model.nv),
+            'rows_dq': shaped(sweeps.jacobian(rows, q, along=along), count, model.nv),
+            'rows_dv': shaped(sweeps.jacobian(bias, v), count, model.nv),
+        }
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'a': model.nv, 'forces': count}
+    return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+def _inputs_of_places(constraints: Sequence[Held]) -> dict[str, Shape]:
+    inputs: dict[str, Shape] = {'points': (len(constraints), 2, 3)}
+    if any(held.kind in DIRECTED for held in constraints):
+        inputs['directions'] = (len(constraints), 2, 3)
+    return inputs
+
+
+def _places(points: Any, directions: Any = None) -> list[Places]:
+    if directions is None:
+        return [Places(x) for x in points]
+    return [Places(*x) for x in zip(points, directions, strict=True)]
+
+
+def _held(model: Model, names: Sequence[str]) -> Any:
+    rest = list(names)
+    while rest:
+        kind = rest.pop(0)
+        count = 2 if kind in HELD_TOGETHER else 1
+        if kind not in HELD_ROWS or len(rest) < count:
+            expected = f'a kind of {tuple(HELD_ROWS)}, then its frame or its two frames'
+            raise InvalidArgumentError('contacts', ':'.join(names), expected)
+        frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
+        yield Held(kind, frame, others[0] if others else None)
+
+
+@quantity_formula(
+    'the quadratic program of a robot on point feet, in forces of the ground and accelerations',
+    {
+        'hessian': 'H of 1/2 x^T H x + g^T x',
+        'gradient': 'g',
+        'matrix': 'A: base, standing feet, friction, torques of joints',
+        'lower': 'of the forces, then of A x',
+        'upper': 'likewise',
+        'effects': 'C v + g',
+    },
+    name='whole_body_program',
+)
+def _whole_body_program(model: Model, *names: str) -> Formula:
+    """The options are the frames of the feet."""
+    feet = [model.frame(name) for name in names]
+
+    def function(*arguments: Any) -> dict[str, Any]:
+        found = whole_body.whole_body_program(model, feet, *arguments)
+        columns = 3 * len(feet) + model.nv
+        return {
+            'hessian': shaped(found.hessian, columns, columns),
+            'gradient': found.gradient,
+            'matrix': shaped(found.matrix, len(found.matrix), columns),
+            'lower': found.lower,
+            'upper': found.upper,
+            'effects': found.effects,
+        }
+
+    joints = model.nv - model.root_joint_nv
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'base': 6, 'swing': (len(feet), 3)}
+    inputs |= {'posture': joints, 'standing': len(feet), 'limits': joints}
+    return Formula(inputs | {'settings': len(whole_body.SETTINGS)}, function)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """Variables and targets of an iterative inverse kinematics.
+
+    Attributes:
+        frames: frames with target poses.
+        supports: frames kept in place; if there are any, the root joint moves.
+        coordinates: indices in q of the variables.
+        velocities: number of velocities.
+    """
+
+    frames: list[Frame]
+    supports: list[Support]
+    coordinates: list[int]
+    velocities: int
+
+    @property
+    def targets(self) -> int:
+        """Number of target poses."""
+        return len(self.frames) + len(self.supports)
+
+
+def _searched(model: Model, names: Sequence[str]) -> _Searched:
+    """Parse names of frames and, after an empty name, pairs of a support's name and rows."""
+    split = names.index('') if '' in names else len(names)
+    frames = [model.frame(name) for name in names[:split]]
+    pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)
+    supports = [Support(model.frame(name), int(rows)) for name, rows in pairs]
+    moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
+    coordinates, velocities = [place for place, _ in moving], len(moving)
+    if supports:
+        root = model.joints[0]
+        coordinates[:0] = root.q_indices
+        velocities += len(root.v_indices)
+    return _Searched(frames, supports, coordinates, velocities)
+
+
+@quantity_formula(
+    'damped steps until the frames arrive, progress ends, or there were enough',
+    {'positions': 'where the search stands [rad or m]', 'progress': 'what it has come to'},
+    name='inverse_kinematics_search',
+)
+def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
+    x = _searched(model, names)
+    n, m = x.velocities, x.targets
+
+    def function(
+        positions: Values, progress: Values, targets: Any, joints: Any, tasks: Any, settings: Values
+    ) -> dict[str, list[Scalar]]:
+        problem = (targets, joints, tasks, settings, x.supports)
+        return search.inverse_kinematics_search(model, x.frames, positions, progress, *problem)
+
+    inputs: dict[str, Shape] = {'positions': len(x.coordinates), 'progress': search.PROGRESS}
+    inputs |= {'targets': (m, 4, 4), 'joints': (5, n), 'tasks': (m, 2, 6)}
+    return Formula(inputs | {'settings': search.SETTINGS}, function)
+
+
+@quantity_formula(
+    'how far a configuration is from the targets and the limits',
+    'squared errors of the worst frame in position [m^2] and rotation [rad^2]; how far a '
+    'joint is beyond its limits, and one that may turn fully from where it shall be near '
+    '[rad or m]; squared errors of the worst support',
+    name='inverse_kinematics_check',
+)
+def _inverse_kinematics_check(model: Model, *names: str) -> Formula:
+    x = _searched(model, names)
+    n, m = len(x.coordinates), x.targets
+
+    def function(q: Values, targets: Any, slack: Values, bounds: Any, near: Values) -> list[Scalar]:
+        arguments = (targets, slack, x.coordinates, bounds, near, x.supports)
+        return search.inverse_kinematics_check(model, x.frames, q, *arguments)
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'targets': (m, 4, 4), 'slack': 6}
+    return Formula(inputs | {'bounds': (3, n), 'near': n}, function)
+
+
+@quantity_formula(
+    'the solutions of an arm with a closed form, the nearest first',
+    {
+        'positions': 'of the joints, a row a solution [rad]',
+        'errors': 'squared, in position [m^2] and rotation [rad^2]',
+        'counts': 'how many rows are solutions, and how many branches reach the target',
+    },
+    name='analytic_inverse_kinematics',
+)
+def _analytic_inverse_kinematics(model: Model, frame: str, *locked: str) -> Formula:
+    places = [joint.q_indices[0] for joint in model.actuated if joint.name in locked]
+    arm = solvable_arm(model, model.frame(frame), places)
+    if arm is None:
+        expected = 'one moved by six turning joints, with a spherical wrist or three axes parallel'
+        raise InvalidArgumentError('frame', f'no closed form for {frame!r}', expected)
+    inputs: dict[str, Shape] = {'near': len(arm.coordinates), 'target': (4, 4), 'settings': 3}
+    return Formula(inputs, lambda *arguments: analytic_solutions(arm, *arguments))

@@ -1,0 +1,434 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""contact_node: external torques, contact wrenches and the contact state as topics; calibration."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
+from dynamics_ros.estimation import ContactPipeline, ExternalTorques
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.multibody.large_robots import check_size, is_large
+from dynamics_ros.nodes.contact_location import ContactLocalization
+from dynamics_ros.nodes.context import RobotComponent, RobotContext
+from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
+from dynamics_ros.nodes.services import MAX_DURATION, WatchAction
+from dynamics_ros.parameters.contact import ContactParameters, ContactRates
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.cdr import packed_stamp
+from dynamics_ros.wire.contact_markers import Sizes, contact_markers, deleted_arrows
+from dynamics_ros.wire.contact_messages import ContactMessages
+from dynamics_ros.wire.conversions import Array, topic_names
+from dynamics_ros_msgs.action import Calibrate
+from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
+from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
+
+if TYPE_CHECKING:
+    from dynamics_ros.calibration.in_motion import MotionWatch
+    from dynamics_ros.identification.uncertainty import Drives
+
+
+def tare(pipeline: ContactPipeline) -> str:
+    """Take the external torques for zero; return a description of the offset.
+
+    Raises:
+        DynamicsRosError: the robot moves, or something touches it.
+    """
+    indices, calibrated = pipeline.robot.joint_v_indices, pipeline.unexplained is not None
+    result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
+    if not result.success:
+        joints = [name for name, i in indices.items() if i == result.joint]
+        raise DynamicsRosError(': '.join([*joints, result.message]))
+    offset = ', '.join(f'{name} {pipeline.tare.offset[i]:.3f}' for name, i in indices.items())
+    return f'taken for zero over {result.duration:.2f} s: {offset}'
+
+
+def undo_tare(pipeline: ContactPipeline) -> str:
+    """Restore the offset before the last tare.
+
+    Raises:
+        DynamicsRosError: there is none.
+    """
+    if not pipeline.tare.undo():
+        raise DynamicsRosError('there is no tare to undo')
+    return 'the offset before is in force again'
+
+
+def reset(pipeline: ContactPipeline) -> str:
+    """Restart the observer, and clear a latched collision."""
+    pipeline.reset()
+    return 'the observer starts anew; a collision is no longer latched; the tare stays'
+
+
+def undo_adaptation(pipeline: ContactPipeline) -> str:
+    """Return to the friction of the parameters.
+
+    Raises:
+        DynamicsRosError: friction is not adapted.
+    """
+    if pipeline.adaptation is None:
+        raise DynamicsRosError('adaptation.enabled is false: friction is as the parameters say')
+    pipeline.adaptation.undo()
+    return 'friction is as the parameters say; adaptation begins anew'
+
+
+REQUESTS = {
+    'tare': tare,
+    'undo_tare': undo_tare,
+    'reset': reset,
+    'undo_adaptation': undo_adaptation,
+}
+"""Requests by the names of their services."""
+
+
+def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
+    """Return counts of observer and filter, the tare, and findings on efforts and friction."""
+    observer, check = pipeline.observer, pipeline.effort_check.report
+    values = {f'refused: {what}': str(count) for what, count in pipeline.samples.refused.items()}
+    values |= {f'observer: {event.value}': str(n) for event, n in observer.counts.items()}
+    values |= {
+        'observer: last start': observer.restart,
+        'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in pipeline.tare.offset),
+        'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
+    }
+    adaptation = pipeline.adaptation
+    if adaptation is None:
+        return values | {'friction adaptation': 'off: adaptation.enabled is false'}
+    values['friction adaptation'] = 'on'
+    for name, i in pipeline.robot.joint_v_indices.items():
+        values[f'friction adaptation: {name}'] = (
+            f'{adaptation.change[i]:+.3f} +- {adaptation.deviation[i]:.3f} of at most '
+            f'{adaptation.bound[i]:.3f} Nm or N, {adaptation.reasons[i]}'
+        )
+    return values
+
+
+DURATION = 30.0
+"""Default duration of the motion [s]."""
+
+MIN_DURATION = 5.0
+"""Shortest duration that a goal may ask for [s]."""
+
+MAX_UNDO = 16
+"""Number of calibrations that can be undone."""
+
+
+class CalibrateAction(WatchAction['Drives']):
+    """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
+
+    kind, name = Calibrate, 'calibrate'
+
+    @staticmethod
+    def load() -> None:
+        """Import the modules of the first goal, which would slow down the start of the node."""
+        import_module('dynamics_ros.calibration.in_motion')
+
+    def __init__(
+        self,
+        component: RobotComponent[ContactParameters],
+        apply: Callable[[Mapping[str, Any]], Awaitable[ContactPipeline]],
+    ) -> None:
+        """Create the action and the service ~/undo_calibration.
+
+        Args:
+            component: contact_node.
+            apply: sets parameters by name, clears the tare and returns the new estimators.
+        """
+        super().__init__(component)
+        self._parameters, self._apply = component.parameters, apply
+        self._initial_values = component.values
+        self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
+        component.node.create_service(Trigger, '~/undo_calibration', self._undo)
+
+    def begin(self, request: Any) -> MotionWatch:
+        """Check goal, robot and file, and return the recorder of the motion."""
+        from dynamics_ros.calibration.in_motion import MotionWatch
+        from dynamics_ros.calibration.node_parameters import check_path
+
+        robot, values = self.context.required_robot(), self._parameters.values
+        duration = request.duration or DURATION
+        watch = MotionWatch(robot, values, duration)
+        if not MIN_DURATION <= duration <= MAX_DURATION:
+            allowed = f'{MIN_DURATION:g} to {MAX_DURATION:g} s'
+            raise InvalidArgumentError('duration', f'{duration:g} s', allowed)
+        if request.path:
+            check_path(Path(request.path))
+        self._initial_values = values
+        return watch
+
+    def feedback(self, watcher: MotionWatch, elapsed: float) -> Any:
+        """Return the number of samples so far, and what is missing."""
+        recorder = watcher.recorder
+        return Calibrate.Feedback(
+            elapsed=recorder.duration, samples=recorder.count, missing=recorder.missing
+        )
+
+    async def finish(self, estimate: Drives, request: Any, result: Any) -> None:
+        """Write the file of the goal, apply the identified parameters and fill the result."""
+        from dynamics_ros.calibration.in_motion import found_parameters, result_fields, write
+
+        parameters, initial = self._parameters, self._initial_values
+        values = parameters.values
+        if (values.effort, values.friction) != (initial.effort, initial.friction):
+            raise DynamicsRosError('effort.* or friction.* were changed during the watch')
+        found = found_parameters(estimate, values, parameters.value)
+        previous = {name: parameters.value(name) for name in found}
+        if request.path:
+            # First, because a goal whose file cannot be written changes nothing.
+            path, robot = Path(request.path), estimate.identified.robot
+            node_name = self.component.node.get_name()
+            write(path, found, parameters.names, parameters.value, node_name, robot)
+        pipeline = await self._apply(found)
+        self._undo_stack.append(previous)
+        for name, value in result_fields(estimate, pipeline).items():
+            setattr(result, name, value)
+
+    async def _undo(self, _request: Any, response: Any) -> Any:
+        if not self._undo_stack:
+            raise DynamicsRosError('there is no calibration to undo')
+        await self._apply(self._undo_stack[-1])
+        self._undo_stack.pop()
+        response.success = True
+        response.message = 'the parameters before the calibration are in force again; tare anew'
+        return response
+
+
+NAME = 'contact_node'
+
+LIVE_PARAMETERS = frozenset(
+    {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
+    | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
+    | {'location.rate'}
+)
+"""Parameters that take effect without rebuilding the estimators."""
+
+SLOW_RATE = 1.0
+"""Rate of friction changes [Hz], which develop over minutes."""
+
+
+class Contact(RobotComponent[ContactParameters]):
+    """Component that estimates and publishes external torques, contact wrenches and contacts."""
+
+    uses_masses = True
+
+    def __init__(self, node: Node, context: RobotContext) -> None:
+        super().__init__(node, context, ContactParameters)
+        self.parameters.add_check(self._check)
+        self.parameters.add_listener(self._changed)
+        self._pipeline: ContactPipeline | None = None
+        self._location = ContactLocalization(self)
+        self._messages: ContactMessages | None = None
+        self._last: tuple[RobotState, ExternalTorques] | None = None
+        self._torques = Output(node, JointState, '~/external_torques')
+        self._state = Output(node, ContactStateMessage, '~/contact_state')
+        self._events = Output(node, ContactStateMessage, '~/contact_events', LATCHED)
+        self._event: Hashable = None
+        self._feet = Output(node, FootContacts, '~/foot_contacts')
+        self._friction = Output(node, JointState, '~/friction_changes')
+        self._markers = Output(node, MarkerArray, '~/markers')
+        self._frame_outputs = FrameOutputs(
+            node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
+        )
+        for name, action in REQUESTS.items():
+            node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
+        self._calibration = CalibrateAction(self, self._apply_parameters)
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def prepare(self, robot: Robot, default_frame: str) -> ContactPipeline:
+        """Build the estimators for a robot, and compile their kernels."""
+        if not robot.nv:
+            raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
+        check_size(robot)
+        pipeline = ContactPipeline(robot, self.values, default_frame)
+        topic_names(pipeline.frames)
+        pipeline.compile()
+        return pipeline
+
+    def adopt(self, prepared: ContactPipeline) -> None:
+        """Switch to new estimators; they inherit the state that they share with the old ones."""
+        if self._pipeline is not None:
+            prepared.inherit(self._pipeline)
+            counts = len(prepared.frames), len(self._pipeline.frames)
+            root, now = self.context.root_frame_id(), self.context.now()
+            if (deleted := deleted_arrows(root, now, *counts)) is not None:
+                self._markers.publish(deleted)
+        self._frame_outputs.set_frames(prepared.frames)
+        self._pipeline = prepared
+        self._messages = ContactMessages(prepared, self._frame_id_of)
+        self._last = self._event = None
+        self._location.adopt(prepared)
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Return functions that compile the kernels of markers and import those of calibrate."""
+        if self._pipeline is None:
+            return ()
+        robot = self._pipeline.robot
+        return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
+
+    def outputs(self) -> list[Output]:
+        """Return the publishers of torques, contact, feet, friction, frames and markers."""
+        single = self._torques, self._state, self._events, self._feet, self._friction
+        return [*single, *self._frame_outputs.all(), self._markers]
+
+    def details(self) -> dict[str, str]:
+        """Return counts of the observer, the tare, and findings on geometry and efforts."""
+        if self._pipeline is None:
+            return {}
+        details = pipeline_details(self._pipeline)
+        return details | {'collision geometry': self._location.status}
+
+    def _check(self, values: ContactParameters) -> None:
+        topic_names(values.frames)
+        built = self.context.built
+        if built is not None and built.robot.nv and not is_large(built.robot):
+            # Building the estimators checks the values; ``prepare`` compiles their kernels.
+            ContactPipeline(built.robot, values, built.default_frame)
+
+    def _changed(self, names: frozenset[str]) -> None:
+        self.context.begin_epoch()
+        if names - LIVE_PARAMETERS:
+            self.context.changes.rebuild(NAME)
+
+    async def _apply_parameters(self, values: Mapping[str, Any]) -> ContactPipeline:
+        """Set parameters by name, rebuild the estimators, clear the tare; return the estimators."""
+        self.parameters.store(values)
+        await self.context.changes.change(NAME, always=True)
+        if self._pipeline is None or self.problem:
+            raise NoModelError(self.problem or 'there is no robot')
+        self._pipeline.tare.clear()
+        return self._pipeline
+
+    # --- topics ---------------------------------------------------------------------------------
+
+    def observe(self, state: RobotState) -> None:
+        """Run the estimators on a state, even without subscribers: they integrate over time."""
+        self._calibration.update(state)
+        pipeline, messages = self._pipeline, self._messages
+        if pipeline is None or messages is None:
+            return
+        # If an error follows, a reaction must not go on with the torques of an earlier state.
+        self._last = None
+        external = pipeline.update(state)
+        if messages.add_compiled():
+            self.context.begin_epoch()
+        contradiction = self.context.inputs.doubts.contradiction
+        self.silence, self.caution = pipeline.silence or contradiction, pipeline.caution
+        if external is None or contradiction:
+            return
+        judged = pipeline.judged or state
+        self._last = judged, external
+        self._location.update(judged, external)
+        report, location = external.report, self._location.latest
+        event = report.state, location.link if location else report.link, report.collision_latched
+        if event != self._event and not self._events.missing:
+            self._event = event
+            self.write_inputs()
+            self._events.send(messages.contact_state.filled(), packed_stamp(judged.time))
+
+    def write_inputs(self) -> None:
+        """Write the latest estimates to the arrays that fill the messages."""
+        assert self._last is not None, 'outputs are computed only while the component is not silent'
+        assert self._messages is not None, 'there is an estimate'
+        location = self._location.latest
+        reliable = location is not None and self._location.is_reliable(location)
+        self._messages.write(*self._last, location, reliable)
+
+    def publications(self) -> list[Publication]:
+        """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
+        pipeline, messages, rate = self._pipeline, self._messages, self.rate_of
+        if pipeline is None or messages is None:
+            return []
+        messages.renew()
+        torques, state = messages.external_torques, messages.contact_state
+        found = [
+            Publication(self._torques, torques, rate=rate('external_torques')),
+            Publication(self._state, state, rate=rate('contact_state')),
+            Publication(self._markers, self._contact_markers, rate=self.values.markers.rate),
+        ]
+        if messages.foot_contacts is not None:
+            feet = rate('foot_contacts')
+            found.append(Publication(self._feet, messages.foot_contacts, rate=feet))
+        if messages.friction_changes is not None:
+            found.append(Publication(self._friction, messages.friction_changes, rate=SLOW_RATE))
+        waiting: list[Any] = [self._report_compilation] * len(pipeline.frames)
+        for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
+            found += [
+                Publication(self._frame_outputs[frame, name], message, rate=rate(name))
+                for frame, message in zip(pipeline.frames, each or waiting, strict=True)
+            ]
+        return found
+
+    def _report_compilation(self) -> None:
+        """Publish nothing, and say that the kernel of the wrenches is still being compiled."""
+        if self._pipeline is not None and not self._pipeline.wrenches_ready():
+            self.caution = self._pipeline.caution
+
+    def _frame_id_of(self, frame: str) -> str:
+        robot, names = self.context.robot, self.context.names
+        return names.root if robot and frame == robot.root_frame else names.frame_id_of(frame)
+
+    def _contact_markers(self) -> MarkerArray | None:
+        assert self._pipeline is not None, 'its outputs are declared'
+        assert self._last is not None, 'as in write_inputs'
+        pipeline, (state, external) = self._pipeline, self._last
+        estimates = pipeline.wrenches(state, external.values)
+        self.caution = pipeline.caution
+        if not estimates:
+            return None
+        sizes = self.values.markers
+        return contact_markers(
+            pipeline.robot,
+            state,
+            external,
+            estimates,
+            self._location.located,
+            self.context.root_frame_id(),
+            Sizes(sizes.force_scale, sizes.torque_scale, sizes.diameter),
+        )
+
+    # --- collisions, for components of the same process that react to them ----------------------
+
+    @property
+    def collided(self) -> bool:
+        """Whether a collision is latched."""
+        return self._pipeline is not None and self._pipeline.detector.report.collision_latched
+
+    @property
+    def external_torques(self) -> Array | None:
+        """External torques of the latest state (nv) [Nm or N]; None if they are not known."""
+        return None if self._last is None else self._last[1].values
+
+    @property
+    def detection_problem(self) -> str:
+        """Why collisions cannot be detected at present; '' if they can."""
+        return self.problem or self.silence
+
+    def acknowledge(self) -> None:
+        """Reset a latched collision; observer and tare continue."""
+        if self._pipeline is not None:
+            self._pipeline.detector.reset()
+
+    # --- services -------------------------------------------------------------------------------
+
+    async def _trigger(
+        self, action: Callable[[ContactPipeline], str], _request: Any, response: Any
+    ) -> Any:
+        await self.context.first_robot()
+        if self._pipeline is None:
+            raise NoModelError(self.problem)
+        response.message = action(self._pipeline)
+        response.success = True
+        return response

@@ -1,0 +1,285 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Topic /diagnostics as in REP 107: one line on why a node is silent, and detailed values."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.node import Node
+
+from dynamics_ros.estimation.samples.robot_state import describe_not_finite, describe_stale
+from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.outputs import RELIABLE
+from dynamics_ros.nodes.reporting import steady_timer
+from dynamics_ros.reasons import KEY, Explanation, Reason, reason_of
+from dynamics_ros.wire.conversions import diagnostic_status, header
+
+PERIOD = 1.0
+"""Period of the reports [s]; a change is reported at once."""
+
+JUMP_REPORT_TIME = 30.0
+"""Time for which a clock that was set back is reported in the message [s]."""
+
+CLOCK = 'clock of joint_states'
+"""Key of the value about clock jumps."""
+
+AGAIN = 60.0
+"""Time for which a warning about outputs is not logged again for the same cause and joint [s]."""
+
+START_TIME = 5.0
+"""Time within which processes that are started together usually discover each other [s]."""
+
+GRAPH_PERIOD = 2.0
+"""Period between two queries of the ROS graph for nodes of the same name [s]."""
+
+NODES_OF_THIS_NAME = 'nodes of this name'
+"""Key of the number of nodes that have the name of this one, if there are several."""
+
+LOGGED = frozenset(
+    {
+        Reason.CHANGE_REFUSED,
+        Reason.POSITION_NOT_FINITE,
+        Reason.POSITIONS_BEYOND_LIMITS,
+        Reason.POSITIONS_CONTRADICTORY,
+        Reason.ODOMETRY_AXES,
+        Reason.ODOMETRY_INCOMPLETE,
+    }
+)
+"""Reasons that are logged where they are detected."""
+
+SILENCE_TIMEOUT = 1.0
+"""Time without joint states after which they count as stopped [s]."""
+
+
+class Diagnostics:
+    """Diagnostics of a component, published periodically and at once when the message changes."""
+
+    def __init__(self, context: RobotContext, component: Component) -> None:
+        self._context = context
+        self._component = component
+        self._node = component.node
+        self._publisher = component.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self._last_summary: tuple[bytes, Explanation] | None = None
+        self._logged: set[tuple[bytes, str, str]] = set()
+        self._again: dict[tuple[bytes, str, str], float] = {}
+        self._published: dict[str, int] = {}
+        self._refused = 0
+        self._jumps, self._last_jump = 0, -math.inf
+        self._waiting_since = math.inf
+        self._next_graph_check, self._namesakes = 0.0, 1
+        context.on_change(self.report_change)
+
+    def report_change(self) -> None:
+        """Report now if the level or the message has changed."""
+        summary = self._summary()
+        if summary != self._last_summary:
+            self._report(summary)
+
+    def report(self) -> None:
+        """Publish a report, and log its message once."""
+        if self._context.components[0] is self._component:
+            self._context.inputs.update_statistics()
+        summary = self._summary()
+        self._report(summary)
+        self._log(summary)
+        self._refused = self._refused_total()
+
+    def _report(self, summary: tuple[bytes, Explanation]) -> None:
+        level, message = summary
+        namespace = self._node.get_namespace().strip('/')
+        name = f'{namespace}/{self._node.get_name()}' if namespace else self._node.get_name()
+        robot = self._context.robot.name if self._context.robot else ''
+        values = {KEY: message.reason.value} | self._values()
+        status = diagnostic_status(level, f'{name}: outputs', message, robot, values)
+        self._last_summary = summary
+        stamp = self._context.now()
+        self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
+
+    def _log(self, summary: tuple[bytes, Explanation]) -> None:
+        """Log a message once, and not yet while inputs are expected to arrive at start.
+
+        A message is known by its cause and joints, without figures. A warning about outputs that
+        comes and goes is not logged again for ``AGAIN``.
+        """
+        level, message = summary
+        if self._still_starting():
+            return
+        keys, now = {(level, *key) for key in message.keys}, time.monotonic()
+        if keys <= self._logged:
+            return
+        if level == DiagnosticStatus.WARN and not self._component.silence:
+            if all(now < self._again.get(key, -math.inf) for key in keys):
+                return
+            self._again |= dict.fromkeys(keys, now + AGAIN)
+        if message.reason not in LOGGED:
+            # Two calls, because rclpy allows only one severity for each line of code.
+            if level == DiagnosticStatus.OK:
+                self._node.get_logger().info(message)
+            else:
+                self._node.get_logger().warning(message)
+        self._logged = keys
+
+    def _still_starting(self) -> bool:
+        """Whether a missing input may still arrive, as at every start."""
+        inputs, changes = self._context.inputs, self._context.changes
+        waiting = inputs.state is None and not (changes.refusal or self._component.problem)
+        now = time.monotonic()
+        if not waiting:
+            self._waiting_since = math.inf
+            return False
+        self._waiting_since = min(self._waiting_since, now)
+        return changes.building or now - self._waiting_since < START_TIME
+
+    def _refused_total(self) -> int:
+        buffer = self._context.buffer
+        return sum(buffer.refused.values()) if buffer else 0
+
+    def _summary(self) -> tuple[bytes, Explanation]:
+        level, message = self._output_summary()
+        if (count := self._count_namesakes()) > 1:
+            text = f'; {count} nodes are named {self._node.get_fully_qualified_name()}'
+            return max(level, DiagnosticStatus.WARN), Explanation(message.reason, message, text)
+        return level, message
+
+    def _count_namesakes(self) -> int:
+        """Return how many nodes have the name of this one, and so share its topics.
+
+        The number is at most ``GRAPH_PERIOD`` old.
+        """
+        now, node = time.monotonic(), self._node
+        if now >= self._next_graph_check:
+            self._next_graph_check = now + GRAPH_PERIOD
+            own = node.get_name(), node.get_namespace()
+            self._namesakes = node.get_node_names_and_namespaces().count(own)
+        return self._namesakes
+
+    def _output_summary(self) -> tuple[bytes, Explanation]:
+        level, prefix, problem = self._problem()
+        return level, Explanation(reason_of(problem), prefix, problem)
+
+    def _problem(self) -> tuple[bytes, str, str]:
+        """Return the level, the beginning of the message, and the explanation; '' without one."""
+        error, warn = DiagnosticStatus.ERROR, DiagnosticStatus.WARN
+        silent, publishing = 'silent: ', 'publishing; '
+        context, component = self._context, self._component
+        inputs, changes, buffer = context.inputs, context.changes, context.buffer
+        refusal = Explanation(Reason.CHANGE_REFUSED, changes.refusal)
+        if context.robot is None or buffer is None:
+            if changes.building:
+                being_built = 'the robot is being made ready'
+                return warn, silent, Explanation(Reason.PREPARING, being_built)
+            if refusal:
+                return error, silent, refusal
+            source = inputs.publishers.describe('robot_description')
+            text = f'waiting for robot_description: {source}'
+            return warn, silent, Explanation(Reason.WAITING_FOR_DESCRIPTION, text)
+        if inputs.immobile:
+            return warn, silent, inputs.waiting_for()
+        if component.problem:
+            return error, silent, Explanation(Reason.ROBOT_UNSUITABLE, component.problem)
+        if inputs.state is None:
+            return warn, silent, inputs.waiting_for()
+        if inputs.joint_states.age() > SILENCE_TIMEOUT:
+            return error, silent, inputs.describe_stopped()
+        prefix = silent if component.silence else publishing
+        doubts, not_finite = inputs.doubts, describe_not_finite(buffer.not_finite)
+        if implausible := not_finite or doubts.positions or doubts.contradiction:
+            # Other problems are consequences of this one.
+            return warn, prefix, implausible
+        if component.silence:
+            return warn, silent, component.silence
+        if missing := [output.topic for output in component.outputs() if output.missing]:
+            text = f'but not {"; ".join(missing)}'
+            return error, 'publishing, ', Explanation(Reason.OUTPUT_MISSING, text)
+        if refusal:
+            return error, '', refusal
+        if self._refused_total() > self._refused:
+            refused = Explanation(Reason.MESSAGES_REFUSED, 'some messages were refused')
+            return warn, publishing, refused
+        if self._recently_jumped():
+            text = f'{CLOCK} {buffer.timeline.jumps}'
+            return warn, publishing, Explanation(Reason.CLOCK_SET_BACK, text)
+        if problem := describe_stale(inputs.state) or doubts.twists.missing or component.caution:
+            return warn, publishing, problem
+        if component.uses_masses and context.robot.model.doubt:
+            masses = Explanation(Reason.MASSES_MISSING, context.robot.model.doubt)
+            return warn, publishing, masses
+        return DiagnosticStatus.OK, 'publishing to subscribers', ''
+
+    def _recently_jumped(self) -> bool:
+        """Whether the clock of joint states was set back within ``JUMP_REPORT_TIME``."""
+        buffer, now = self._context.buffer, time.monotonic()
+        jumps = buffer.timeline.jumps.count if buffer else 0
+        if jumps != self._jumps:
+            self._jumps, self._last_jump = jumps, now
+        return now - self._last_jump < JUMP_REPORT_TIME
+
+    def _values(self) -> dict[str, str]:
+        context, inputs = self._context, self._context.inputs
+        lost = inputs.incoming.lost()
+        values = {
+            'joint_states rate [Hz]': f'{inputs.rate:.1f}',
+            'joint_states age [s]': _age(inputs.joint_states.age()),
+            'joint_states before the robot was ready': str(inputs.without_robot),
+            'joint_states not answered, newer ones waited': str(inputs.incoming.superseded),
+            'joint_states lost on the way': 'unknown' if lost is None else str(lost),
+        }
+        if self._namesakes > 1:
+            values[NODES_OF_THIS_NAME] = str(self._namesakes)
+        if context.built is not None:
+            values |= context.built.details()
+        buffer = context.buffer
+        if buffer is not None:
+            values['missing joints'] = ', '.join(buffer.missing())
+            values['joints not finite'] = ', '.join(buffer.not_finite)
+            timeline = buffer.timeline
+            values |= {
+                'joint_states late: dropped': str(timeline.dropped),
+                'joint_states late: merged': str(timeline.merged),
+                'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
+                CLOCK: str(timeline.jumps) if timeline.jumps.count else 'never set back',
+            }
+            values |= _counts('refused', buffer.refused)
+            values |= _counts('ignored joint', buffer.unknown_names)
+        if inputs.state is not None:
+            values['stale joints'] = ', '.join(inputs.state.stale)
+        if context.changes.refusal:
+            values['refused change'] = context.changes.refusal
+        values |= _counts('refused', getattr(self._node, 'ignored', {}))
+        faults = {**context.faults.counts, **self._component.faults.counts}
+        values |= _counts('unexpected errors', faults)
+        if context.faults.lost_responses:
+            count = str(context.faults.lost_responses)
+            values['responses lost because their client seems to have left'] = count
+        for output in self._component.outputs():
+            if output.missing:
+                values[f'{output.topic} is missing'] = output.missing
+                continue
+            before = self._published.get(output.topic, 0)
+            self._published[output.topic] = output.published
+            values[f'{output.topic} published'] = (
+                f'{output.published} (+{output.published - before})'
+            )
+            if output.skipped:
+                values[f'{output.topic} not published for its rate'] = str(output.skipped)
+        return values | self._component.details()
+
+
+def _counts(what: str, counts: Mapping[str, int]) -> dict[str, str]:
+    return {f'{what}: {name}': str(count) for name, count in counts.items()}
+
+
+def start_reports(node: Node, reports: Sequence[Diagnostics]) -> None:
+    """Publish each report once per ``PERIOD``, evenly spaced so as not to delay joint states."""
+    turn = cycle(reports)
+    # A steady timer, so that diagnostics continue while a simulated clock is stopped.
+    steady_timer(node, PERIOD / len(reports), lambda: next(turn).report())
+
+
+def _age(age: float) -> str:
+    return 'never' if math.isinf(age) else f'{age:.3f}'

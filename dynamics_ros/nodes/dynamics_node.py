@@ -1,0 +1,481 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""dynamics_node: gravity torques and commands; services of dynamics, payload, gravity, efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.contact_estimators import effort_model
+from dynamics_ros.estimation.contact_settings import EffortSettings
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels import Kernel
+from dynamics_ros.multibody.large_robots import is_large
+from dynamics_ros.nodes.context import RobotComponent, RobotContext
+from dynamics_ros.nodes.lifecycle import UNCONFIGURED, ManagedNode
+from dynamics_ros.nodes.load import LoadPublisher, gravity_in_root
+from dynamics_ros.nodes.outputs import FRESH, Output, Publication, publish
+from dynamics_ros.nodes.parameters import ParameterSet
+from dynamics_ros.nodes.payload_action import PayloadAction
+from dynamics_ros.nodes.robot_request import check_payload
+from dynamics_ros.nodes.services import external_wrenches, requested_state, serve
+from dynamics_ros.nodes.workers import kernel
+from dynamics_ros.parameters.dynamics import (
+    NO_PAYLOAD,
+    DynamicsParameters,
+    FeedForwardParameters,
+    PayloadParameters,
+)
+from dynamics_ros.parameters.robot import check_known, check_unique
+from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import (
+    empty_efforts,
+    fill_efforts,
+    inertia_arrays,
+    motion_of,
+    violation_message,
+)
+from dynamics_ros.wire.services import (
+    TERMS,
+    fill_accelerations,
+    fill_terms,
+    fill_torques,
+    requested_acceleration,
+)
+from dynamics_ros.wire.templates import Evaluate
+from dynamics_ros_msgs.srv import (
+    ComputeDynamicsTerms,
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    ComputeTrajectoryEfforts,
+    SetGravity,
+    SetPayload,
+)
+
+
+@dataclass(frozen=True)
+class PreparedDynamics:
+    """Kernels of the configured topics for a robot.
+
+    Attributes:
+        robot: the robot.
+        names: joints whose gravity torques are published.
+        torques: kernel of these gravity torques.
+        commands: kernel of the gravity torques of the command joints; None without such joints.
+    """
+
+    robot: Robot
+    names: tuple[str, ...]
+    torques: Kernel
+    commands: Kernel | None
+
+    @classmethod
+    def of(cls, robot: Robot, command_joints: Sequence[str]) -> PreparedDynamics:
+        """Check the command joints, and compile the kernels.
+
+        Raises:
+            UnknownJointError: the robot does not have a command joint.
+        """
+        check_known(robot, command_joints)
+        names = tuple(robot.joint_v_indices)
+        commands = _gravity_of(robot, command_joints) if command_joints else None
+        return cls(robot, names, _gravity_of(robot, names), commands)
+
+    def warm_up(self) -> list[Callable[[], object]]:
+        """Return functions that compile the kernels of the services."""
+        robot, q, zero = self.robot, self.robot.neutral(), np.zeros(self.robot.nv)
+        slices: list[Callable[[], object]] = [partial(robot.inverse_dynamics, q, zero, zero)]
+        if not is_large(robot):
+            slices += [
+                partial(robot.forward_dynamics, q, zero, zero),
+                partial(robot.mass_matrix, q),
+                partial(robot.nonlinear_effects, q, zero),
+                partial(robot.coriolis, q, zero),
+                partial(robot.kinetic_energy, q, zero),
+                partial(robot.potential_energy, q),
+                partial(robot.center_of_mass, q),
+            ]
+        return slices
+
+
+def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
+    """Return the kernel of the gravity torques of some joints."""
+    indices = [robot.joint_v_indices[name] for name in names]
+    if indices == list(range(robot.nv)):
+        return robot.kernel('gravity')  # which the services use as well
+    return robot.kernel('gravity_of', *names)
+
+
+Efforts = tuple[NDArray[np.float64], tuple[LimitViolation, ...]]
+
+
+def efforts_of(
+    robot: Robot, motion: JointMotion, q: NDArray[np.float64], settings: FeedForwardParameters
+) -> Efforts:
+    """Return the efforts (m, k) of m points of k joints, and the violated limits.
+
+    Args:
+        robot: the robot.
+        motion: the points.
+        q: configuration (nq) of the joints that do not move.
+        settings: friction, and whether the robot compensates gravity itself.
+
+    Raises:
+        DynamicsRosError: the motion or the settings do not fit the robot.
+    """
+    friction = effort_model(robot, EffortSettings(), settings.friction).friction_torque
+    share = settings.friction_compensation
+    feed_forward = FeedForward(
+        robot,
+        q,
+        lambda v, carried: share * friction(v, carried),
+        with_gravity=not settings.robot_carries_itself,
+    )
+    return feed_forward.efforts(motion), feed_forward.violations(motion)
+
+
+class GravityCommands:
+    """Topic of gravity torques for an effort controller, which needs ``command_joints``.
+
+    Attributes:
+        kernel: kernel of the torques; None without command joints.
+    """
+
+    def __init__(
+        self,
+        node: ManagedNode,
+        parameters: ParameterSet[DynamicsParameters],
+        on_change: Callable[[], None],
+    ) -> None:
+        """Send commands while the node is active; call ``on_change`` in its transitions."""
+        self._node = node
+        self._parameters = parameters
+        self._topic: Output | None = None
+        self.kernel: Kernel | None = None
+        node.manage(self, on_change)
+
+    @property
+    def output(self) -> Output | None:
+        """Publisher of the commands while they are sent, otherwise None."""
+        return self._topic if self._node.active and self.kernel is not None else None
+
+    @property
+    def exclusive_topic(self) -> str:
+        """Topic on which no other node may publish at activation; '' if there is none."""
+        if self._topic is None or self._parameters.values.allow_other_publishers:
+            return ''
+        return self._topic.topic
+
+    def outputs(self) -> list[Output]:
+        """Return the publisher if it exists, whether or not commands are sent."""
+        return [] if self._topic is None else [self._topic]
+
+    def details(self) -> dict[str, str]:
+        """Return the lifecycle state."""
+        return {'lifecycle': self._node.lifecycle}
+
+    def caution(self) -> Explanation:
+        """Return why configured commands are not sent; empty if they are."""
+        if not self._parameters.values.command_joints or self._node.active:
+            return Explanation(Reason.OK, '')
+        why = self._node.inactive()
+        return Explanation(why.reason, f'no gravity_commands: {why}')
+
+    def start(self) -> None:
+        """Configure and activate the node if ``autostart`` is set and there are command joints."""
+        if self._parameters.values.command_joints and self._node.lifecycle == UNCONFIGURED:
+            self._node.begin(self._parameters.values.autostart)
+
+    def end(self) -> None:
+        """Deactivate the node before the process ends."""
+        self._node.end()
+
+    def adopt(self, kernel: Kernel | None) -> None:
+        """Switch to the kernel of other joints; None ends the commands."""
+        if kernel is None and self.output is not None:
+            self.deactivate()
+        self.kernel = kernel
+
+    # --- transitions ----------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Create the topic.
+
+        Raises:
+            InvalidArgumentError: there are no command joints.
+        """
+        if not self._parameters.values.command_joints:
+            raise InvalidArgumentError('command_joints', 'empty', 'the joints of the controller')
+        self._topic = Output(self._node, Float64MultiArray, '~/gravity_commands')
+
+    def activate(self) -> None:
+        """Do nothing: ``output`` is available from now on."""
+
+    def deactivate(self) -> None:
+        """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
+        topic, kernel = self._topic, self.kernel
+        if topic is None or kernel is None or self._parameters.values.commands_at_end == 'hold':
+            return
+        topic.publish(gravity_commands(kernel.trace.outputs[0].size))
+        topic.wait_until_received()
+
+    def cleanup(self) -> None:
+        """Destroy the topic."""
+        if self._topic is not None:
+            self._topic.close()
+            self._topic = None
+
+
+def gravity_commands(count: int) -> Float64MultiArray:
+    """Return a command of ``count`` zeros."""
+    return Float64MultiArray(data=[0.0] * count)
+
+
+NAME = 'dynamics_node'
+
+MOVING = 0.05
+"""Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
+
+
+class Dynamics(RobotComponent[DynamicsParameters]):
+    """Component that publishes gravity torques and manages payload and gravity."""
+
+    uses_masses = True
+
+    def __init__(self, node: ManagedNode, context: RobotContext) -> None:
+        super().__init__(node, context, DynamicsParameters)
+        self.parameters.add_check(self._check)
+        self.parameters.add_listener(self._changed)
+        self._prepared: PreparedDynamics | None = None
+        self._state: RobotState | None = None
+        self._change: tuple[Robot, Any] | None = None
+        self._gravity_commands = GravityCommands(node, self.parameters, self._commands_changed)
+        self._torques = Output(node, JointState, '~/gravity_torques')
+        self._load = LoadPublisher(node, context)
+        for kind, name, handler in (
+            (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
+            (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
+            (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
+            (SetPayload, 'set_payload', self._set_payload),
+            (SetGravity, 'set_gravity', self._set_gravity),
+            (ComputeTrajectoryEfforts, 'compute_trajectory_efforts', self._trajectory_efforts),
+        ):
+            serve(node, kind, f'~/{name}', handler)
+        self._identification = PayloadAction(self, self._apply_payload)
+
+    @property
+    def sends_torques(self) -> bool:
+        """Whether torques that depend on gravity and payload move the robot now."""
+        return self._gravity_commands.output is not None
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def resistance(self, before: Robot) -> str:
+        """Return that commanded joints gain speed with the torques added since a robot."""
+        robot, state = self.context.robot, self._state
+        if robot is None or state is None or robot.joint_names != before.joint_names:
+            return ''
+        if not self.sends_torques:
+            return ''
+        joints = [robot.joint_v_indices[name] for name in self.values.command_joints]
+        if self._change is None or self._change[0] is not before:
+            self._change = before, state.v  # a hand may move the arm already
+        v = (state.v - self._change[1])[joints]
+        powers = (robot.gravity(state.q) - before.gravity(state.q))[joints] * v
+        if powers.sum() <= 0.0 or np.abs(v).max() < MOVING:
+            return ''
+        k = int(powers.argmax())
+        return f'moves {self.values.command_joints[k]} by {abs(v[k]):.2f} rad/s or m/s'
+
+    def prepare(self, robot: Robot, _default_frame: str) -> PreparedDynamics:
+        """Check the command joints and compile the kernels of the topics."""
+        return PreparedDynamics.of(robot, self.values.command_joints)
+
+    def adopt(self, prepared: PreparedDynamics) -> None:
+        """Switch to the kernels of a robot, and publish payload and gravity."""
+        self._prepared, self._state = prepared, None
+        self._gravity_commands.adopt(prepared.commands)
+        assert self.context.built is not None
+        self._load.publish(self.context.built.request)
+
+    def leave(self, prepared: Any) -> None:
+        """End the gravity commands if the other robot cannot be used."""
+        if isinstance(prepared, Exception):
+            self._gravity_commands.adopt(None)
+            self._prepared = None
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Return functions that compile the kernels of the services, and load what goals need."""
+        kernels = self._prepared.warm_up() if self._prepared else ()
+        return [*kernels, PayloadAction.load]
+
+    def outputs(self) -> list[Output]:
+        """Return the publishers of gravity torques, commands, payload and gravity."""
+        load = self._load.outputs
+        return [self._torques, *self._gravity_commands.outputs(), *load]
+
+    def details(self) -> dict[str, str]:
+        """Return payload, gravity and lifecycle state."""
+        built = self.context.built
+        if built is None:
+            return {}
+        payload = built.request.payload
+        payload_text = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
+        gravity = ' '.join(f'{component:g}' for component in built.request.gravity)
+        return {
+            'payload': payload_text,
+            'gravity [m/s^2]': gravity,
+            **self._gravity_commands.details(),
+        }
+
+    def end(self) -> None:
+        """Send the final command before the process ends."""
+        self._gravity_commands.end()
+
+    def start(self) -> None:
+        """Start the commands, and apply the payload of the parameters."""
+        self._gravity_commands.start()
+        payload = self.values.payload.or_none()
+        if payload.mass:
+            self.context.changes.change_and_report('payload', payload=payload)
+
+    def _check(self, values: DynamicsParameters) -> None:
+        check_unique(values.command_joints)
+        robot = self.context.robot
+        if robot is None:
+            return
+        check_known(robot, values.command_joints)
+        if values.payload.mass and values.payload.frame not in robot.frame_names:
+            self.context.names.required_frame(robot, values.payload.frame, 'payload.frame')
+        check_payload(values.payload, robot, self.context.parameters.values.largest_payload)
+
+    def _changed(self, names: frozenset[str]) -> None:
+        self.context.begin_epoch()
+        if any(name.startswith('payload.') for name in names):
+            payload = self.values.payload.or_none()
+            self.context.changes.change_and_report('payload', payload=payload)
+        if 'command_joints' in names:
+            self._gravity_commands.start()
+            self.context.changes.rebuild(NAME)
+
+    # --- topics ---------------------------------------------------------------------------------
+
+    def observe(self, state: RobotState) -> None:
+        """Pass a state on to the identification of the payload."""
+        self.silence, self._state = '', state
+        self._identification.update(state)
+
+    def publications(self) -> list[Publication]:
+        """Return the outputs: gravity torques, and gravity commands while they are active."""
+        self.caution = self._gravity_commands.caution()
+        prepared = self._prepared
+        if prepared is None:
+            return []
+        q, efforts = self.arrays.q, partial(empty_efforts, prepared.names)
+        torques, rate = {'effort': Evaluate(prepared.torques, (q,))}, self.rate_of
+        found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
+        output, kernel = self._gravity_commands.output, self._gravity_commands.kernel
+        if output is not None and kernel is not None:
+            zeros = partial(gravity_commands, kernel.trace.outputs[0].size)
+            commands = {'data': Evaluate(kernel, (q,))}
+            found.append(publish(output, zeros, commands, FRESH, rate('gravity_commands')))
+        return found
+
+    def _commands_changed(self) -> None:
+        """Update the outputs after gravity commands have begun or ended."""
+        self.context.begin_epoch()
+        self.caution = self._gravity_commands.caution()
+
+    # --- services -------------------------------------------------------------------------------
+
+    async def _inverse_dynamics(self, request: Any, response: Any) -> None:
+        state = await requested_state(
+            self.context, request.state, request.base_pose, request.base_twist
+        )
+        robot = state.robot
+        assert self.context.buffer is not None
+        acceleration = requested_acceleration(request, state, self.context.buffer)
+        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
+        q, v = state.q, state.required_velocity()
+        tau = await self.context.compute(
+            robot,
+            [kernel('inverse_dynamics', *wrenches)],
+            lambda owner: owner.inverse_dynamics(q, v, acceleration, wrenches),
+        )
+        fill_torques(response, robot, state.stamp, tau)
+
+    async def _forward_dynamics(self, request: Any, response: Any) -> None:
+        state = await requested_state(
+            self.context, request.state, request.base_pose, request.base_twist
+        )
+        robot = state.robot
+        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
+        q, v, effort = state.q, state.required_velocity(), state.required_effort()
+        a = await self.context.compute(
+            robot,
+            [kernel('forward_dynamics', *wrenches)],
+            lambda owner: owner.forward_dynamics(q, v, effort, wrenches),
+        )
+        fill_accelerations(response, robot, a)
+
+    async def _dynamics_terms(self, request: Any, response: Any) -> None:
+        state = await requested_state(
+            self.context, request.state, request.base_pose, request.base_twist
+        )
+        q, v = state.q, state.required_velocity()
+
+        await self.context.compute(
+            state.robot, map(kernel, TERMS), lambda robot: fill_terms(response, robot, q, v)
+        )
+
+    async def _trajectory_efforts(self, request: Any, response: Any) -> None:
+        motion, settings = motion_of(request.trajectory), self.values.feed_forward
+        robot = await self.context.first_robot()
+        q = robot.neutral()
+        if set(motion.names) < set(robot.joint_v_indices):
+            await self.context.first_state()
+            robot, q = self.context.required_robot(), self.context.latest_state().q
+        efforts, violations = await self.context.compute(
+            robot,
+            (kernel('inverse_dynamics'), kernel('gravity')),
+            lambda owner: efforts_of(owner, motion, q, settings),
+            self.context.searches,
+        )
+        response.trajectory = request.trajectory
+        fill_efforts(response.trajectory, motion, efforts)
+        response.violations = [violation_message(violation) for violation in violations]
+
+    async def _set_payload(self, request: Any, response: Any) -> None:
+        robot = await self.context.first_robot()
+        mass, center, inertia = inertia_arrays(request.payload.inertia, 'payload.inertia')
+        payload = NO_PAYLOAD
+        if mass != 0.0:
+            frame = self.context.names.required_frame(
+                robot, request.payload.header.frame_id, 'payload.header.frame_id'
+            )
+            payload = PayloadParameters.of(frame, mass, center, inertia)
+        await self._apply_payload(payload)
+
+    async def _apply_payload(self, payload: PayloadParameters) -> None:
+        self.parameters.settle()
+        await self.context.changes.change('payload', payload=payload)
+        # Show the current payload in the parameters; storing them triggers no further change.
+        self.parameters.store(payload.by_name())
+
+    async def _set_gravity(self, request: Any, response: Any) -> None:
+        await self.context.first_robot()
+        gravity = gravity_in_root(self.context, request.gravity)
+        self.context.parameters.settle()
+        await self.context.changes.change('gravity', gravity=gravity)
+        self.context.parameters.store({'gravity': gravity})

@@ -1,0 +1,83 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Entry points of the executables, which handle signals before the heavy imports.
+
+This module must import quickly: until its handlers are installed, Python answers a signal with a
+KeyboardInterrupt and a traceback.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from functools import partial
+from importlib import import_module
+from typing import Any, NoReturn
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Return SIGINT, SIGTERM, and SIGHUP unless that is ignored, as under nohup."""
+    hangup = getattr(signal, 'SIGHUP', None)
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return signal.SIGINT, signal.SIGTERM
+    return signal.SIGINT, signal.SIGTERM, hangup
+
+
+def _exit_immediately(_number: int, _frame: Any) -> NoReturn:
+    # Nothing needs cleanup yet. Before rclpy.init, ``executor.run`` installs its own handlers.
+    os._exit(0)
+
+
+def _open_streams() -> None:
+    """Open /dev/null for each standard stream that a launcher has closed.
+
+    Otherwise the next opened file would get its descriptor and receive the output, and rclpy could
+    not be imported.
+    """
+    for number, name in enumerate(('stdin', 'stdout', 'stderr')):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            mode = 'w' if number else 'r'
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def _run(module: str, function: str = 'main') -> NoReturn:
+    _open_streams()
+    # Threads of BLAS spin while they wait, and no matrix of a node is large enough to gain by them.
+    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+    # Objects made at start live as long as the process, so collections during start find nothing.
+    # The executor enables the garbage collector again.
+    gc.disable()
+    for number in ending_signals():
+        signal.signal(number, _exit_immediately)
+    try:
+        main = getattr(import_module(f'dynamics_ros.{module}'), function)
+    except ModuleNotFoundError as error:
+        if not (error.name or '').startswith('rclpy.'):
+            raise
+        release = os.environ.get('ROS_DISTRO', 'unknown')
+        sys.exit(
+            f'cannot start: rclpy has no module {error.name}; expected ROS 2 Jazzy or newer, and '
+            f'ROS_DISTRO is {release}: source another release'
+        )
+    main()
+    raise AssertionError('that ends the process')
+
+
+EXECUTABLES = 'nodes.executables'
+
+cartesian_servo_node = partial(_run, EXECUTABLES, 'cartesian_servo_node')
+composed = partial(_run, EXECUTABLES, 'composed')
+contact_node = partial(_run, EXECUTABLES, 'contact_node')
+dynamics_node = partial(_run, EXECUTABLES, 'dynamics_node')
+impedance_controller_node = partial(_run, EXECUTABLES, 'impedance_controller_node')
+kinematics_node = partial(_run, EXECUTABLES, 'kinematics_node')
+
+robot_simulator = partial(_run, 'nodes.robot_simulator')
+
+dynamics_ros_viewer = partial(_run, 'viewer.node')

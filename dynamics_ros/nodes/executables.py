@@ -1,0 +1,124 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of each executable, which imports only the modules of its nodes.
+
+Executable dynamics_ros has three nodes in one process, with one robot and shared subscriptions:
+topics, services and parameters are the same as when the nodes run separately, except that the
+parameters of the robot belong to dynamics_node, which manages payload and gravity.
+impedance_controller_node also runs contact_node in its process if it reacts to collisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from rclpy.node import Node
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports
+from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes.load import GravityFollower, LoadSubscriber
+from dynamics_ros.nodes.parameters import check_undeclared
+from dynamics_ros.nodes.process import Application, run
+
+COMPONENTS = {
+    'kinematics_node': ('kinematics_node', 'Kinematics'),
+    'dynamics_node': ('dynamics_node', 'Dynamics'),
+    'contact_node': ('contact_node', 'Contact'),
+    'impedance_controller_node': ('impedance.impedance_controller_node', 'Impedance'),
+    'cartesian_servo_node': ('servo.cartesian_servo_node', 'Servo'),
+}
+"""Module below ``nodes`` and class of the component of each node.
+
+Kernels of services are compiled in this order; those of inverse kinematics come first.
+"""
+
+MANAGED = frozenset({'dynamics_node', 'impedance_controller_node', 'cartesian_servo_node'})
+"""Nodes that command a robot."""
+
+
+def check_names(nodes: Mapping[str, Node]) -> None:
+    """Check that no ``-r __node:=NAME``, such as ``name`` of a launch action, renames all nodes.
+
+    Args:
+        nodes: nodes by their names before remapping.
+
+    Raises:
+        DynamicsRosError: several nodes have the same name.
+    """
+    names = [node.get_name() for node in nodes.values()]
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        first = next(iter(nodes))
+        raise DynamicsRosError(
+            f'__node:={duplicate}: this process has the nodes {", ".join(nodes)}, which need a '
+            f'name each; expected none, or one for a node of them: -r {first}:__node:={duplicate}'
+        )
+
+
+def application(context: RobotContext, components: Sequence[Component]) -> Application:
+    """Return the application of components, which process each state in the given order.
+
+    Raises:
+        DynamicsRosError: an unknown parameter is set for a node.
+    """
+    for component in components:
+        context.add(component)
+    nodes = [component.node for component in components]
+    start_reports(context.node, [Diagnostics(context, component) for component in components])
+    GravityFollower(context)
+    check_undeclared(nodes, context.node if components[1:] else None)
+    return Application(nodes, context)
+
+
+def build(*names: str) -> Application:
+    """Create nodes on one robot; dynamics_node, or else the first one, has its parameters.
+
+    Args:
+        names: names of the nodes, before remapping.
+
+    Raises:
+        DynamicsRosError: a remapping gives several nodes the same name, or a parameter is invalid.
+    """
+    modules = [import_module(f'{__package__}.{COMPONENTS[name][0]}') for name in names]
+    nodes = {name: (ManagedNode if name in MANAGED else GuardedNode)(name) for name in names}
+    check_names(nodes)
+    host = nodes['dynamics_node' if 'dynamics_node' in nodes else names[0]]
+    context = RobotContext(host)
+    if 'dynamics_node' not in nodes:
+        LoadSubscriber(context)
+    components: list[Component] = [
+        getattr(module, COMPONENTS[name][1])(node, context)
+        for module, (name, node) in zip(modules, nodes.items(), strict=True)
+    ]
+    if names == ('impedance_controller_node',):
+        components = [*_collision_detector(components[0], context), *components]
+    return application(context, components)
+
+
+def _collision_detector(impedance: Any, context: RobotContext) -> list[Component]:
+    """Return contact_node as the detector of collisions, if an arm reacts to them."""
+    if impedance.parameters.values.collision.reaction == 'none':
+        impedance.watch(None)
+        return []
+    from dynamics_ros.nodes.contact_node import NAME, Contact
+
+    node = GuardedNode(NAME)
+    check_names({'impedance_controller_node': impedance.node, NAME: node})
+    contact = Contact(node, context)
+    impedance.watch(contact)
+    return [contact]
+
+
+kinematics_node, dynamics_node, contact_node, impedance_controller_node, cartesian_servo_node = (
+    partial(run, partial(build, name)) for name in COMPONENTS
+)
+
+build_composed = partial(build, 'kinematics_node', 'dynamics_node', 'contact_node')
+
+composed = partial(run, build_composed)

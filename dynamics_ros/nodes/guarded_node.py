@@ -1,0 +1,305 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Base class of all nodes: catches errors of callbacks and refuses malformed input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from importlib import import_module
+from inspect import iscoroutine, iscoroutinefunction
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    GetParameterTypes,
+    ListParameters,
+    SetParameters,
+    SetParametersAtomically,
+)
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.service import Service
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
+from rosgraph_msgs.msg import Clock
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
+from dynamics_ros.estimation.samples.reports import NANOSECONDS
+from dynamics_ros.nodes.reporting import FaultLog, NodeLog, failure, guarded_executor
+from dynamics_ros.wire.cdr import MalformedMessageError, deserialized
+
+MAX_BYTES = 1 << 20
+"""Maximum size of a request about joints and frames [bytes]; no robot needs more."""
+
+MAX_ENTRIES = 1000
+"""Maximum number of parameters in one request; no node has so many."""
+
+MAX_PARAMETER_BYTES = 16 << 20
+"""Maximum size of a request about parameters [bytes], such as a robot description."""
+
+ENTRIES = {
+    DescribeParameters.Request: 'names',
+    GetParameters.Request: 'names',
+    GetParameterTypes.Request: 'names',
+    ListParameters.Request: 'prefixes',
+    SetParameters.Request: 'parameters',
+    SetParametersAtomically.Request: 'parameters',
+}
+"""Types of parameter requests, with the name of the field that lists the parameters."""
+
+TYPES = frozenset(kind.value for kind in Parameter.Type)
+"""Types of the value of a parameter."""
+
+
+class GuardedNode(Node):
+    """Node that catches the errors of all its callbacks, those of rclpy included.
+
+    An unexpected error in a callback is logged once with its traceback and counted. Requests that
+    are too large are refused, and a failed request gets a response with the reason. Messages on
+    /clock with an invalid time are ignored.
+
+    Attributes:
+        faults: log of unexpected errors of callbacks.
+        ignored: number of messages that this class has refused, by reason; its components count
+            their refused messages separately.
+    """
+
+    def __init__(self, name: str, **options: Any) -> None:
+        """Create the node; arguments as of ``rclpy.node.Node``."""
+        # Set first, because rclpy creates its own services through the methods below.
+        self._log: NodeLog | None = None
+        self.ignored: Counter[str] = Counter()
+        self.faults = FaultLog(self)
+        super().__init__(name, **options)
+
+    def get_logger(self) -> NodeLog:
+        """Return the log of the node, which escapes unprintable characters."""
+        if self._log is None:
+            self._log = NodeLog(super().get_logger().name)
+        return self._log
+
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Callable[..., Any], *rest: Any, **options: Any
+    ) -> Subscription[Any]:
+        """Subscribe; arguments as of ``rclpy.node.Node``.
+
+        Messages are received as bytes and deserialized here, or by the callback if it asks for
+        ``raw`` messages. Malformed messages are counted; rclpy would print the error of the
+        middleware for each of them.
+        """
+        if msg_type is Clock:
+            callback = self._valid_clock(callback)
+        raw = options.pop('raw', False)
+
+        def handle(data: bytes) -> None:
+            try:
+                callback(data if raw else deserialized(data, msg_type))
+            except MalformedMessageError:
+                text = f'message on {topic} refused: {len(data)} malformed bytes'
+                self._ignore(f'malformed bytes on {topic}', text)
+            except Exception as error:
+                self.faults.report(topic, error)
+
+        return super().create_subscription(msg_type, topic, handle, *rest, raw=True, **options)
+
+    def create_timer(
+        self, timer_period_sec: float, callback: Any, *rest: Any, **options: Any
+    ) -> Timer:
+        """Create a timer; arguments as of ``rclpy.node.Node``."""
+        handler = None if callback is None else self.faults.guarded('a timer', callback)
+        return super().create_timer(timer_period_sec, handler, *rest, **options)
+
+    def create_service(
+        self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any
+    ) -> Service[Any, Any]:
+        """Create a service; arguments as of ``rclpy.node.Node``."""
+        guarded = self.guarded_service(srv_type, srv_name, callback)
+        if iscoroutinefunction(guarded):
+            # In an exclusive group, all other callbacks would wait while the coroutine waits.
+            options.setdefault('callback_group', ReentrantCallbackGroup())
+        service = super().create_service(srv_type, srv_name, guarded, **options)
+        self._await_responses(service)
+        return service
+
+    def guarded_service(
+        self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
+    ) -> Callable[[Any, Any], Any]:
+        """Return a service callback that turns errors into responses with the reason.
+
+        It also refuses requests that are too large. It is a coroutine function if the given
+        callback is one. The log reports errors with the name of the service.
+        """
+
+        def refusal(error: Exception) -> Any:
+            if not isinstance(error, DynamicsRosError):
+                self.faults.report(name, error)
+            return refused(kind, error)
+
+        if iscoroutinefunction(callback):
+
+            async def answer_later(request: Any, response: Any) -> Any:
+                try:
+                    check_size(request)
+                    return _printable(await callback(request, response))
+                except Exception as error:
+                    return refusal(error)
+
+            return answer_later
+
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                check_size(request)
+                return _printable(callback(request, response))
+            except Exception as error:
+                return refusal(error)
+
+        return answer
+
+    def _await_responses(self, service: Service[Any, Any]) -> None:
+        """Make a service await a coroutine response before sending it, and report errors.
+
+        The events executor of rclpy 7.1.6 (Jazzy) tries to send the coroutine: rclpy issue 1473.
+        """
+        send = self.faults.guarded(service.srv_name, service.send_response)
+
+        def send_when_done(response: Any, header: Any) -> None:
+            if not iscoroutine(response):
+                send(response, header)
+                return
+
+            async def finish() -> None:
+                send(await response, header)
+
+            assert self.executor is not None, 'the executor has called the service'
+            guarded_executor(self.executor, self.faults).create_task(finish())
+
+        service.send_response = send_when_done
+
+    def _ignore(self, reason: str, text: str) -> None:
+        """Count a refused message, and log the first one with this reason."""
+        self.ignored[reason] += 1
+        if self.ignored[reason] == 1:
+            self.get_logger().error(f'{text}; from now on diagnostics counts such messages')
+
+    def _valid_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
+        """Wrap the callback of rclpy's time source, which raises for a negative time."""
+
+        def handle(message: Clock) -> None:
+            stamp = message.clock
+            if stamp.sec >= 0 and stamp.nanosec < NANOSECONDS:
+                callback(message)
+                return
+            text = f'/clock ignored: {stamp.sec} s and {stamp.nanosec} ns'
+            self._ignore('a /clock that is no time', text)
+
+        return handle
+
+
+def _printable(response: Any) -> Any:
+    """Escape texts that may repeat names of a request, in responses without a ``Result``."""
+    text = getattr(response, 'message', None)
+    if isinstance(text, str):
+        response.message = printable(text)
+    if isinstance(response, SetParameters.Response | SetParametersAtomically.Response):
+        single = hasattr(response, 'result')
+        for result in [response.result] if single else response.results:
+            result.reason = printable(result.reason)
+    return response
+
+
+def check_size(request: Any) -> None:
+    """Check size and types of a request, which rclpy has already deserialized.
+
+    Raises:
+        InvalidArgumentError: it has too many entries or bytes, or a parameter of an unknown type.
+    """
+    limit = MAX_BYTES
+    field = ENTRIES.get(type(request))
+    if field is not None:
+        limit, count = MAX_PARAMETER_BYTES, len(getattr(request, field))
+        if count > MAX_ENTRIES:
+            raise InvalidArgumentError('request', f'{count} entries', f'at most {MAX_ENTRIES}')
+    for parameter in getattr(request, 'parameters', ()):
+        if parameter.value.type not in TYPES:
+            kinds = ', '.join(f'{kind.value} {kind.name.lower()}' for kind in Parameter.Type)
+            problem = f'its value has the type {parameter.value.type}'
+            raise InvalidArgumentError(repr(parameter.name), problem, f'one of {kinds}')
+    size = size_of(request)
+    if size > limit:
+        raise InvalidArgumentError('request', f'{size} bytes', f'at most {limit}')
+
+
+def size_of(message: Any) -> int:
+    """Return the size of the content of a message [bytes], with 8 for each number.
+
+    Serialization would tell the exact size, and take longer than most requests.
+    """
+    kind: Any = type(message)
+    size, measures = _layout(kind)
+    for name, measure in measures:
+        size += measure(getattr(message, name))
+    return size
+
+
+@cache
+def _layout(kind: Any) -> tuple[int, tuple[tuple[str, Callable[[Any], int]], ...]]:
+    """Return the size of all numbers of a message type, and what measures its other fields."""
+    fixed, measures = 0, []
+    for name, field in kind.get_fields_and_field_types().items():
+        part = _measure(field)
+        if isinstance(part, int):
+            fixed += part
+        else:
+            measures.append((name, part))
+    return fixed, tuple(measures)
+
+
+def _measure(field: str) -> int | Callable[[Any], int]:
+    """Return the size of a field of constant size, or a function that measures its value."""
+    if field.startswith('sequence<'):
+        element = field.removeprefix('sequence<').removesuffix('>').partition(', ')[0]
+        each = _measure(element)
+        return partial(_times, each) if isinstance(each, int) else partial(_sum, each)
+    if field.endswith(']'):
+        element, _, count = field.removesuffix(']').rpartition('[')
+        each = _measure(element)
+        return each * int(count) if isinstance(each, int) else partial(_sum, each)
+    if field.startswith(('string', 'wstring')):
+        return lambda text: len(text) if text.isascii() else len(text.encode(errors='replace'))
+    if '/' not in field:
+        return 8
+    package, _, name = field.partition('/')
+    kind = getattr(import_module(f'{package}.msg'), name)
+    fixed, measures = _layout(kind)
+    return size_of if measures else fixed
+
+
+def _times(size: int, values: Sequence[Any]) -> int:
+    return size * len(values)
+
+
+def _sum(measure: Callable[[Any], int], values: Iterable[Any]) -> int:
+    return sum(map(measure, values))
+
+
+def refused(kind: Any, error: Exception) -> Any:
+    """Return a response of a service type with the reason of a failure, if it has a field."""
+    response, result = kind.Response(), failure(error)
+    if kind is SetParameters:
+        response.results = [_failed_result(result.message)]
+    elif kind is SetParametersAtomically:
+        response.result = _failed_result(result.message)
+    elif hasattr(response, 'result') and isinstance(response.result, type(result)):
+        response.result = result
+    elif hasattr(response, 'message'):
+        response.message = result.message
+    return response
+
+
+def _failed_result(reason: str) -> SetParametersResult:
+    return SetParametersResult(successful=False, reason=reason)

@@ -1,0 +1,507 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Joint states and odometry: subscriptions, backlog, merging into states, and what is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import (
+    HistoryPolicy,
+    QoSCompatibility,
+    QoSPolicyKind,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+from dynamics_ros.errors import NoStateError, StaleStateError
+from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE, Backlog
+from dynamics_ros.estimation.samples.doubts import InputCheck, unknown_joints
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.robot_state import RobotState, describe_not_finite
+from dynamics_ros.estimation.samples.state_buffer import NOT_FINITE, ODOMETRY, StateBuffer
+from dynamics_ros.nodes.parameters import ParameterSet
+from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
+from dynamics_ros.nodes.reporting import Meter, NodeTime, RateLimit
+from dynamics_ros.nodes.robot_request import Built
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, OdometryReader
+
+if TYPE_CHECKING:
+    from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+
+# Best effort, as for sensor data. The depth is one second at 1 kHz, more than the 512 messages that
+# Fast DDS keeps in shared memory for a suspended process, so the queue loses nothing of these.
+JOINT_STATE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+ODOMETRY_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=100, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+OVERRIDABLE = QoSOverridingOptions(
+    (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
+)
+
+BACK_TO_BACK_GAP = 40e-6
+"""Maximum time from the end of one callback to the next for a message that was waiting [s]."""
+
+MAX_MERGED = 100
+"""Maximum number of waiting messages that are merged without outputs before the newest; older ones
+are dropped, because the newest becomes older while they are merged."""
+
+Handler = Callable[[JointValues, bool], None]
+
+
+class JointStateInput:
+    """Subscription that passes joint states on in order, and says which need no outputs.
+
+    Attributes:
+        superseded: number of messages that were merged or dropped without outputs, because newer
+            ones were waiting.
+        backlog: limits the time for outputs of waiting messages.
+        topic: name of the topic before namespaces and remapping.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        on_values: Handler,
+        on_malformed: Callable[[MalformedMessageError], None],
+        topic: str = 'joint_states',
+    ) -> None:
+        """Subscribe to a topic of joint states.
+
+        Args:
+            node: the node.
+            on_values: called with the values of a message, and whether to publish outputs for it.
+            on_malformed: called with the error if the bytes of a message cannot be read.
+            topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
+        """
+        self.superseded = 0
+        self.backlog = Backlog()
+        self._on_values = on_values
+        self._on_malformed = on_malformed
+        reader = JointStateReader(topic)
+        self._read = reader.read
+        self.topic = topic
+        self._last_end = 0.0
+        self._subscription = node.create_subscription(
+            reader.kind,
+            topic,
+            self._on_message,
+            JOINT_STATE_QOS,
+            qos_overriding_options=OVERRIDABLE,
+            raw=True,
+        )
+
+    def _on_message(self, message: bytes) -> None:
+        start = time.monotonic()
+        was_waiting = start - self._last_end < BACK_TO_BACK_GAP
+        if was_waiting or self.backlog.is_due(start):
+            start = self._pass_on_with_queue(message, start, was_waiting)
+        else:
+            self._pass_on(message, True)
+        self._last_end = time.monotonic()
+        self.backlog.record(self._last_end - start)
+
+    def _pass_on_with_queue(self, message: bytes, start: float, was_waiting: bool) -> float:
+        """Pass on a message and those that wait behind it.
+
+        Args:
+            message: the message that the executor has handed over.
+            start: time of the steady clock at the start of the callback [s].
+            was_waiting: whether the message was probably waiting during the previous callback.
+
+        Returns:
+            Time at which the processing of the newest of them began [s].
+        """
+        queued = self._waiting()
+        if queued:
+            return self._pass_on_queue([message, *queued], start)
+        if not was_waiting:
+            self.backlog.restore(start)
+        self._pass_on(message, True)
+        return start
+
+    def _pass_on_queue(self, messages: list[bytes], start: float) -> float:
+        """Pass on messages that have waited; the backlog decides which of them get outputs.
+
+        Returns:
+            Time at which the processing of the newest of them began [s].
+        """
+        *older, newest = messages
+        deadline = self.backlog.deadline(len(older) + 1, start)
+        for left, message in zip(range(len(older), 0, -1), older, strict=True):
+            answer = time.monotonic() < deadline
+            self.superseded += not answer
+            if answer or left <= MAX_MERGED:
+                self._pass_on(message, answer)
+        now = time.monotonic()
+        self.backlog.spend(start, now)
+        self._pass_on(newest, True)
+        return now
+
+    def process_waiting(self) -> None:
+        """Pass on all waiting messages; for callers that cannot return to the executor first."""
+        if waiting := self._waiting():
+            self._pass_on_queue(waiting, time.monotonic())
+
+    def lost(self) -> int | None:
+        """Return how many messages did not reach the queue; None if the middleware counts none."""
+        return lost_messages(self._subscription)
+
+    def _pass_on(self, message: bytes, answer: bool) -> None:
+        try:
+            values = self._read(message)
+        except MalformedMessageError as error:
+            self._on_malformed(error)
+        else:
+            self._on_values(values, answer)
+
+    def _waiting(self) -> list[bytes]:
+        """Take the waiting messages out of the queue; the executor tolerates that they are gone."""
+        subscription = self._subscription
+        max_count = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
+        return take_waiting(subscription, max_count)
+
+
+CHECK_PERIOD = 0.2
+"""Period between two queries of the ROS graph [s], so that malformed messages cannot trigger one
+query each."""
+
+
+class Publishers:
+    """Describes the publishers of the topics that a node subscribes to."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._cache: dict[str, tuple[float, Explanation]] = {}
+
+    def describe(self, name: str) -> Explanation:
+        """Return how many publishers a topic has, as a message at most ``CHECK_PERIOD`` old.
+
+        Its code is ``OK`` if one of them can be received.
+
+        Args:
+            name: name of the topic as in the subscription; the message has the remapped full name.
+        """
+        now = time.monotonic()
+        expires, text = self._cache.get(name, (now, None))
+        if text is None or now >= expires:
+            text = self._query(name)
+            self._cache[name] = now + CHECK_PERIOD, text
+        return text
+
+    def _query(self, name: str) -> Explanation:
+        topic = self._node.resolve_topic_name(name)
+        publishers = self._node.get_publishers_info_by_topic(name)
+        if not publishers:
+            return Explanation(Reason.NO_PUBLISHER, f'{topic} has no publisher')
+        own_node = self._node.get_namespace(), self._node.get_name()
+        subscriptions = [
+            info
+            for info in self._node.get_subscriptions_info_by_topic(name)
+            if (info.node_namespace, info.node_name) == own_node
+        ]
+        count = f'{len(publishers)} publisher{"s" if len(publishers) > 1 else ""}'
+        reasons = {_incompatibility(publisher, subscriptions) for publisher in publishers}
+        if '' in reasons:
+            return Explanation(Reason.OK, f'{topic} has {count}')
+        why = f'that cannot be heard here ({", ".join(sorted(reasons))})'
+        return Explanation(Reason.INCOMPATIBLE_PUBLISHER, f'{topic} has {count} {why}')
+
+
+def _incompatibility(
+    publisher: TopicEndpointInfo, subscriptions: Sequence[TopicEndpointInfo]
+) -> str:
+    """Return why no subscription of ours matches a publisher; '' if one does."""
+    reason = ''
+    for subscription in subscriptions:
+        if publisher.topic_type != subscription.topic_type:
+            reason = f'it is of {publisher.topic_type}, not {subscription.topic_type}'
+            continue
+        verdict, explanation = qos_check_compatible(publisher.qos_profile, subscription.qos_profile)
+        if verdict != QoSCompatibility.ERROR:
+            return ''
+        reason = explanation.strip(' ;')
+    return reason
+
+
+IMMOBILE = Explanation(
+    Reason.NO_MOVING_JOINT, 'the robot has no joint that moves, so that no joint state is about it'
+)
+
+
+def is_immobile(buffer: StateBuffer) -> bool:
+    """Whether a robot has no moving joint and no moving base, so it needs no joint state."""
+    return not (buffer.robot.nv or buffer.missing())
+
+
+def waiting_for(
+    buffer: StateBuffer, topic: str, received_any: bool, describe: Callable[[str], Explanation]
+) -> Explanation:
+    """Return a message that says what is missing for a first state and who publishes it.
+
+    Args:
+        buffer: latest data of the robot's joints.
+        topic: topic of the joint states.
+        received_any: whether any joint state has arrived, for whatever robot.
+        describe: returns a description of the publishers of a topic.
+    """
+    if buffer.unreachable:
+        names = ', '.join(buffer.unreachable)
+        return Explanation(
+            Reason.JOINTS_UNSUPPORTED,
+            f'joints of several coordinates do not come by joint_states; lock them: {names}',
+        )
+    if is_immobile(buffer):
+        return IMMOBILE
+    missing = buffer.missing()
+    if not missing:
+        return Explanation(Reason.WAITING_FOR_STATES, 'the next joint state')
+    problems: list[str] = []
+    joints = [name for name in missing if name != ODOMETRY]
+    if joints:
+        source = describe(topic)
+        reason, why = _why_missing(buffer, joints, received_any)
+        if source.reason is not Reason.OK:
+            reason = source.reason
+        problems.append(Explanation(reason, f'{source}, {why}'))
+    if ODOMETRY in missing:
+        source = describe('odom')
+        unknown = source.reason is Reason.OK
+        reason = Reason.WAITING_FOR_STATES if unknown else source.reason
+        problems.append(Explanation(reason, source))
+    text = Explanation.joined(problems)
+    return Explanation(text.reason, f'waiting for {", ".join(missing)}: {text}')
+
+
+def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> tuple[Reason, str]:
+    """Return why messages gave no positions of some joints: missing, refused or not finite."""
+    if not received_any:
+        return Reason.WAITING_FOR_STATES, 'no message so far'
+    joints_of: dict[str, list[str]] = {}
+    for name in joints:
+        joints_of.setdefault(buffer.unusable.get(name, ''), []).append(name)
+    reason, parts = Reason.JOINTS_MISSING, []
+    for cause, names in joints_of.items():
+        listed = ', '.join(names)
+        if not cause:
+            which = 'their positions' if names == joints else f'the positions of {listed}'
+            parts.append(f'messages so far lack {which}')
+        elif cause == NOT_FINITE:
+            reason = Reason.POSITION_NOT_FINITE
+            parts.append(f'position of {listed} not finite')
+        else:
+            reason = Reason.MESSAGES_REFUSED
+            parts.append(f'messages with {listed} were refused: {cause}')
+    if unknown := unknown_joints(buffer.robot, buffer):
+        reason = Reason.UNKNOWN_JOINTS if reason is Reason.JOINTS_MISSING else reason
+        parts.append(unknown)
+    return reason, '; '.join(parts)
+
+
+WARNING_RATE = 0.2
+"""Maximum rate of warnings about refused messages [Hz]; diagnostics counts all of them."""
+
+
+class RobotInputs:
+    """Subscriptions to joint states and odometry, which are merged into robot states.
+
+    Attributes:
+        buffer: latest data of each joint and of the base; None without a robot.
+        state: latest complete state, or None.
+        incoming: subscription to joint states.
+        joint_states: rate and age of the joint states of this robot.
+        rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
+        received_any: whether any joint state has arrived, for whatever robot.
+        without_robot: number of joint states that arrived before there was a robot.
+        doubts: warnings about implausible inputs, such as degrees instead of radians.
+        publishers: publishers of the topics that the node subscribes to, for diagnostics.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        parameters: ParameterSet[RobotParameters],
+        on_state: Callable[[RobotState, bool], None],
+        on_frame: Callable[[], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        """Subscribe to joint states and odometry.
+
+        Args:
+            node: node of the subscriptions.
+            parameters: parameters of the robot.
+            on_state: called with each new state, and whether to publish outputs for it; False if
+                newer messages are waiting.
+            on_frame: called when the frame of the odometry has changed.
+            on_change: called whenever the diagnostics may have changed.
+        """
+        self._node, self._parameters = node, parameters
+        self._on_state, self._on_frame, self._on_change = on_state, on_frame, on_change
+        self._root_link = ''
+        self.buffer: StateBuffer | None = None
+        self.state: RobotState | None = None
+        self._outputs_pending = False
+        self.joint_states = Meter(NodeTime(node))
+        self.rate = 0.0
+        self.received_any = False
+        self.without_robot = 0
+        self.publishers = Publishers(node)
+        self.doubts = InputCheck(
+            node.get_logger().warning,
+            lambda: self.publishers.describe(self.incoming.topic),
+        )
+        self._warnings = RateLimit()
+        self.incoming = JointStateInput(
+            node, self._on_joint_state, self._refuse_bytes, parameters.values.joint_state_topic
+        )
+        self._odometry = OdometryReader()
+        node.create_subscription(
+            Odometry,
+            'odom',
+            self._on_odometry,
+            ODOMETRY_QOS,
+            qos_overriding_options=OVERRIDABLE,
+            raw=True,
+        )
+
+    def adopt(self, built: Built) -> None:
+        """Switch to another robot, and keep the data of joints with the same name."""
+        before = self.buffer
+        timeout = self._parameters.values.joint_timeout
+        buffer = StateBuffer(built.robot, built.request.locked_names, timeout)
+        if before is not None:
+            buffer.adopt(before)
+        if before is None or built.robot.joint_names != before.robot.joint_names:
+            self.doubts.forget()
+        self._root_link = built.robot.model.frames[0].name
+        # Poses of the base wait in another queue. With a large backlog, many old joint states would
+        # all be combined with the same pose.
+        self.incoming.backlog.maximum = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
+        self.buffer, self.state = buffer, buffer.state()
+
+    def _on_joint_state(self, message: JointValues, answer: bool) -> None:
+        self.received_any, buffer = True, self.buffer
+        if buffer is None:
+            self.without_robot += 1
+            return
+        try:
+            if not buffer.update(message):
+                return
+        except RefusedMessage as refusal:
+            self._warn_refused(self.incoming.topic, refusal)
+            return
+        self.joint_states.tick(time.monotonic())
+        if buffer.fault:
+            self._warn(f'{describe_not_finite(buffer.not_finite)} on {self.incoming.topic}')
+        state = buffer.due_state()
+        if state is None and answer and self._outputs_pending:
+            # The newest of the waiting messages does not complete a state, but an earlier one did.
+            state = self.state
+        self._pass_on(state, answer)
+
+    def _refuse_bytes(self, error: MalformedMessageError) -> None:
+        self.received_any = True
+        refusal = RefusedMessage('malformed bytes', str(error))
+        if self.buffer is not None:
+            self.buffer.refused[refusal.kind] += 1
+        self._warn_refused(self.incoming.topic, refusal)
+
+    def _pass_on(self, state: RobotState | None, answer: bool = True) -> None:
+        """Pass a new state on; do nothing for None, when a message has not completed a state."""
+        if state is None:
+            return
+        self.doubts.jumps.record(state)
+        first = self.state is None
+        self.state, self._outputs_pending = state, not answer
+        self._on_state(state, answer)
+        if first and self.buffer is not None:
+            self.doubts.update(self.buffer.robot, self.buffer, state)
+            self._on_change()
+
+    def _on_odometry(self, data: bytes) -> None:
+        values, buffer = self._odometry.read(data), self.buffer
+        if buffer is None or not buffer.has_base:
+            return
+        root, prefix = self._root_link, self._parameters.values.frame_prefix
+        frame_before = buffer.base_frame_id
+        try:
+            buffer.update_base(values, (root, f'{prefix}{root}'))
+        except RefusedMessage as refusal:
+            self._warn_refused('odom', refusal)
+            return
+        sample = buffer.timeline.base.newest()
+        if sample is not None:
+            self.doubts.twists.record(sample)
+        if buffer.base_frame_id != frame_before:
+            self._on_frame()
+        if not buffer.joint_names:
+            # For a body without joints, the pose of the base is the complete state.
+            self.joint_states.tick(time.monotonic())
+            self._pass_on(buffer.due_state())
+
+    def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
+        self._warn(f'message on {topic} refused: {refusal}')
+
+    def _warn(self, text: str) -> None:
+        # The throttle of rclpy looks up the caller's source for every message that it drops.
+        if self._warnings.passes(time.monotonic(), WARNING_RATE):
+            self._node.get_logger().warning(text)
+        self._on_change()
+
+    def update_statistics(self) -> None:
+        """Update ``rate`` and check the latest joint states; called once a second."""
+        self.rate = self.joint_states.take_rate()
+        if self.buffer is not None:
+            self.doubts.update(self.buffer.robot, self.buffer, self.state)
+
+    def latest(self) -> RobotState:
+        """Return the latest state, as ``RobotContext.latest_state`` does; requires a robot."""
+        assert self.buffer is not None
+        state = self.buffer.state(base_required=False)
+        if state is None:
+            raise NoStateError(self.waiting_for())
+        age = 0.0 if self.immobile else self.joint_states.simulated_age()
+        limit = self._parameters.values.state_timeout
+        if limit and age > limit:
+            old = f'{age:.1f} s old' if isfinite(age) else 'of before the clock was reset'
+            raise StaleStateError(f'the latest joint state is {old}; state_timeout is {limit:g} s')
+        return state
+
+    @property
+    def complete(self) -> bool:
+        """Whether requests can get a state; a base without odometry is at the identity."""
+        return self.buffer is not None and self.buffer.state(base_required=False) is not None
+
+    @property
+    def immobile(self) -> bool:
+        """Whether the robot has no moving joint and no moving base, so it needs no joint state."""
+        return self.buffer is not None and is_immobile(self.buffer)
+
+    def waiting_for(self) -> Explanation:
+        """Return a message that says what is missing for a first state and who publishes it."""
+        buffer, publishers = self.buffer, self.publishers
+        if buffer is None:
+            source = publishers.describe('robot_description')
+            text = f'no robot_description has been received yet: {source}'
+            return Explanation(Reason.WAITING_FOR_DESCRIPTION, text)
+        return waiting_for(buffer, self.incoming.topic, self.received_any, publishers.describe)
+
+    def describe_stopped(self) -> Explanation:
+        """Return a message that names the input that has stopped, with its publishers."""
+        joints = self.buffer is None or self.buffer.joint_names
+        name = self.incoming.topic if joints else 'odom'
+        text = f'{name} have stopped coming: {self.publishers.describe(name)}'
+        return Explanation(Reason.STATES_STOPPED, text)

@@ -1,0 +1,580 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Services of inverse kinematics, and those with the interface of MoveIt: requests to searches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+
+from dynamics_ros.errors import (
+    DynamicsRosError,
+    InvalidArgumentError,
+    NoStateError,
+    StaleStateError,
+    UnknownFrameError,
+)
+from dynamics_ros.nodes.context import RobotComponent
+from dynamics_ros.nodes.load import Transforms
+from dynamics_ros.nodes.reporting import SearchError, TransformError, failure, success
+from dynamics_ros.nodes.robot_request import check_count
+from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
+from dynamics_ros.nodes.workers import kernel
+from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.spatial import Transform
+from dynamics_ros.wire.conversions import (
+    Array,
+    duration_message,
+    float_sequence,
+    message_type,
+    pose_matrix,
+    pose_stamped,
+    quaternion_is_zero,
+    seconds,
+)
+from dynamics_ros.wire.services import NOT_GIVEN, RequestedState, joint_positions, search_options
+
+if TYPE_CHECKING:
+    from dynamics_ros.inverse_kinematics import InverseKinematicsResult
+
+
+MAX_BLOCKING_TIME = 0.002
+"""Maximum time of a search in the executor's thread [s]. Most searches succeed from the seed in
+less; in another thread they would take longer, because they share the interpreter."""
+
+MAX_SOLUTIONS = 64
+
+MIN_TIME_SHARE = 0.1
+"""A search is not started if waiting for other searches has left less than this share of its
+time limit."""
+
+SEVERAL_SHARE = 0.8
+"""Share of the time limit for the search for several solutions; if it finds none, the rest is used
+to find the reason."""
+
+_solved: WeakKeyDictionary[Robot, set[tuple[str, ...]]] = WeakKeyDictionary()
+"""Sets of frames of previous searches, for which the solver is already prepared."""
+
+
+def warm_up(robot: Robot, frame: str) -> None:
+    """Run a search for a frame once, so that the solver is prepared for it."""
+    q = robot.neutral()
+    robot.inverse_kinematics(robot.forward_kinematics(q, frame), frame, q)
+    _solved.setdefault(robot, set()).add((frame,))
+
+
+@dataclass(frozen=True)
+class Target:
+    """Target pose of a frame.
+
+    Attributes:
+        frame: the frame to move.
+        pose: target pose (4, 4) in the frame ``carrier``.
+        carrier: frame of the pose, at the configuration of the seed; '' for the root frame.
+    """
+
+    frame: str
+    pose: Array
+    carrier: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a search.
+
+    Attributes:
+        results: solutions, the nearest to the seed first, or one result without success.
+        seconds: duration of the search [s].
+        limit_margins, manipulabilities: margin to the joint limits and manipulability of each
+            solution.
+    """
+
+    results: list[InverseKinematicsResult]
+    seconds: float
+    limit_margins: list[float] = field(default_factory=list)
+    manipulabilities: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Search of inverse kinematics.
+
+    Attributes:
+        targets: targets of one or several frames.
+        seed: configuration from which the search starts (nq).
+        count: maximum number of solutions.
+        timeout: time limit, including the time spent waiting for other searches [s].
+        options: further options of the solver.
+        several_options: further options of a search for several solutions.
+        received: time of the request by time.monotonic() [s].
+    """
+
+    targets: tuple[Target, ...]
+    seed: Array
+    count: int
+    timeout: float
+    options: Mapping[str, Any]
+    several_options: Mapping[str, Any] = field(default_factory=dict)
+    received: float = field(default_factory=time.monotonic)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Frames to move."""
+        return tuple(target.frame for target in self.targets)
+
+    def kernels(self) -> list[str]:
+        """Return the names of the needed kernels, other than those of the solver."""
+        carriers = (target.carrier for target in self.targets if target.carrier)
+        return [
+            *(kernel('forward_kinematics', name) for name in (*self.frames, *carriers)),
+            *(kernel('jacobian', name, 'local_world_aligned') for name in self.frames),
+        ]
+
+    def quick(self, robot: Robot) -> Outcome | None:
+        """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
+        if self.count > 1 or self.frames not in _solved.get(robot, ()):
+            return None
+        if not robot.has_kernels(self.kernels()):
+            return None
+        outcome = self._search_one(robot, min(MAX_BLOCKING_TIME, self.timeout))
+        return outcome if outcome.results[0].success else None
+
+    def run(self, robot: Robot, free_since: float) -> Outcome:
+        """Run the search and return its outcome.
+
+        Only time spent waiting for the previous searches counts towards the time limit, not
+        compilation or the delays of a busy machine before the search.
+
+        Args:
+            robot: the robot.
+            free_since: end of the previous search by time.monotonic() [s].
+
+        Raises:
+            SearchError: other searches have used up the time limit.
+        """
+        remaining = self.timeout - max(free_since - self.received, 0.0)
+        if remaining < MIN_TIME_SHARE * self.timeout:
+            text = f'other searches have taken all of its {self.timeout:g} s; ask again'
+            raise SearchError('timed_out', text)
+        if self.count == 1:
+            return self._search_one(robot, remaining)
+        started = time.monotonic()
+        found = robot.all_inverse_kinematics(
+            self._poses(robot),
+            self._frames(),
+            self.seed,
+            max_solutions=min(self.count, MAX_SOLUTIONS),
+            timeout=SEVERAL_SHARE * remaining,
+            **self.options,
+            **self.several_options,
+        )
+        elapsed = time.monotonic() - started
+        if not found:
+            return self._search_one(
+                robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining)
+            )
+        return _outcome(list(found), elapsed)
+
+    def _search_one(self, robot: Robot, timeout: float) -> Outcome:
+        result = robot.inverse_kinematics(
+            self._poses(robot),
+            self._frames(),
+            self.seed,
+            timeout=timeout,
+            **self.options,
+        )
+        _solved.setdefault(robot, set()).add(self.frames)
+        return _outcome([cast('InverseKinematicsResult', result)], result.elapsed)
+
+    def _frames(self) -> Any:
+        return self.frames if len(self.frames) > 1 else self.frames[0]
+
+    def _poses(self, robot: Robot) -> Array:
+        """Return the target pose (4, 4), or several (m, 4, 4), in the root frame."""
+        poses = [
+            robot.forward_kinematics(self.seed, target.carrier) @ target.pose
+            if target.carrier
+            else target.pose
+            for target in self.targets
+        ]
+        return np.array(poses) if len(poses) > 1 else poses[0]
+
+
+def _outcome(results: list[InverseKinematicsResult], seconds: float) -> Outcome:
+    if not results[0].success:
+        return Outcome(results, seconds)
+    return Outcome(
+        results,
+        seconds,
+        [result.limit_margin for result in results],
+        [result.manipulability for result in results],
+    )
+
+
+TF_TIMEOUT = 0.5
+"""Time that a request waits for tf to provide a frame outside of the model [s]."""
+
+
+class InverseKinematicsService:
+    """Service of inverse kinematics; blocks the executor's thread for ``search.QUICK`` at most."""
+
+    def __init__(
+        self, component: RobotComponent[KinematicsParameters], default_frame: Callable[[], str]
+    ) -> None:
+        """Prepare the service; ``default_frame`` returns the frame of requests without one."""
+        self._component, self._context = component, component.context
+        self._default_frame = default_frame
+        self._transforms = Transforms(component.node)
+
+    async def answer(self, request: Any, response: Any) -> None:
+        """Search for the solutions of a request and fill the response."""
+        context = self._context
+        defaults = self._component.values.inverse_kinematics
+        timeout = defaults.time_limit(seconds(request.timeout))
+        seed = await requested_state(
+            *(context, request.seed, request.base_pose),
+            argument='seed',
+            limit=seconds(request.timeout),
+        )
+        robot = seed.robot
+        tolerances = defaults.position_tolerance, defaults.rotation_tolerance
+        assert context.buffer is not None, 'a seed requires a buffer'
+        options, several_options = search_options(request, *tolerances, context.buffer, seed.q)
+        if len(request.other_frames) != len(request.other_targets):
+            problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
+            raise InvalidArgumentError('other_targets', problem, 'one for each')
+        check_count(robot, len(request.other_frames), 'other_frames')
+        asked = [(request.target, request.frame, 'target', 'frame')]
+        others = zip(request.other_targets, request.other_frames, strict=True)
+        for i, (pose, frame) in enumerate(others):
+            if not frame:
+                raise InvalidArgumentError(f'other_frames[{i}]', 'empty', 'a frame')
+            asked.append((pose, frame, f'other_targets[{i}]', f'other_frames[{i}]'))
+        targets = [
+            await self.target(robot, pose, frame, request.position_only, *names)
+            for pose, frame, *names in asked
+        ]
+        search = Search(
+            targets=tuple(targets),
+            seed=seed.q,
+            count=max(request.max_solutions, 1),
+            timeout=timeout,
+            options=options,
+            several_options=several_options,
+        )
+        outcome = await self.find(robot, search)
+        best = outcome.results[0]
+        response.position_error = best.position_error
+        response.rotation_error = best.rotation_error
+        response.iterations = sum(result.iterations for result in outcome.results)
+        response.elapsed = duration_message(outcome.seconds)
+        if best.success or request.approximate:
+            response.solution = joint_positions(robot, seed.stamp, best.q)
+        if not best.success:
+            response.result = failure(SearchError.of(best))
+            return
+        response.solutions = [
+            joint_positions(robot, seed.stamp, found.q) for found in outcome.results
+        ]
+        response.limit_margins = float_sequence(np.array(outcome.limit_margins))
+        response.manipulabilities = float_sequence(np.array(outcome.manipulabilities))
+        response.result = success()
+
+    async def find(self, robot: Robot, search: Search) -> Outcome:
+        """Run a search: here if it is quick, otherwise in the thread of searches."""
+        context = self._context
+        kernels = search.kernels()
+        outcome = search.quick(context.kernel_owner(robot, kernels))
+        if outcome is None:
+            worker = context.searches
+            outcome = await context.compute(
+                robot, kernels, lambda owner: search.run(owner, worker.free_since), worker
+            )
+        return outcome
+
+    async def target(
+        self,
+        robot: Robot,
+        message: PoseStamped,
+        frame: str,
+        position_only: bool = False,
+        name: str = 'target',
+        frame_name: str = 'frame',
+    ) -> Target:
+        """Return the target of a frame in a request.
+
+        Args:
+            robot: the robot.
+            message: target pose.
+            frame: name of the frame to move, with prefix; '' is the default frame.
+            position_only: whether the orientation may be missing.
+            name, frame_name: names of the fields in the request, for errors.
+
+        Raises:
+            DynamicsRosError: the pose is invalid, or a frame is unknown.
+        """
+        names = self._context.names
+        known = names.required_frame(robot, frame, frame_name) if frame else self._default_frame()
+        pose = message.pose
+        if position_only and quaternion_is_zero(pose.orientation):
+            pose.orientation.w = 1.0
+        matrix = pose_matrix(pose, f'{name}.pose')
+        located, carrier = await self.locate(
+            robot, message.header.frame_id, f'{name}.header.frame_id'
+        )
+        return Target(known, located @ matrix, carrier)
+
+    async def locate(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
+        """Locate the frame of a target.
+
+        Args:
+            robot: the robot.
+            frame_id: frame of the model or of tf; '' is the root frame.
+            name: name of the field in the request, for errors.
+
+        Returns:
+            Its constant pose (4, 4) in a frame of the model, and the name of that, '' for the root.
+
+        Raises:
+            TransformError: the frame is unknown to model and tf.
+        """
+        if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
+            return np.eye(4), ''
+        carrier = self._context.names.frame_of(frame_id)
+        if carrier in robot.frame_names:
+            return np.eye(4), carrier
+        try:
+            return await self._from_tf(frame_id), ''
+        except TransformError as error:
+            raise TransformError(f'{name}: unknown frame {frame_id!r}: {error}') from None
+
+    async def _from_tf(self, frame_id: str) -> Array:
+        """Return the pose (4, 4) of a frame of tf in the root frame."""
+        root = self._context.root_frame_id()
+        self._transforms.subscribe()
+        try:
+            return self._transforms.pose(root, frame_id)
+        except TransformError:
+            # It may arrive soon, because the node subscribes to tf only at the first request.
+            await self._context.wait(lambda: self._transforms.knows(root, frame_id), TF_TIMEOUT)
+            return self._transforms.pose(root, frame_id)
+
+
+class Code(IntEnum):
+    """Codes of moveit_msgs/MoveItErrorCodes that the services return."""
+
+    SUCCESS = 1
+    FAILURE = 99999
+    INVALID_GROUP_NAME = -15
+    INVALID_GOAL_CONSTRAINTS = -16
+    INVALID_ROBOT_STATE = -17
+    INVALID_LINK_NAME = -18
+    FRAME_TRANSFORM_FAILURE = -21
+    COLLISION_CHECKING_UNAVAILABLE = -22
+    ROBOT_STATE_STALE = -23
+    NO_IK_SOLUTION = -31
+
+
+class MoveItError(DynamicsRosError):
+    """Invalid request, with the error code of MoveIt.
+
+    Attributes:
+        code: the error code.
+    """
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def check_supported(request: Any, values: KinematicsParameters) -> None:
+    """Check that a request asks for nothing unsupported.
+
+    Args:
+        request: moveit_msgs/PositionIKRequest.
+        values: parameters of kinematics_node.
+
+    Raises:
+        MoveItError: unknown group, constraints, or avoidance of collisions.
+    """
+    group = values.group_name
+    if group and request.group_name != group:
+        text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
+        raise MoveItError(Code.INVALID_GROUP_NAME, text)
+    kinds = 'joint', 'position', 'orientation', 'visibility'
+    given = [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]
+    if given:
+        text = f'constraints: {" and ".join(given)} constraints are not supported; expected none'
+        raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, text)
+    if request.avoid_collisions and values.avoid_collisions_policy == 'error':
+        text = (
+            'avoid_collisions: this node knows no collisions; expected false, or the parameter '
+            "avoid_collisions_policy set to 'ignore'"
+        )
+        raise MoveItError(Code.COLLISION_CHECKING_UNAVAILABLE, text)
+
+
+def requested_targets(request: Any, default_link: Callable[[], str]) -> list[tuple[str, Any, str]]:
+    """Return link, pose and field name of each target of a request.
+
+    Args:
+        request: moveit_msgs/PositionIKRequest.
+        default_link: returns the link of a target that names none.
+
+    Raises:
+        MoveItError: the numbers of links and poses differ.
+    """
+    poses, links = request.pose_stamped_vector, request.ik_link_names
+    if not poses:
+        return [(request.ik_link_name or default_link(), request.pose_stamped, 'pose_stamped')]
+    links = list(links) or [request.ik_link_name or default_link()]
+    if len(links) != len(poses):
+        text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
+        raise MoveItError(Code.INVALID_LINK_NAME, text)
+    return [
+        (link, pose, f'pose_stamped_vector[{i}]')
+        for i, (link, pose) in enumerate(zip(links, poses, strict=True))
+    ]
+
+
+CODES = {
+    SearchError: Code.NO_IK_SOLUTION,
+    TransformError: Code.FRAME_TRANSFORM_FAILURE,
+    StaleStateError: Code.ROBOT_STATE_STALE,
+}
+"""Code of each error class other than MoveItError, which has a code of its own."""
+
+
+class MoveItServices:
+    """Services compute_fk and compute_ik for one group: the chain to the configured frame."""
+
+    def __init__(
+        self,
+        component: RobotComponent[KinematicsParameters],
+        searches: InverseKinematicsService,
+        tip: Callable[[], str],
+    ) -> None:
+        """Prepare the services; ``tip`` returns the end of the group, or raises without one."""
+        self._component, self._context = component, component.context
+        self._searches, self._tip = searches, tip
+
+    def offer(self) -> None:
+        """Create the services.
+
+        Raises:
+            InvalidArgumentError: moveit_msgs is not installed.
+        """
+        for type_name, name, handler in (
+            ('GetPositionFK', 'compute_fk', self.forward_kinematics),
+            ('GetPositionIK', 'compute_ik', self.inverse_kinematics),
+        ):
+            kind = message_type(
+                f'moveit_msgs/srv/{type_name}', 'moveit_services', 'false without it'
+            )
+            self._component.node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
+
+    async def forward_kinematics(self, request: Any, response: Any) -> Any:
+        """Answer GetPositionFK: poses of links."""
+        return await self._answer(self._forward_kinematics, request, response)
+
+    async def inverse_kinematics(self, request: Any, response: Any) -> Any:
+        """Answer GetPositionIK: joint positions for poses of links."""
+        return await self._answer(self._inverse_kinematics, request.ik_request, response)
+
+    async def _answer(
+        self, handler: Callable[[Any, Any], Awaitable[None]], request: Any, response: Any
+    ) -> Any:
+        try:
+            await handler(request, response)
+            error_code, text = Code.SUCCESS, ''
+        except MoveItError as error:
+            error_code, text = error.code, str(error)
+        except Exception as error:
+            if not isinstance(error, DynamicsRosError):
+                self._component.faults.report('a MoveIt service', error)
+            codes = (code for kind, code in CODES.items() if isinstance(error, kind))
+            error_code, text = next(codes, Code.FAILURE), str(error)
+        response.error_code.val = int(error_code)
+        if hasattr(response.error_code, 'message'):  # from Iron on
+            response.error_code.message = text
+        elif text:
+            self._component.node.get_logger().warning(f'refused: {text}', throttle_duration_sec=5.0)
+        return response
+
+    async def _forward_kinematics(self, request: Any, response: Any) -> None:
+        state = await self._state(request.robot_state)
+        robot = state.robot
+        check_count(robot, len(request.fk_link_names), 'fk_link_names')
+        links = [self._link(robot, name) for name in request.fk_link_names]
+        if not links:
+            raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
+        frame_id = request.header.frame_id
+        located, carrier = await self._searches.locate(robot, frame_id, 'header.frame_id')
+        names = [*links, *([carrier] if carrier else [])]
+        poses = await self._context.compute(
+            robot,
+            [kernel('forward_kinematics', name) for name in names],
+            lambda owner: [owner.forward_kinematics(state.q, name) for name in names],
+        )
+        if carrier:
+            located = poses.pop()
+        header_frame = frame_id or self._context.root_frame_id()
+        to_frame = Transform.from_array(located).inverse().array()
+        for link, pose in zip(request.fk_link_names, poses, strict=True):
+            response.pose_stamped.append(pose_stamped(state.stamp, header_frame, to_frame @ pose))
+            response.fk_link_names.append(link)
+
+    async def _inverse_kinematics(self, request: Any, response: Any) -> None:
+        values = self._component.values
+        check_supported(request, values)
+        seed = await self._state(request.robot_state, seconds(request.timeout))
+        robot = seed.robot
+        check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
+        targets = [
+            await self._searches.target(robot, pose, self._link(robot, link), name=name)
+            for link, pose, name in requested_targets(request, self._tip)
+        ]
+        defaults = values.inverse_kinematics
+        search = Search(
+            targets=tuple(targets),
+            seed=seed.q,
+            count=1,
+            timeout=defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout)),
+            options={
+                'position_tolerance': defaults.position_tolerance,
+                'rotation_tolerance': defaults.rotation_tolerance,
+            },
+        )
+        outcome = await self._searches.find(robot, search)
+        best = outcome.results[0]
+        if not best.success:
+            raise SearchError.of(best)
+        response.solution.joint_state = joint_positions(robot, seed.stamp, best.q)
+        response.solution.joint_state.header.frame_id = self._context.root_frame_id()
+
+    async def _state(self, message: Any, limit: float = 0.0) -> RequestedState:
+        if message.multi_dof_joint_state.joint_names:
+            text = 'robot_state.multi_dof_joint_state: not supported; expected none'
+            raise MoveItError(Code.INVALID_ROBOT_STATE, text)
+        try:
+            return await requested_state(
+                *(self._context, message.joint_state, NOT_GIVEN),
+                argument='robot_state.joint_state',
+                limit=limit,
+            )
+        except (NoStateError, InvalidArgumentError) as error:
+            raise MoveItError(Code.INVALID_ROBOT_STATE, str(error)) from None
+
+    def _link(self, robot: Robot, name: str) -> str:
+        try:
+            return self._context.names.required_frame(robot, name, 'link')
+        except UnknownFrameError as error:
+            raise MoveItError(Code.INVALID_LINK_NAME, str(error)) from None

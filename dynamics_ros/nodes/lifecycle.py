@@ -1,0 +1,292 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Managed (lifecycle) nodes, which command a robot only while they are active."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.task import Future
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.rclpy_private import release_state_machine
+from dynamics_ros.nodes.reporting import guarded_executor, steady_timer
+from dynamics_ros.reasons import Explanation, Reason
+
+UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED = 'unconfigured', 'inactive', 'active', 'finalized'
+
+LIFECYCLE_STATES = {
+    UNCONFIGURED: Explanation(Reason.UNCONFIGURED, UNCONFIGURED),
+    INACTIVE: Explanation(Reason.INACTIVE, INACTIVE),
+    ACTIVE: Explanation(Reason.OK, ''),
+    FINALIZED: Explanation(Reason.FINALIZED, FINALIZED),
+}
+"""Why a node sends no commands, by its lifecycle state."""
+
+
+LEASE = 22.0
+"""Time for which the middleware may report the publishers of a process that was killed [s]: the
+lease of a participant, which is 20 s in Fast DDS and 10 s in Cyclone DDS."""
+
+DISCOVERY = 3.0
+"""Time after its start in which a node may not know all publishers yet [s]: the middleware
+announces participants every 3 s, and its first announcements may be lost."""
+
+LOOK_PERIOD = 0.2
+"""Period between two queries for other publishers before activation [s]."""
+
+
+def other_publishers(node: Node, topic: str) -> list[str]:
+    """Names of the other nodes that publish on a topic, sorted; one entry a publisher."""
+    names = [
+        f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+        for info in node.get_publishers_info_by_topic(topic)
+    ]
+    own = node.get_fully_qualified_name()
+    if own in names:
+        names.remove(own)  # another process may have started the same node
+    return sorted(names)
+
+
+class LifecycleCallbacks(Protocol):
+    """Interface of the methods that a managed node calls in its transitions."""
+
+    @property
+    def exclusive_topic(self) -> str:
+        """Topic on which no other node may publish at activation; '' if there is none."""
+
+    def configure(self) -> None:
+        """Prepare for commands, such as by creating publishers.
+
+        Raises:
+            DynamicsRosError: the configuration is invalid.
+        """
+
+    def activate(self) -> None:
+        """Begin to send commands."""
+
+    def deactivate(self) -> None:
+        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
+
+    def cleanup(self) -> None:
+        """Undo ``configure``."""
+
+
+class ManagedNode(LifecycleNodeMixin, GuardedNode):
+    """Managed node; what it does in its transitions is given by ``manage``.
+
+    Attributes:
+        lifecycle: 'unconfigured', 'inactive', 'active' or 'finalized'.
+        refusal: why the last transition failed; '' if it succeeded.
+    """
+
+    def __init__(self, name: str, **options: Any) -> None:
+        """Create the node; arguments as of ``rclpy.node.Node``."""
+        GuardedNode.__init__(self, name, **options)
+        # While an activation waits, other requests are answered.
+        count, group = len(list(self.services)), ReentrantCallbackGroup()
+        LifecycleNodeMixin.__init__(self, callback_group=group)
+        # rclpy creates these services without calling ``create_service``.
+        for service in list(self.services)[count:]:
+            callback = service.callback
+            if service.srv_type is ChangeState:
+                callback = self._activate_alone(callback)
+                self._await_responses(service)
+            service.callback = self.guarded_service(service.srv_type, service.srv_name, callback)
+        self.lifecycle = UNCONFIGURED
+        self.refusal = Explanation(Reason.OK, '')
+        self._commander: LifecycleCallbacks | None = None
+        self._started = time.monotonic()
+        self._on_change: Callable[[], None] = lambda: None
+
+    @property
+    def _managed(self) -> LifecycleCallbacks:
+        assert self._commander is not None, 'manage() has been called before the node spins'
+        return self._commander
+
+    def inactive(self) -> Explanation:
+        """Return the lifecycle state, and why the last transition failed; empty if active."""
+        if self.refusal and not self.active:
+            text = f'{self.lifecycle}: {self.refusal}'
+            return Explanation(self.refusal.reason, text)
+        return LIFECYCLE_STATES[self.lifecycle]
+
+    @property
+    def active(self) -> bool:
+        """Whether commands may be sent."""
+        return self.lifecycle == ACTIVE
+
+    def manage(
+        self, commander: LifecycleCallbacks, on_change: Callable[[], None] = lambda: None
+    ) -> None:
+        """Set what the transitions call, once, before the node spins.
+
+        Args:
+            commander: its methods are called in the transitions.
+            on_change: called after each transition.
+        """
+        self._commander, self._on_change = commander, on_change
+
+    def begin(self, autostart: bool) -> None:
+        """Configure and activate the node with ``autostart``; otherwise log how to do it."""
+        self._started = time.monotonic()
+        if not autostart:
+            name = self.get_fully_qualified_name()
+            self.get_logger().info(
+                f'unconfigured: ros2 lifecycle set {name} configure, and then activate, or '
+                'autostart:=true, have it command'
+            )
+            return
+        self.trigger_configure()
+        assert self.executor is not None, 'the executor has started the node'
+        guarded_executor(self.executor, self.faults).create_task(self._activate_later())
+
+    async def _activate_later(self) -> None:
+        await self._others_gone()
+        if self.lifecycle == INACTIVE:
+            self.trigger_activate()
+
+    def _activate_alone(self, change_state: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Return the callback of ~/change_state, which waits before an activation."""
+
+        async def change(request: Any, response: Any) -> Any:
+            wanted = request.transition
+            if (wanted.label or wanted.id) in ('activate', Transition.TRANSITION_ACTIVATE):
+                was_inactive = self.lifecycle == INACTIVE
+                await self._others_gone()
+                if was_inactive and self.active:  # by another activation that waited, or autostart
+                    response.success = True
+                    return response
+            return change_state(request, response)
+
+        return change
+
+    async def _others_gone(self) -> None:
+        """Wait until no other node publishes the commands, for the lease of a dead one at most."""
+        start = time.monotonic()
+        gone: Future[None] = Future(executor=self.executor)
+        waiting = ''
+
+        def look() -> None:
+            nonlocal waiting
+            now, others = time.monotonic(), self._others()
+            if others and others != waiting:
+                waiting = others
+                text = f'waits for up to {LEASE:g} s, in case it has died: {others}'
+                self.refusal = Explanation(Reason.OTHER_PUBLISHERS, text)
+                self.get_logger().warning(self.refusal)
+                self._on_change()
+            known = now - self._started > DISCOVERY
+            over = not others or now - start > LEASE
+            if self.lifecycle != INACTIVE or (known and over):
+                gone.set_result(None)
+
+        look()
+        if not gone.done():
+            timer = steady_timer(self, LOOK_PERIOD, look)
+            await gone
+            self.destroy_timer(timer)
+
+    def _others(self) -> str:
+        """Other publishers of the commands that this node is to send; '' if there are none."""
+        topic = self._managed.exclusive_topic
+        others = other_publishers(self, topic) if topic else []
+        return f'{", ".join(others)} publishes on {topic}' if others else ''
+
+    def end(self) -> None:
+        """Deactivate the node before the process ends, which brings the robot to rest."""
+        if self._commander is not None and self.active:
+            self.trigger_deactivate()
+
+    def give_up(self, reason: Explanation) -> None:
+        """Deactivate the node because it cannot go on; its lifecycle state has this reason."""
+        self.get_logger().error(reason)
+        self.trigger_deactivate()
+        self.refusal = reason
+        self._on_change()
+
+    def destroy_node(self) -> None:
+        """Destroy the node and its state machine."""
+        super().destroy_node()
+        release_state_machine(self)
+
+    # --- transitions, called by rclpy -------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``configure`` of the commander."""
+        return self._transition('configure', INACTIVE, self._managed.configure)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``activate`` of the commander."""
+        return self._transition('activate', ACTIVE, self._activate)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``deactivate`` of the commander, which brings the robot to rest."""
+        # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send any.
+        self.lifecycle = INACTIVE
+        return self._transition('deactivate', INACTIVE, self._managed.deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``cleanup`` of the commander."""
+        return self._transition('clean up', UNCONFIGURED, self._managed.cleanup)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate and clean up for good."""
+        return self._transition('shut down', FINALIZED, self._deactivate_and_clean_up)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate and clean up after a failed transition; keep its reason."""
+        refusal = self.refusal
+        result = self._transition('recover', UNCONFIGURED, self._deactivate_and_clean_up)
+        self.refusal = refusal
+        return result
+
+    def _activate(self) -> None:
+        others = self._others()
+        if others:
+            expected = 'its end, or allow_other_publishers beside a multiplexer'
+            raise InvalidArgumentError('commands', others, expected)
+        self._managed.activate()
+
+    def _deactivate_and_clean_up(self) -> None:
+        """Deactivate, if active, and clean up."""
+        was_active, self.lifecycle = self.active, INACTIVE
+        if was_active:
+            self._managed.deactivate()
+        self._managed.cleanup()
+
+    def _transition(
+        self, verb: str, goal: str, action: Callable[[], None]
+    ) -> TransitionCallbackReturn:
+        """Run the action of a transition, called ``verb`` in messages, and store why it failed."""
+        self.refusal = Explanation(Reason.OK, '')
+        try:
+            action()
+        except DynamicsRosError as error:
+            self.refusal = Explanation(Reason.TRANSITION_FAILED, f'cannot {verb}: {error}')
+            self.get_logger().error(self.refusal)
+            # FAILURE returns to the previous state, which is correct only if a start has failed.
+            is_start = goal in (INACTIVE, ACTIVE) and verb != 'deactivate'
+            result = (
+                TransitionCallbackReturn.FAILURE if is_start else TransitionCallbackReturn.ERROR
+            )
+        except Exception as error:
+            # rclpy would not report the error.
+            text = f'cannot {verb}: {type(error).__name__}: {error}'
+            self.refusal = Explanation(Reason.TRANSITION_FAILED, text)
+            self.faults.report(verb, error)
+            result = TransitionCallbackReturn.ERROR
+        else:
+            self.lifecycle = goal
+            self.get_logger().info(goal)
+            result = TransitionCallbackReturn.SUCCESS
+        self._on_change()
+        return result

@@ -1,0 +1,538 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs of the nodes: publishers, and the plan of what to compute and publish for a state.
+
+Each component declares publications: an output, its message with the kernels and arrays that fill
+it, which data of the state it needs, and its maximum rate. A plan contains the publications of all
+components of a process. For each state it selects those that are due, lets their components write
+the inputs, runs the kernels in one call and publishes the messages together. The kernels work on
+fixed arrays, most of which are memory of the messages.
+
+A plan is valid for one epoch. When a parameter, the robot, a frame name or the set of outputs
+changes, ``RobotContext.begin_epoch`` discards the plan, and the next state builds a new one. The
+plan checks for subscribers every ``CHECK_PERIOD``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.exceptions import InvalidParameterTypeException
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.utilities import get_rmw_implementation_identifier
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.robot_state import RobotState, describe_stale
+from dynamics_ros.kernels import Program
+from dynamics_ros.nodes.rclpy_private import bytes_publisher
+from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
+from dynamics_ros.reasons import FAULTS, KEY, Explanation, Reason
+from dynamics_ros.wire.conversions import diagnostic_status, topic_names
+from dynamics_ros.wire.templates import Fields, Message, Template
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+OVERRIDABLE = QoSOverridingOptions(
+    (
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+    )
+)
+"""QoS policies of an output that `qos_overrides./TOPIC.publisher.*` may override."""
+
+CHECK_PERIOD = 0.045
+"""Period between two queries for subscribers [s]; a query costs as much as a small kernel."""
+
+DELIVERY_TIMEOUT = 0.2
+"""Maximum time to wait until subscribers have received the last command of a motion [s]."""
+
+
+def cap(rate: float, default: float = 0.0) -> float:
+    """Return the maximum rate of an output [Hz]; 0: no limit.
+
+    Args:
+        rate: rate of the output [Hz]; negative: use that of the node.
+        default: rate of the node [Hz].
+    """
+    return default if rate < 0.0 else rate
+
+
+class Output:
+    """Publisher with detection of subscribers and a rate limit.
+
+    If the middleware refuses to create the publisher, for example because of DDS security, the
+    output behaves as if it had no subscribers, and other outputs are not affected.
+
+    Attributes:
+        topic: fully qualified name of the topic; if the publisher is missing, with its name before
+            remapping.
+        missing: why the middleware refused to create the publisher; '' if it did not.
+        published: number of published messages.
+        skipped: number of states that were not published because of the rate limit.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        kind: Any,
+        name: str,
+        qos: QoSProfile = RELIABLE,
+    ) -> None:
+        """Create a publisher.
+
+        Args:
+            node: the node.
+            kind: type of the messages.
+            name: name of the topic.
+            qos: quality of service.
+
+        Raises:
+            InvalidArgumentError: a parameter ``qos_overrides`` is invalid.
+        """
+        # No QoS event callbacks: destroying a publisher that has some can crash the events
+        # executor, and publishers are destroyed when a frame is no longer configured.
+        silent = PublisherEventCallbacks(use_default_callbacks=False)
+        self._node = node
+        self.topic = name
+        self.missing = ''
+        self.published = 0
+        self.skipped = 0
+        self._limit = RateLimit()
+        self._subscribed = False
+        self._next_check = 0.0
+        self._publisher: Publisher[Any] | None = None
+        try:
+            self.topic = node.resolve_topic_name(name)
+            self._publisher = node.create_publisher(
+                kind,
+                name,
+                copy(qos),  # rclpy writes the overrides into it
+                event_callbacks=silent,
+                qos_overriding_options=OVERRIDABLE,
+            )
+        except MIDDLEWARE_ERRORS as error:
+            self.topic, self.missing = _describe_topic(node, name), describe_error(error)
+            node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
+            return
+        except (RuntimeError, InvalidParameterTypeException) as error:
+            parameters = f'qos_overrides.{self.topic}.publisher'
+            raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
+        self._publish = self._publisher.publish
+        self._publish_bytes = bytes_publisher(self._publisher)
+
+    def has_subscribers(self, now: float) -> bool:
+        """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.
+
+        Args:
+            now: time of the steady clock [s].
+        """
+        if now >= self._next_check and self._publisher is not None:
+            self._next_check = now + CHECK_PERIOD
+            self._subscribed = self._publisher.get_subscription_count() > 0
+        return self._subscribed
+
+    def passes(self, now: float, rate: float) -> bool:
+        """Return whether the rate limit allows a message now; otherwise count it in ``skipped``.
+
+        Args:
+            now: time of the steady clock [s].
+            rate: maximum rate [Hz]; 0: no limit.
+        """
+        # Fast path: usually the next message is not due yet.
+        if now < self._limit.next or not self._limit.passes(now, rate):
+            self.skipped += 1
+            return False
+        return True
+
+    def publish(self, message: Any) -> None:
+        """Publish a message and count it."""
+        if self._publisher is None:
+            return
+        self._publish(message)
+        self.published += 1
+
+    def publish_function(self, template: Template | None = None) -> Callable[[Any], None]:
+        """Return the function that publishes messages without counting them.
+
+        Args:
+            template: template of the messages; None for message objects.
+        """
+        return self._publish_bytes if template and template.is_bytes else self._publish
+
+    def send(self, template: Template, stamp: bytes) -> None:
+        """Publish a filled template with a stamp packed as ``cdr.STAMP``."""
+        self.published += 1
+        self.publish_function(template)(template.message(stamp))
+
+    def wait_until_received(self) -> None:
+        """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most.
+
+        Zenoh has no acknowledgements and returns at once; there the whole time is left to it.
+        """
+        if self._publisher is None:
+            return
+        self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
+        if get_rmw_implementation_identifier() == 'rmw_zenoh_cpp':
+            time.sleep(DELIVERY_TIMEOUT)
+
+    def close(self) -> None:
+        """Destroy the publisher."""
+        if self._publisher is not None:
+            self._node.destroy_publisher(self._publisher)
+
+
+def _describe_topic(node: Node, name: str) -> str:
+    """Return the full name of a topic, and its remapped name if that differs."""
+    try:
+        own, topic = (node.resolve_topic_name(name, only_expand=only) for only in (True, False))
+    except MIDDLEWARE_ERRORS:
+        return name
+    return own if own == topic else f'{own} (remapped to {topic})'
+
+
+class FrameOutputs:
+    """Publishers of the same topics for each of several frames."""
+
+    def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
+        """Start without frames.
+
+        Args:
+            node: the node.
+            kinds: message type of each topic, by the last part of its name.
+        """
+        self._node = node
+        self._kinds = kinds
+        self._outputs: dict[str, dict[str, Output]] = {}
+
+    def set_frames(self, frames: Sequence[str]) -> None:
+        """Create and destroy publishers so that exactly these frames have topics."""
+        names = topic_names(frames)
+        for frame in set(self._outputs) - set(frames):
+            for output in self._outputs.pop(frame).values():
+                output.close()
+        for frame, name in names.items():
+            if frame in self._outputs:
+                continue
+            if name != frame:
+                self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
+            self._outputs[frame] = {
+                part: Output(self._node, kind, f'~/{name}/{part}')
+                for part, kind in self._kinds.items()
+            }
+
+    def __getitem__(self, key: tuple[str, str]) -> Output:
+        frame, part = key
+        return self._outputs[frame][part]
+
+    def all(self) -> list[Output]:
+        """Return all publishers."""
+        return [output for parts in self._outputs.values() for output in parts.values()]
+
+
+MAX_BATCHES = 64
+"""Maximum number of batches that a plan caches, one for each combination of publications."""
+
+Component = Any
+"""Component of a process, see ``context.Component``, which imports this module."""
+
+Need = int
+"""Bit mask of the requirements on the robot state: ``FRESH`` and ``VELOCITY``."""
+
+NOTHING = 0
+
+FRESH = 1
+"""Requires that no joint and no base has been without new data for too long."""
+
+VELOCITY = 2
+"""Requires the velocity of every joint."""
+
+
+class Publication(NamedTuple):
+    """One output of a component.
+
+    Attributes:
+        output: the publisher.
+        message: the message with the sources of its numbers; or, for messages that kernels and
+            arrays cannot fill, a function that returns the message of the current state, a filled
+            template or a message object, or None if there is nothing to publish.
+        needs: requirements on the state.
+        rate: maximum rate [Hz]; 0: one message for every state.
+    """
+
+    output: Output
+    message: Message | Callable[[], Any]
+    needs: Need = NOTHING
+    rate: float = 0.0
+
+
+def publish(
+    output: Output,
+    prototype: Callable[[], Any],
+    fields: Fields,
+    needs: Need = NOTHING,
+    rate: float = 0.0,
+) -> Publication:
+    """Return a publication; arguments as of ``Publication`` and ``Message``."""
+    return Publication(output, Message(prototype, fields), needs, rate)
+
+
+class Batch:
+    """Publications whose kernels run in one program and whose messages are published together.
+
+    Attributes:
+        final: whether building the batch again would give the same batch; False while a kernel is
+            still being compiled.
+    """
+
+    def __init__(self, members: Sequence[tuple[Component, Publication]]) -> None:
+        self._components = list(dict.fromkeys(component for component, _ in members))
+        self._filled: list[tuple[Output, Message]] = []
+        self._others: list[tuple[Component, Output, Callable[[], Any]]] = []
+        for component, publication in members:
+            output, message = publication.output, publication.message
+            if isinstance(message, Message):
+                self._filled.append((output, message))
+            else:
+                self._others.append((component, output, message))
+        self._build()
+
+    def _build(self) -> None:
+        # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
+        steps = {id(step): step for _, message in self._filled for step in message.steps}
+        self._templates = [message.template for _, message in self._filled]
+        self._messages = [
+            (output, template.packed, output.publish_function(template))
+            for (output, _), template in zip(self._filled, self._templates, strict=True)
+        ]
+        self._stamps = [place for template in self._templates for place in template.stamps]
+        self._program = Program([*steps.values()])
+        self.final = self._program.final
+
+    def compute(self) -> bool:
+        """Write the inputs and run the kernels; return whether every kernel accepted its numbers.
+
+        Raises:
+            Exception: the error of a component that writes its inputs.
+        """
+        for component in self._components:
+            component.write_inputs()
+        for (_, message), template in zip(self._filled, self._templates, strict=True):
+            if message.current is not template:  # names have changed
+                self._build()
+                break
+        return self._program.run()
+
+    def explain(self) -> None:
+        """Run the kernels one by one, so that the first refusal raises its error.
+
+        Raises:
+            Exception: the error of a kernel that refuses its numbers, or of a component that writes
+                its inputs.
+        """
+        self.compute()
+        self._program.explain()
+
+    def publish(self, stamp: bytes) -> None:
+        """Publish all messages.
+
+        Args:
+            stamp: stamp of the messages, packed as ``cdr.STAMP``.
+
+        Raises:
+            Exception: the error of the first publisher that failed, after all have been tried.
+        """
+        messages = self._messages
+        if self._others:
+            messages = messages.copy()
+            for component, output, make in self._others:
+                try:
+                    message = make()
+                except Exception as error:
+                    component.failed(error)
+                    continue
+                if isinstance(message, Template):
+                    for place in message.stamps:
+                        place[:] = stamp
+                    messages.append((output, message.packed, output.publish_function(message)))
+                elif message is not None:
+                    messages.append((output, partial(_same, message), output.publish_function()))
+        for place in self._stamps:
+            place[:] = stamp
+        failure: Exception | None = None
+        for output, packed, send in messages:
+            output.published += 1
+            try:
+                send(packed())
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+def _same(message: Any) -> Any:
+    return message
+
+
+Members = tuple[int, ...]
+"""Indices of publications in a plan."""
+
+
+class Plan:
+    """Publications of all components of a process, for one epoch, with a cache of their batches."""
+
+    def __init__(self, components: Iterable[Component]) -> None:
+        """Collect the publications of the components."""
+        self._components = list(components)
+        self._members = [(one, each) for one in self._components for each in one.publications()]
+        self._next_update = 0.0
+        self._unlimited: Members = ()
+        self._limited: list[tuple[int, Output, float]] = []
+        self._batches: dict[Members, Batch] = {}
+
+    def compute(self, state: RobotState, now: float) -> list[Batch]:
+        """Run the kernels of all publications that are due for a state.
+
+        Args:
+            state: the robot state; its numbers are already in the arrays that the kernels read.
+            now: time of the steady clock [s].
+
+        Returns:
+            The batches to publish: one for all components, or one for each component after a
+            kernel has refused its numbers.
+        """
+        if now >= self._next_update:
+            self._update_subscribers(now)
+        lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
+        due, limited = self._unlimited, self._limited
+        silent = False
+        for component in self._components:
+            if component.silence:
+                silent = True
+        if lacking or silent:
+            due = self._satisfied(due, lacking)
+            met = self._satisfied([one[0] for one in limited], lacking)
+            limited = [one for one in limited if one[0] in met]
+            self._report_lacking(lacking, state)
+        for i, output, rate in limited:
+            if output.passes(now, rate):
+                due = (*due, i)
+        return self._compute(due)
+
+    def _update_subscribers(self, now: float) -> None:
+        """Update which outputs have subscribers; drop batches that can be built better now."""
+        self._next_update = now + CHECK_PERIOD
+        all_ = [publication for _, publication in self._members]
+        wanted = [i for i, one in enumerate(all_) if one.output.has_subscribers(now)]
+        self._unlimited = tuple(i for i in wanted if all_[i].rate <= 0.0)
+        limited = [i for i in wanted if all_[i].rate > 0.0]
+        self._limited = [(i, all_[i].output, all_[i].rate) for i in limited]
+        self._batches = {key: one for key, one in self._batches.items() if one.final}
+
+    def _satisfied(self, members: Iterable[int], lacking: Need) -> Members:
+        """Return those whose requirements are met and whose components are not silent."""
+        known = self._members
+        return tuple(i for i in members if not (known[i][0].silence or known[i][1].needs & lacking))
+
+    def _report_lacking(self, lacking: Need, state: RobotState) -> None:
+        """Set ``silence`` of each component that has an output with an unmet requirement."""
+        for component, (output, _, needs, _) in self._members:
+            if not component.silence and needs & lacking:
+                component.silence = _describe_lacking(needs & lacking, output.topic, state)
+
+    def _compute(self, due: Members) -> list[Batch]:
+        batch = self._batches.get(due) or self._new_batch(due)
+        try:
+            accepted = batch.compute()
+        except Exception:
+            accepted = False
+        if accepted:
+            return [batch]
+        # A kernel refused the state. Compute each component separately, so that the others publish.
+        components = list(dict.fromkeys(self._members[i][0] for i in due))
+        if len(components) > 1:
+            each = [tuple(i for i in due if self._members[i][0] is one) for one in components]
+            return [batch for own in each for batch in self._compute(own)]
+        try:
+            batch.explain()
+        except Exception as error:
+            components[0].failed(error)
+            return []
+        return [batch]
+
+    def _new_batch(self, due: Members) -> Batch:
+        if len(self._batches) >= MAX_BATCHES:
+            self._batches.clear()
+        batch = self._batches[due] = Batch([self._members[i] for i in due])
+        return batch
+
+
+def _describe_lacking(lacking: Need, topic: str, state: RobotState) -> Explanation:
+    if lacking & FRESH:
+        return describe_stale(state)
+    text = f'no {topic.rpartition("/")[2]}: no velocity of {", ".join(state.velocity_missing)}'
+    return Explanation(Reason.VELOCITY_MISSING, text)
+
+
+PERIOD = 0.1
+"""Period of the messages [s]; a change is published at once."""
+
+
+class Status:
+    """Topic ~/status, which is published periodically and at every change.
+
+    Attributes:
+        output: publisher of the topic.
+        text: text of the last message.
+        subject: name of the described function, such as 'servo'.
+    """
+
+    def __init__(self, node: Node, subject: str) -> None:
+        """Create the topic.
+
+        Args:
+            node: the node.
+            subject: name of the described function.
+        """
+        self.output = Output(node, DiagnosticStatus, '~/status')
+        self.text, self.subject = Explanation(Reason.OK, ''), subject
+        self._name = f'{node.get_name()}: {subject}'
+        self._last_time = 0.0
+
+    def is_due(self, text: str) -> bool:
+        """Return whether a text is new, or was last published ``PERIOD`` ago."""
+        return text != self.text or time.monotonic() - self._last_time >= PERIOD
+
+    def publish(self, text: Explanation, ok: bool, robot: str, values: Mapping[str, str]) -> None:
+        """Publish the status.
+
+        Args:
+            text: description of the current action, with its code.
+            ok: whether there is no problem; otherwise the level is WARN, or ERROR
+                for a fault of the robot's state.
+            robot: name of the robot; '' without one.
+            values: further values by name.
+        """
+        self.text, self._last_time = text, time.monotonic()
+        level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
+        if text.reason in FAULTS:
+            level = DiagnosticStatus.ERROR
+        values = {KEY: text.reason.value, **values}
+        self.output.publish(diagnostic_status(level, self._name, text, robot, values))

@@ -1,0 +1,352 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of nodes: declaration from frozen dataclasses, checks, changes, and unknown names.
+
+A dataclass field made with ``parameter()`` is a ROS parameter; a field that is a dataclass itself
+is a group, and its name a prefix: ``observer.gain``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Generic
+from weakref import WeakKeyDictionary
+
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterNotDeclaredException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from yaml import YAMLError
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
+from dynamics_ros.nodes.rclpy_private import given_parameters
+from dynamics_ros.parameters.robot import REMOVED
+from dynamics_ros.ros_yaml import read_yaml
+from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
+
+PERIOD = 0.1
+"""Minimum time between two calls of the listeners [s], each of which may rebuild a robot; joint
+states must not wait for a hundred of these a second."""
+
+MAX_INTEGER = 2**63 - 1
+"""Largest value of an integer parameter in ROS."""
+
+ROS_TYPES: dict[Any, Parameter.Type] = {
+    bool: Parameter.Type.BOOL,
+    int: Parameter.Type.INTEGER,
+    float: Parameter.Type.DOUBLE,
+    str: Parameter.Type.STRING,
+    NUMBERS: Parameter.Type.DOUBLE_ARRAY,
+    tuple[str, ...]: Parameter.Type.STRING_ARRAY,
+}
+
+
+def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
+    """Return the descriptor of a parameter, which `ros2 param describe` shows."""
+    rule = item.constraint
+    result = ParameterDescriptor(
+        name=item.name,
+        type=ROS_TYPES[item.type].value,
+        description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
+        additional_constraints=item.notes(),
+        read_only=read_only,
+    )
+    # Ranges of ROS apply only to single numbers, and cannot include infinity as well.
+    if item.type is float and item.bounded and not rule.may_be_infinite:
+        limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
+        result.floating_point_range = [limits]
+    if item.type is int and item.bounded:
+        low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
+        result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    return result
+
+
+class ParameterSet(Generic[Settings]):
+    """Parameters of a node that are declared from a dataclass.
+
+    Attributes:
+        values: current values; replaced as a whole by the executor's thread, between callbacks.
+    """
+
+    def __init__(self, node: Node, kind: type[Settings]) -> None:
+        """Declare all parameters, with values of the command line and of parameter files.
+
+        Raises:
+            InvalidArgumentError: a value is invalid.
+        """
+        self._node = node
+        self._declared = {item.name: item for item in declared(kind)}
+        self._checks: list[Callable[[Settings], None]] = []
+        self._listeners: list[Callable[[frozenset[str]], None]] = []
+        self._storing = False
+        self._changed: frozenset[str] = frozenset()
+        self._next_call = 0.0
+        clock = Clock(clock_type=ClockType.STEADY_TIME)  # goes on while a simulated one stands
+        self._timer = node.create_timer(PERIOD, self._call_listeners, clock=clock)
+        self._timer.cancel()
+        self.values = self._declare(kind())
+        _sets.setdefault(node, []).append(self)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._apply)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the parameters."""
+        return frozenset(self._declared)
+
+    def add_check(self, check: Callable[[Settings], None]) -> None:
+        """Check the current values and, from now on, new ones.
+
+        Args:
+            check: raises a DynamicsRosError to refuse values.
+        """
+        check(self.values)
+        self._checks.append(check)
+
+    def add_listener(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Add a function that is called with the changed names after ``values`` was replaced.
+
+        It is called at once, or, for further changes within ``PERIOD``, once for all of them.
+        """
+        self._listeners.append(listener)
+
+    def settle(self) -> None:
+        """Call the listeners for waiting changes now, before a request that came after them."""
+        if self._changed:
+            self._call_listeners()
+
+    def store(self, values: Mapping[str, Any]) -> None:
+        """Set values by name without calling the listeners, for a caller that applies them itself.
+
+        Raises:
+            DynamicsRosError: a check refuses the values.
+        """
+        changed = [self._parameter(self._declared[name], value) for name, value in values.items()]
+        self._storing = True
+        try:
+            result = self._node.set_parameters_atomically(changed)
+        finally:
+            self._storing = False
+        if not result.successful:
+            raise DynamicsRosError(result.reason)
+
+    def value(self, name: str) -> Any:
+        """Return the current value of a parameter."""
+        return _value(self.values, self._declared[name])
+
+    def converted(self, parameter: Parameter[Any]) -> Parameter[Any]:
+        """Convert a parameter to its declared type; return it unchanged if that fails."""
+        item = self._declared.get(parameter.name)
+        if item is None or parameter.type_ is Parameter.Type.NOT_SET:
+            return parameter
+        try:
+            return self._parameter(item, item.typed(parameter.value))
+        except InvalidArgumentError:
+            return parameter  # ``_check`` refuses it with the reason
+
+    def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
+        stored = list(value) if isinstance(value, tuple) else value
+        return Parameter(item.name, ROS_TYPES[item.type], stored)
+
+    def _declare(self, values: Settings) -> Settings:
+        """Declare all parameters; return ``values`` with the given values in place of defaults."""
+        node, items = self._node, list(self._declared.values())
+        # Declared without a type first: rclpy refuses integers for floating-point parameters, and
+        # treats an empty list as bytes.
+        free = [(item.name, None, ParameterDescriptor(dynamic_typing=True)) for item in items]
+        for item, parameter in zip(items, node.declare_parameters('', free), strict=True):
+            values = replaced(values, item.path, item.checked(parameter.value))
+        # All at once: separate changes would each be published on /parameter_events.
+        node.set_parameters_atomically(
+            [self._parameter(item, _value(values, item)) for item in items]
+        )
+        for item in items:
+            node.set_descriptor(item.name, descriptor(item, item.constraint.read_only))
+        return values
+
+    def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
+        settings = self.values
+        for parameter in parameters:
+            item = self._declared.get(parameter.name)
+            if item is not None:
+                settings = replaced(settings, item.path, item.checked(parameter.value))
+        return settings
+
+    def _check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        if not any(parameter.name in self._declared for parameter in parameters):
+            # The current values may no longer fit the robot; that must not block other parameters.
+            return SetParametersResult(successful=True)
+        try:
+            candidate = self._candidate(parameters)
+            for check in self._checks:
+                check(candidate)
+        except DynamicsRosError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply(self, parameters: Sequence[Parameter[Any]]) -> None:
+        before = self.values
+        self.values = self._candidate(parameters)
+        changed = frozenset(
+            parameter.name
+            for parameter in parameters
+            if (item := self._declared.get(parameter.name)) is not None
+            and _value(before, item) != _value(self.values, item)
+        )
+        if not changed or self._storing:
+            return
+        self._changed |= changed
+        if time.monotonic() >= self._next_call:
+            self._call_listeners()
+        elif self._timer.is_canceled():
+            self._timer.reset()
+
+    def _call_listeners(self) -> None:
+        self._timer.cancel()
+        self._next_call = time.monotonic() + PERIOD
+        changed, self._changed = self._changed, frozenset()
+        for listener in self._listeners:
+            listener(changed)
+
+
+def _value(settings: Any, item: Declared) -> Any:
+    for step in item.path:
+        settings = getattr(settings, step)
+    return settings
+
+
+_sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()
+"""Parameter sets of each node."""
+
+
+def converted(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
+    """Convert the parameters of a request to the types with which a node has declared them.
+
+    `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
+    """
+    result = list(asked)
+    for parameters in _sets.get(node, ()):
+        result = [parameters.converted(parameter) for parameter in result]
+    return result
+
+
+FILE_OPTION = '--params-file'
+
+SECTION = 'ros__parameters'
+
+
+def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
+    """Return a sentence for each parameter file without a section for a node of this process.
+
+    Args:
+        arguments: arguments of the command line, which ROS has accepted.
+        nodes: fully qualified names of the nodes.
+    """
+    for option, file in pairwise(arguments):
+        if option != FILE_OPTION:
+            continue
+        try:
+            sections = list(_sections(read_yaml(file), ''))
+        except (OSError, UnicodeDecodeError, YAMLError):
+            continue  # ROS has read it, and reports what it cannot read
+        patterns = [_pattern(section) for section in sections]
+        if sections and not any(pattern.fullmatch(name) for pattern in patterns for name in nodes):
+            first = sections[0]
+            yield (
+                f'{FILE_OPTION} {file} has no effect: it has the sections {", ".join(sections)}, '
+                f'none of which is for {", ".join(nodes)}{meant(first, nodes)}'
+            )
+
+
+def _sections(content: Any, path: str) -> Iterator[str]:
+    """Return the names of nodes with parameters, of nested namespaces too."""
+    if not isinstance(content, Mapping):
+        return
+    for key, value in content.items():
+        if key == SECTION:
+            yield path
+        else:
+            yield from _sections(value, f'{path}/{str(key).strip("/")}')
+
+
+def _pattern(section: str) -> re.Pattern[str]:
+    """Return the pattern of a section: * is one name, ** any number of names."""
+    tokens = {'**': '(/[^/]+)*', '*': '/[^/]+'}
+    return re.compile(''.join(tokens.get(x, '/' + re.escape(x)) for x in section.split('/')[1:]))
+
+
+def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
+    """Warn of unknown parameters and unused files; name unknown parameters in later requests.
+
+    A parameter that is given for all nodes of a process may be known to only one of them.
+
+    Args:
+        nodes: all nodes of this process, after the declaration of their parameters.
+        host: node with the parameters of the robot, if there are several nodes. A parameter of the
+            host that is given for another node causes a warning if the values differ.
+
+    Raises:
+        InvalidArgumentError: a parameter of an earlier version is given.
+    """
+    for warning in ineffective_files(sys.argv, [node.get_fully_qualified_name() for node in nodes]):
+        nodes[0].get_logger().warning(warning)
+    known = [name for node in nodes for name in _names(node)]
+    warned = set(known)
+    for node in nodes:
+        outputs = f'qos_overrides.{node.get_fully_qualified_name()}/'
+        for name, given in given_parameters(node).items():
+            if name in REMOVED:
+                raise InvalidArgumentError(name, 'is no parameter any more', REMOVED[name])
+            if node.has_parameter(name) or name.startswith(outputs):
+                continue  # outputs of frames are created with the robot
+            if host is not None and host.has_parameter(name):
+                if _comparable(given.value) != _comparable(host.get_parameter(name).value):
+                    node.get_logger().warning(
+                        f'{name!r} is a parameter of {host.get_name()} in this process: '
+                        'not used here'
+                    )
+            elif name not in warned:
+                warned.add(name)
+                node.get_logger().warning(undeclared(name, known))
+    for node in nodes:
+        node.add_pre_set_parameters_callback(partial(_checked_parameters, node))
+
+
+def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
+    """Check that the parameters of a request exist, and convert them to their declared types.
+
+    rclpy refuses unknown parameters without naming them. A node may have only one callback of this
+    kind, because rclpy concatenates the lists of several.
+
+    Raises:
+        ParameterNotDeclaredException: the node has no such parameter.
+    """
+    for given in requested:
+        if not node.has_parameter(given.name):
+            problem = f'{given.name!r}{meant(given.name, _names(node))}'
+            if given.name in REMOVED:
+                problem = f'{given.name!r} is no more; use {REMOVED[given.name]}'
+            raise ParameterNotDeclaredException(problem)
+    return converted(node, requested)
+
+
+def _names(node: Node) -> list[str]:
+    return list(node.get_parameters_by_prefix(''))
+
+
+def _comparable(value: Any) -> Any:
+    """Convert a value for comparison; an empty list in a file has no type and is read as None."""
+    if value is None:
+        return []
+    return value if isinstance(value, bool | int | float | str) else list(value)

@@ -1,0 +1,448 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of a node: its log, result codes, errors, refusals, clocks, counts and rates."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import re
+import threading
+import time
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import wraps
+from inspect import iscoroutine
+from typing import Any, cast
+
+from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.duration import Duration
+from rclpy.exceptions import NameValidationException
+from rclpy.executors import Executor
+from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.logging import LoggingSeverity
+from rclpy.node import Node
+from rclpy.timer import Timer
+
+from dynamics_ros.errors import (
+    DynamicsRosError,
+    InvalidArgumentError,
+    ModelError,
+    NoModelError,
+    NoStateError,
+    SingularError,
+    StaleStateError,
+    UnknownFrameError,
+    UnknownJointError,
+    printable,
+)
+from dynamics_ros.nodes.rclpy_private import RCL_ERROR, log_for_callers_of
+from dynamics_ros_msgs.msg import Result
+
+MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
+"""Errors raised when a publisher, subscription or service is not allowed or cannot be created."""
+
+_SOURCE_LOCATION = re.compile(r'\s*, at \S+:\d+')
+"""Source location in an error text of ROS, which does not help users."""
+
+
+_WITHOUT_LOG = 'logging directory'
+_LOG_REMEDY = '; set HOME or ROS_LOG_DIR to a folder that may be written'
+"""Remedy for system services, which often have no HOME, where ROS writes its logs."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the text of an error as one line, with the remedy if it is known."""
+    text = ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
+    return text + _LOG_REMEDY if _WITHOUT_LOG in text else text
+
+
+def age(now: int, then: int, ahead: float = 0.0) -> float:
+    """Return the age of a time [s]; infinite for a future time, since the clock was reset then.
+
+    Args:
+        now, then: times of the same clock [ns].
+        ahead: offset into the future that is tolerated as a difference between two machines [s].
+    """
+    seconds = (now - then) * 1e-9
+    return seconds if seconds >= -ahead else math.inf
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], object]) -> Timer:
+    """Create a timer with a period [s] that continues while a simulated clock is stopped."""
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+class NodeTime:
+    """Clock of a node, with detection of resets.
+
+    Attributes:
+        simulated: whether the time comes from the topic /clock.
+    """
+
+    def __init__(self, node: Node, on_reset: Callable[[], object] = lambda: None) -> None:
+        """Observe the clock.
+
+        Args:
+            node: node of the clock.
+            on_reset: called when the time goes back, or when its source changes.
+        """
+        self._clock: Any = node.get_clock()
+        self._on_reset = on_reset
+        self.simulated = bool(self._clock.ros_time_is_active)
+        threshold = JumpThreshold(
+            min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=True
+        )
+        self._handle = self._clock.create_jump_callback(threshold, post_callback=self._jumped)
+
+    def now(self) -> int:
+        """Return the time [ns]."""
+        return int(self._clock.now().nanoseconds)
+
+    def _jumped(self, _jump: object) -> None:
+        self.simulated = bool(self._clock.ros_time_is_active)
+        self._on_reset()
+
+
+class Meter:
+    """Counts events, and measures their rate and the age of the last one.
+
+    Attributes:
+        count: number of events.
+    """
+
+    def __init__(self, clock: NodeTime) -> None:
+        """Start to count, with the clock of the node."""
+        self.count = 0
+        self._clock = clock
+        self._last = -math.inf
+        self._stamp: int | None = None
+        self._counted = 0
+        self._since = time.monotonic()
+
+    def tick(self, now: float) -> None:
+        """Count one event at the time ``now`` of the steady clock [s]."""
+        self.count += 1
+        self._last = now
+        if self._clock.simulated:
+            self._stamp = self._clock.now()
+
+    def age(self) -> float:
+        """Return the time since the last event [s]; infinite before the first."""
+        return time.monotonic() - self._last
+
+    def simulated_age(self) -> float:
+        """Return the age in simulated time, if the clock is simulated; infinite after a reset."""
+        if not self._clock.simulated:
+            return self.age()
+        return math.inf if self._stamp is None else age(self._clock.now(), self._stamp)
+
+    def take_rate(self) -> float:
+        """Return the rate of events since the previous call [Hz]."""
+        now = time.monotonic()
+        rate = (self.count - self._counted) / max(now - self._since, 1e-9)
+        self._counted, self._since = self.count, now
+        return rate
+
+
+class RateLimit:
+    """Limits events to a maximum rate, evenly spaced.
+
+    Attributes:
+        next: time from which the next event may pass [s].
+    """
+
+    def __init__(self) -> None:
+        self.next = 0.0
+
+    def passes(self, now: float, rate: float) -> bool:
+        """Return whether an event at time ``now`` [s] passes at a rate [Hz]; 0: no limit."""
+        if rate <= 0.0:
+            return True
+        if now < self.next:
+            return False
+        period = 1.0 / rate
+        late = now - self.next
+        # Counted from the time it was due, which keeps the mean rate, except after a pause.
+        self.next += period if late < period else late + period
+        return True
+
+
+class Burst:
+    """Limits events to a maximum number within a sliding time window [s]."""
+
+    def __init__(self, max_count: int, seconds: float) -> None:
+        self._passed: deque[float] = deque(maxlen=max_count)
+        self._seconds = seconds
+
+    def passes(self, now: float) -> bool:
+        """Return whether an event at time ``now`` [s] passes."""
+        full = len(self._passed) == self._passed.maxlen
+        if full and now - self._passed[0] < self._seconds:
+            return False
+        self._passed.append(now)
+        return True
+
+
+_OWN_FILE = os.path.realpath(__file__)
+
+LIBRARY = 'dynamics_ros'
+
+
+class MultilineText(str):
+    """Text of several lines whose unprintable characters are already escaped."""
+
+    __slots__ = ()
+
+
+def with_traceback(head: str, error: BaseException) -> MultilineText:
+    """Return a line followed by the indented traceback of an error."""
+    trace = ''.join(traceback.format_tb(error.__traceback__)).splitlines()
+    summary = f'{type(error).__name__}: {error}'
+    lines = [f'  {printable(line)}' for line in (*trace, summary)]
+    return MultilineText('\n'.join([printable(head), *lines]))
+
+
+class NodeLog(RcutilsLogger):
+    """Logger of rclpy that escapes control characters, so that none reaches a terminal."""
+
+    def log(
+        self,
+        message: str,
+        severity: int | LoggingSeverity,
+        name: str | None = None,
+        **options: Any,
+    ) -> bool:
+        """Log one line, or a ``MultilineText``; arguments as of ``RcutilsLogger.log``."""
+        if not log_for_callers_of(_OWN_FILE):
+            self.contexts.clear()  # else rclpy takes all messages to come from this line
+        text = message if isinstance(message, MultilineText) else printable(str(message))
+        if name is not None:
+            options['name'] = name  # a keyword-only argument in Jazzy
+        return super().log(text, severity, **options)
+
+
+class LibraryLog(logging.Handler):
+    """Handler that forwards records of Python's logging to a logger of rclpy.
+
+    Attributes:
+        logger: the logger of rclpy.
+    """
+
+    def __init__(self, logger: Any) -> None:
+        """Install the handler, once per process."""
+        super().__init__()
+        self.logger = logger
+        logging.captureWarnings(True)
+        for name in (LIBRARY, 'py.warnings'):
+            logging.getLogger(name).addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a record with its severity."""
+        text = record.getMessage()
+        # One call for each severity, because rclpy allows only one for each line of code.
+        if record.levelno >= logging.ERROR:
+            self.logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            self.logger.warning(text)
+        else:
+            self.logger.info(text)
+
+
+class TransformError(DynamicsRosError):
+    """The pose of a frame is known neither to the model nor to tf."""
+
+
+class SearchError(DynamicsRosError):
+    """A search ended without a solution.
+
+    Attributes:
+        reason: one of ``SEARCHES``.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    @classmethod
+    def of(cls, result: Any) -> SearchError:
+        """Return the error for a result without a solution."""
+        text = (
+            f'{SEARCHES[result.reason][1]}; the closest was {result.position_error:.3g} m and '
+            f'{result.rotation_error:.3g} rad away after {result.iterations} iterations'
+        )
+        return cls(result.reason, text)
+
+
+CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
+    (UnknownFrameError, Result.UNKNOWN_FRAME),
+    (TransformError, Result.UNKNOWN_FRAME),
+    (UnknownJointError, Result.UNKNOWN_JOINT),
+    (InvalidArgumentError, Result.INVALID_ARGUMENT),
+    (ModelError, Result.INVALID_ARGUMENT),
+    (SingularError, Result.SINGULAR),
+    (NoModelError, Result.NO_MODEL),
+    (NoStateError, Result.NO_STATE),
+    (StaleStateError, Result.STALE_STATE),
+)
+"""Code of each error class; the first match counts, so a subclass stands before its base class."""
+
+SEARCHES = {
+    'timed_out': (Result.TIMED_OUT, 'no solution within the time limit'),
+    'unreachable': (Result.UNREACHABLE, 'the target is out of reach'),
+    'stalled': (Result.NO_SOLUTION, 'no start led to a solution'),
+    'colliding': (Result.NO_SOLUTION, 'all solutions that were found are in collision'),
+}
+"""Code and text of each reason for which a search may end without a solution."""
+
+
+def success() -> Result:
+    """Return the result of a successful request."""
+    return Result(code=Result.SUCCESS)
+
+
+def failure(error: BaseException) -> Result:
+    """Return the result with code and text of an error."""
+    if isinstance(error, SearchError):
+        return Result(code=SEARCHES[error.reason][0], message=str(error))
+    for kind, code in CODES:
+        if isinstance(error, kind):
+            return Result(code=code, message=str(error))
+    expected = isinstance(error, DynamicsRosError)
+    text = str(error) if expected else printable(f'{type(error).__name__}: {error}')
+    return Result(code=Result.FAILURE, message=text)
+
+
+class FaultLog:
+    """Log of unexpected errors: each is logged with its traceback once, and then only counted.
+
+    Other nodes may be able to trigger an error repeatedly, and must not be able to flood the log.
+
+    Attributes:
+        counts: number of errors, by place and class of the error.
+        lost_responses: number of responses to clients that seem to have left.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.counts: Counter[str] = Counter()
+        self.lost_responses = 0
+        self._seen: set[tuple[str, int, int]] = set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, node: Node) -> FaultLog:
+        """Return the fault log of a node, or a new one if it has none."""
+        return getattr(node, 'faults', None) or cls(node)
+
+    def guarded(self, where: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that reports its errors as those of ``where`` instead of raising."""
+
+        @wraps(function)  # rclpy inspects the number of arguments
+        def call(*arguments: Any) -> Any:
+            try:
+                return function(*arguments)
+            except Exception as error:
+                self.report(where, error)
+
+        return call
+
+    def count_lost_response(self) -> None:
+        """Count a response that the middleware did not send; may be called in any thread."""
+        with self._lock:
+            self.lost_responses += 1
+
+    def report(self, where: str, error: BaseException) -> None:
+        """Log or count an unexpected error of an activity, ``where``."""
+        if not self._node.context.ok():
+            return  # a signal has shut the context down meanwhile, which explains the error
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        location = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
+        kind = f'{where}: {type(error).__name__}'
+        with self._lock:
+            self.counts[kind] += 1
+            if (kind, *location) in self._seen:
+                return
+            self._seen.add((kind, *location))
+        head = f'{where}: unexpected error (reported once, then counted)'
+        self._node.get_logger().error(with_traceback(head, error))
+
+
+class _GuardedExecutor:
+    def __init__(self, executor: Executor, faults: FaultLog) -> None:
+        self._executor, self._faults = executor, faults
+
+    def create_task(self, function: Any, *arguments: Any) -> Any:
+        if not iscoroutine(function):
+            guarded = self._faults.guarded('a task', function)
+            return self._executor.create_task(guarded, *arguments)
+
+        async def finish() -> None:
+            try:
+                await function
+            except Exception as error:
+                self._faults.report('a task', error)
+
+        return self._executor.create_task(finish())
+
+
+def guarded_executor(executor: Executor, faults: FaultLog) -> Executor:
+    """Return an object for the tasks of an executor that reports their errors.
+
+    A task that raises ends the process: the events executor of rclpy 9.1.2 crashes. The object has
+    only the method ``create_task``, with which futures call their callbacks; they do not keep it
+    alive.
+    """
+    return cast(Executor, _GuardedExecutor(executor, faults))
+
+
+MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
+"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
+log."""
+
+
+class SourceLostError(DynamicsRosError):
+    """The source of gravity is lost; the text says since when."""
+
+
+class Refusals:
+    """Current refusals of a node, by subject."""
+
+    def __init__(self, node: Node, faults: FaultLog) -> None:
+        """Start without refusals, which the log of the node is going to report."""
+        self._node, self._faults = node, faults
+        self._texts: dict[str, str] = {}
+        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
+
+    @property
+    def first(self) -> str:
+        """Text of the oldest current refusal; '' without one."""
+        return next(iter(self._texts.values()), '')
+
+    def __contains__(self, subject: str) -> bool:
+        """Whether a subject is refused at present."""
+        return subject in self._texts
+
+    def record(self, subject: str, error: BaseException | None, consequence: str) -> None:
+        """Record and log a refusal, or remove it.
+
+        Args:
+            subject: what is refused.
+            error: the reason; None: the subject is no longer refused.
+            consequence: text to append to the reason.
+        """
+        if error is None:
+            self._texts.pop(subject, None)
+            return
+        if not isinstance(error, DynamicsRosError):
+            self._faults.report(subject, error)
+        text = f'{subject} refused: {error}{consequence}'
+        if isinstance(error, SourceLostError):
+            text = str(error)
+        if text != self._texts.get(subject) and self._logged.passes(time.monotonic()):
+            self._node.get_logger().error(text)
+        self._texts[subject] = text

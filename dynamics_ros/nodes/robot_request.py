@@ -1,0 +1,440 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The robot of a node without ROS: description, gravity, payload, options and names of frames."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import (
+    DynamicsRosError,
+    InvalidArgumentError,
+    ModelError,
+    UnknownFrameError,
+)
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.kernels import call_path
+from dynamics_ros.kernels.process import compile_process
+from dynamics_ros.model import build_model
+from dynamics_ros.model.description import RobotDescription
+from dynamics_ros.model.formats import read_any
+from dynamics_ros.model.model import ROOT
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
+from dynamics_ros.parameters.robot import LockedJointParameters, RobotParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.settings import MAX_GRAVITY, check_frame_id, declared
+
+
+class FrameNames(NamedTuple):
+    """Conversion between names of frames in the model and in messages.
+
+    Attributes:
+        root: frame id in which poses are expressed: the root link, or the frame of the odometry for
+            a moving base.
+        prefix: prefix of all frames of the model in messages.
+    """
+
+    root: str
+    prefix: str
+
+    @classmethod
+    def of(cls, robot: Robot, buffer: StateBuffer, prefix: str) -> FrameNames:
+        """Return the names for a robot; a moving base has its odometry in ``buffer``."""
+        root = robot.root_frame
+        moving = buffer.has_base
+        return cls(buffer.base_frame_id or root if moving else f'{prefix}{root}', prefix)
+
+    def frame_id_of(self, frame: str) -> str:
+        """Return the frame id of a frame of the model; '' for ''."""
+        return f'{self.prefix}{frame}' if frame else ''
+
+    def frame_of(self, frame_id: str) -> str:
+        """Return the name in the model of a frame id."""
+        return frame_id.removeprefix(self.prefix) if self.prefix else frame_id
+
+    def required_frame(self, robot: Robot, frame_id: str, argument: str) -> str:
+        """Return the name in the model of a frame in a request.
+
+        Args:
+            robot: the robot.
+            frame_id: name of the frame, with prefix.
+            argument: name of the field in the request, for errors.
+
+        Raises:
+            UnknownFrameError: the model has no such frame.
+        """
+        frame = self.frame_of(frame_id)
+        if frame not in robot.frame_names:
+            raise UnknownFrameError(argument, frame_id, robot.frame_names)
+        return frame
+
+    def fixed_rotation(self, robot: Robot, frame_id: str, argument: str) -> NDArray[np.float64]:
+        """Return the rotation R_root_frame (3, 3) of a frame that is fixed to the root link.
+
+        Args:
+            robot: the robot.
+            frame_id: name of the frame, with prefix; '' is the root link.
+            argument: name of the field in the message, for errors.
+
+        Raises:
+            DynamicsRosError: the frame is unknown or moved by joints.
+        """
+        name = robot.root_frame
+        if self.frame_of(frame_id):
+            name = self.required_frame(robot, frame_id, argument)
+        frame = robot.model.frame(name)
+        if frame.body != ROOT:
+            raise DynamicsRosError(
+                f'{argument}: {frame_id!r} is moved by joints; expected a link that is fixed to '
+                f'{robot.root_frame!r}'
+            )
+        return np.array([[*row] for row in frame.placement.rotation])
+
+
+def check_count(robot: Robot, count: int, argument: str) -> None:
+    """Check the number of frames in a request, since a long request would delay the outputs.
+
+    Raises:
+        InvalidArgumentError: there are more frames than the robot has.
+    """
+    max_count = len(robot.frame_names)
+    if count > max_count:
+        raise InvalidArgumentError(
+            argument, f'{count} frames', f'at most the {max_count} of the robot'
+        )
+
+
+GRAVITY_RATE, PAYLOAD_RATE = 2.0, 5.0
+"""Largest rates of change of gravity [m/s^3], and of mass and first moment of the payload [kg/s,
+kg m/s], while torques are sent."""
+
+FILE, ARGUMENTS = 'robot_description_file', 'robot_description_arguments'
+"""Names of the parameters of a description file."""
+
+
+class Description(NamedTuple):
+    """Contents of a robot description.
+
+    Attributes:
+        robot: links and joints.
+        urdf: URDF as XML text; '' for a file of MJCF or SDF.
+        folder: folder to which relative paths of meshes refer; None for a text.
+    """
+
+    robot: RobotDescription
+    urdf: str
+    folder: Path | None = None
+
+
+class DescriptionFile(NamedTuple):
+    """File of a robot description; it is read once.
+
+    Attributes:
+        path: its absolute path.
+        arguments: arguments of a xacro file, each ``name:=value``.
+    """
+
+    path: str
+    arguments: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, path: str, arguments: tuple[str, ...]) -> DescriptionFile | None:
+        """Return the file of a path relative to the working directory; None without a path.
+
+        Raises:
+            InvalidArgumentError: there are arguments without a file, or without a value.
+        """
+        if arguments and not path:
+            raise InvalidArgumentError(ARGUMENTS, 'given without a file', FILE)
+        for argument in arguments:
+            if not all(argument.partition(':=')[:2]):
+                raise InvalidArgumentError(ARGUMENTS, repr(argument), 'name:=value')
+        return cls(os.path.abspath(os.path.expanduser(path)), arguments) if path else None
+
+    def read(self) -> Description:
+        """Read the file.
+
+        Raises:
+            ModelError: it cannot be read, or is not a description.
+        """
+        pairs = (argument.partition(':=') for argument in self.arguments)
+        try:
+            contents = read_any(Path(self.path), {name: value for name, _, value in pairs})
+            check_links(contents.robot)
+            return Description(contents.robot, contents.urdf, Path(self.path).parent)
+        except ModelError as error:
+            raise ModelError(FILE, str(error)) from error
+
+
+@dataclass(frozen=True)
+class RobotRequest:
+    """Everything that determines the robot; without a description there is no robot yet."""
+
+    description: str | DescriptionFile = ''
+    root_joint: str = 'fixed'
+    locked_names: tuple[str, ...] = ()
+    locked_positions: tuple[float, ...] = ()
+    gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
+    backend: str = 'auto'
+    payload: PayloadParameters = NO_PAYLOAD
+    largest_payload: float = 0.0
+
+
+@dataclass(frozen=True)
+class Built:
+    """Robot that is ready for use.
+
+    Attributes:
+        request: the request that it was built from.
+        robot: the robot, with gravity and payload.
+        description: contents of the description.
+        default_frame: frame to use where the parameters name none.
+        prepared: results of ``prepare`` of the components.
+        seconds: time to build the robot and to prepare the components [s].
+        doubts: usable but suspicious contents of the description.
+    """
+
+    request: RobotRequest
+    robot: Robot
+    description: Description
+    default_frame: str
+    prepared: Any
+    seconds: float
+    doubts: tuple[str, ...] = ()
+
+    def details(self) -> dict[str, str]:
+        """Return properties of the robot and of its kernels, for diagnostics."""
+        kernels = self.robot.kernels.values()
+        return {
+            'robot': self.robot.name,
+            'degrees of freedom': str(self.robot.nv),
+            'doubts about the description': '; '.join(self.doubts) or 'none',
+            'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
+            'kernel calls': call_path(),
+            'kernels': str(len(kernels)),
+            'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
+            'time to make the robot ready [s]': f'{self.seconds:.3f}',
+        }
+
+
+class RobotMaker:
+    """Builds robots, each of which reuses what it has in common with the previous one.
+
+    All calls must come from the same thread.
+    """
+
+    def __init__(self) -> None:
+        self._latest: tuple[RobotRequest, Robot, Description] | None = None
+
+    def make(self, request: RobotRequest, prepare: Callable[[Robot, str], Any]) -> Built:
+        """Build the robot of a request, and prepare the components for it.
+
+        Args:
+            request: request with a description.
+            prepare: prepares the components for a robot and its default frame.
+
+        Raises:
+            DynamicsRosError: the request is invalid.
+        """
+        started = time.perf_counter()
+        robot, description = self._robot(request)
+        default_frame = robot.tool_frame
+        prepared = prepare(robot, default_frame)
+        seconds = time.perf_counter() - started
+        doubts = (
+            *description.robot.doubts,
+            *robot.model.warnings,
+            *filter(None, [robot.model.doubt]),
+        )
+        return Built(request, robot, description, default_frame, prepared, seconds, doubts)
+
+    def check(self, request: RobotRequest) -> None:
+        """Refuse the payload of a request that the latest robot cannot carry.
+
+        Raises:
+            InvalidArgumentError: a value is out of its range.
+        """
+        if self._latest is not None:
+            check_payload(request.payload, self._latest[1], request.largest_payload)
+
+    def _robot(self, request: RobotRequest) -> tuple[Robot, Description]:
+        """Return the robot with gravity and payload; the previous one if nothing has changed."""
+        if self._latest is not None and self._latest[0] == request:
+            return self._latest[1:]
+        robot, description = self._similar_robot(request)
+        payload = request.payload
+        if tuple(robot.model.gravity) != request.gravity:
+            robot = robot.with_gravity(request.gravity)
+        check_payload(payload, robot, request.largest_payload)
+        if payload.mass and not payload.frame:
+            raise InvalidArgumentError(
+                'payload.frame', 'is empty', f'the frame that carries the {payload.mass:g} kg'
+            )
+        robot = robot.with_payload(
+            payload.frame if payload.mass else None,
+            payload.mass,
+            payload.center_of_mass,
+            payload.inertia_matrix(),
+        )
+        self._latest = (request, robot, description)
+        return robot, description
+
+    def _similar_robot(self, request: RobotRequest) -> tuple[Robot, Description]:
+        """Return a robot of the same description; build a new one only if that has changed.
+
+        Robots that differ in gravity, or in the payload at the tool frame or at a frame that has
+        had a payload before, share their kernels, so nothing is compiled for them.
+        """
+        if self._latest is not None and _without_load(self._latest[0]) == _without_load(request):
+            return self._latest[1:]
+        if self._latest is not None:
+            # Compile in another process, so that messages of the current robot are not delayed.
+            compile_process.enable()
+        given = request.description
+        if isinstance(given, DescriptionFile):
+            description = given.read()
+        else:
+            description = Description(read_description(given), given)
+        locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
+        model = build_model(description.robot, request.root_joint, request.gravity, locked)
+        return Robot(model, backend=request.backend, adjustable=True), description
+
+
+def _without_load(request: RobotRequest) -> RobotRequest:
+    return replace(request, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
+
+
+def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:
+    """Check that a payload is plausible, since gravity compensation of a wrong one flings the arm.
+
+    Args:
+        payload: the payload.
+        robot: robot that is to carry it; may have another payload now.
+        largest: largest mass [kg]; 0: the mass of the robot without payload.
+
+    Raises:
+        InvalidArgumentError: a value is out of its range.
+    """
+    if not payload.mass:
+        return
+    for item in declared(PayloadParameters, ('payload',)):
+        item.checked(getattr(payload, item.path[-1]))
+    bound, why = largest, 'largest_payload'
+    if not bound:
+        bound = robot.with_payload(None).total_mass
+        why = 'what the robot itself weighs; the parameter largest_payload takes another bound'
+    if payload.mass > bound:
+        raise InvalidArgumentError(
+            'payload.mass', f'{payload.mass:g} kg', f'up to {bound:g} kg, {why}'
+        )
+
+
+def check_gravity(argument: str, gravity: Sequence[float] | NDArray[np.float64]) -> None:
+    """Refuse a gravity beyond what a robot can be in, since its compensation flings the arm.
+
+    Raises:
+        InvalidArgumentError: it exceeds ``MAX_GRAVITY``; the error begins with ``argument``.
+    """
+    size = float(np.linalg.norm(gravity))
+    if size > MAX_GRAVITY:
+        expected = f'up to {MAX_GRAVITY:g} m/s^2'
+        raise InvalidArgumentError(argument, f'has {size:g} m/s^2', expected)
+
+
+def approached(request: RobotRequest, wanted: RobotRequest, dt: float) -> RobotRequest:
+    """Return the wanted request with a gravity and a payload that are near those of a request.
+
+    While torques are sent, a gravity or payload that is wrong then moves the arm slowly. A payload
+    at another frame is not approached.
+
+    Args:
+        request: current request.
+        wanted: request to approach.
+        dt: time since the current request took effect [s].
+    """
+    gravity, goal = np.array(request.gravity), np.array(wanted.gravity)
+    distance = float(np.linalg.norm(goal - gravity))
+    if distance > GRAVITY_RATE * dt:
+        gravity = gravity + (GRAVITY_RATE * dt / distance) * (goal - gravity)
+        wanted = replace(wanted, gravity=tuple(gravity.tolist()))
+    load, goal_load = request.payload, wanted.payload
+    if not load.mass:
+        load = goal_load.weightless()
+    elif not goal_load.mass:
+        goal_load = load.weightless()
+    change = float(np.linalg.norm(goal_load.moments() - load.moments()))
+    if change > PAYLOAD_RATE * dt and load.frame == goal_load.frame:
+        wanted = replace(wanted, payload=load.towards(goal_load, PAYLOAD_RATE * dt / change))
+    return wanted
+
+
+def requested_values(parameters: RobotParameters, *, locked: bool = True) -> dict[str, Any]:
+    """Return the values of a request that parameters set, with or without locked joints."""
+    values: dict[str, Any] = {
+        'root_joint': parameters.root_joint,
+        'backend': parameters.backend,
+        'largest_payload': parameters.largest_payload,
+    }
+    if locked:
+        joints = parameters.locked_joints
+        values |= {'locked_names': joints.names, 'locked_positions': joints.positions}
+    return values
+
+
+def check_links(description: RobotDescription) -> None:
+    """Refuse names of links that tf2 refuses as frames.
+
+    Raises:
+        InvalidArgumentError: a name begins with a slash.
+    """
+    for link in description.links:
+        check_frame_id('robot_description: name of a link', link.name)
+
+
+def read_description(text: str) -> RobotDescription:
+    """Read a robot description from URDF text; unlike ``read_urdf``, never from a path.
+
+    Raises:
+        ModelError: the text is not a valid description.
+    """
+    if not text.lstrip().startswith('<'):
+        shown = text.strip()[:40]
+        reason = f'starts with {shown!r}' if shown else 'is empty'
+        expected = f'expected URDF as XML text; give a file by {FILE}'
+        raise ModelError('robot_description', f'{reason}; {expected}')
+    try:
+        description = read_urdf(text)
+        check_links(description)
+        return description
+    except DynamicsRosError:
+        raise
+    except Exception as error:
+        raise ModelError('robot_description', f'{type(error).__name__}: {error}') from error
+
+
+def check_locked_joints(values: LockedJointParameters) -> None:
+    """Check that names and positions of locked joints match.
+
+    The two parameters are set one after the other, so neither is refused for a mismatch.
+
+    Raises:
+        InvalidArgumentError: their lengths differ, or a joint is named twice.
+    """
+    names, positions = values.names, values.positions
+    if len(names) != len(positions):
+        raise InvalidArgumentError(
+            'locked_joints',
+            f'{len(names)} names and {len(positions)} positions',
+            'as many of one as of the other',
+        )
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError('locked_joints.names', 'a joint is named twice', 'each once')

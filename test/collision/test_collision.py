@@ -1,0 +1,307 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Collisions of links and obstacles: distances, pairs, what is refused, and IK that avoids them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.collision import Collisions, Obstacle
+from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
+
+DEFAULT_ROBOT = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+# Balls of radius 0.1 on a slider along x and on a carried slider along z; their bases are apart.
+SLIDERS = """
+<robot name="sliders">
+  <link name="base"/>
+  <link name="left"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+  <link name="right"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+  <joint name="x" type="prismatic"><parent link="base"/><child link="left"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+  <joint name="z" type="prismatic"><parent link="base"/><child link="right"/>
+    <origin xyz="0.5 0 0"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+</robot>"""
+
+ARM = Robot.from_urdf(DEFAULT_ROBOT)
+
+
+def at(x, y, z):
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+@pytest.fixture(scope='module')
+def sliders():
+    return Collisions(Robot.from_urdf(SLIDERS), SLIDERS)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    obstacles = {
+        'post': Obstacle('cylinder', [0.06, 1.0], at(0.45, 0.0, 0.5)),
+        'shelf': Obstacle('box', [0.4, 0.4, 0.05], at(0.0, 0.55, 0.6)),
+        'ball': Obstacle('sphere', 0.1, at(0.0, -0.5, 0.9)),
+    }
+    return Collisions(ARM, DEFAULT_ROBOT, obstacles=obstacles)
+
+
+def test_distance_points_and_normal_of_two_balls(sliders):
+    found = sliders.distances([0.2, 0.4])
+    assert found.pairs == (('left', 'right'),)
+    apart = np.array([0.3, 0.0, 0.4])  # of length 0.5
+    # Closed form of two spheres; coal's are exact to rounding.
+    np.testing.assert_allclose(found.distance, [0.3], atol=1e-12)
+    np.testing.assert_allclose(found.normals, [apart / 0.5], atol=1e-12)
+    np.testing.assert_allclose(found.points[0, 0], [0.2 + 0.06, 0.0, 0.08], atol=1e-12)
+    np.testing.assert_allclose(found.points[0, 1], [0.5 - 0.06, 0.0, 0.32], atol=1e-12)
+
+
+def test_a_result_is_not_changed_by_the_next_call(sliders):
+    first = sliders.distances([0.2, 0.4])
+    normal, points = first.normals.copy(), first.points.copy()
+    sliders.distances([-0.7, 0.0])
+    np.testing.assert_array_equal(first.normals, normal)
+    np.testing.assert_array_equal(first.points, points)
+
+
+def test_penetration_is_negative(sliders):
+    found = sliders.distances([0.4, 0.0])
+    np.testing.assert_allclose(found.distance, [-0.1], atol=1e-12)
+    assert sliders.collision([0.4, 0.0]) == ('left', 'right')
+    assert not sliders.in_collision([0.2, 0.4])
+
+
+def test_margin_counts_as_collision():
+    near = Collisions(Robot.from_urdf(SLIDERS), SLIDERS, margin=0.31)
+    assert near.in_collision([0.2, 0.4])
+    assert not near.in_collision([0.15, 0.4])
+
+
+def test_jacobian_is_the_derivative_of_the_distances(arm):
+    """Normals of coal are exact to about 3e-5; at parallel faces the closest points jump."""
+    rng = np.random.default_rng(0)
+    errors = []
+    for _ in range(20):
+        q, v = ARM.random_configuration(rng), rng.normal(size=ARM.nv)
+        found, J = arm.distance_jacobian(q)
+        ends = [arm.distances(ARM.integrate(q, h * v)).distance for h in (1e-5, -1e-5)]
+        assert found.distance.shape == (len(J),)
+        errors.append(np.abs((ends[0] - ends[1]) / 2e-5 - J @ v))
+    assert np.quantile(np.concatenate(errors), 0.95) < 1e-4
+
+
+def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
+    q = ARM.nominal()
+    near, everything = arm.distances(q, within=0.15), arm.distances(q)
+    assert set(near.distance) == {d for d in everything.distance if d <= 0.15}
+    assert 0 < len(near.distance) < len(everything.distance)
+
+
+def test_adjacent_links_and_links_of_one_body_are_not_checked(arm):
+    assert set(arm.allowed.values()) == {'fixed to each other', 'adjacent'}
+    assert not set(arm.allowed) & set(arm.pairs)
+
+
+def test_a_pair_that_is_always_in_contact_is_not_checked():
+    # A third ball around the left one, on a joint of its own.
+    cover = """<link name="cover"><collision><geometry><sphere radius="2"/></geometry></collision>
+      </link><link name="between"/>
+      <joint name="a" type="fixed"><parent link="base"/><child link="between"/></joint>
+      <joint name="b" type="revolute"><parent link="between"/><child link="cover"/>
+      <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+    text = SLIDERS.replace('</robot>', cover)
+    scene = Collisions(Robot.from_urdf(text), text)
+    assert scene.allowed['cover', 'left'] == 'always in contact'
+    assert scene.pairs == (('left', 'right'),), 'in contact in some configurations only'
+
+
+def test_an_srdf_disables_pairs():
+    srdf = """<robot name="sliders"><disable_collisions link1="right" link2="left" reason="Never"/>
+      <disable_collisions link1="right" link2="rihgt"/></robot>"""
+    scene = Collisions(Robot.from_urdf(SLIDERS), SLIDERS, srdf)
+    assert scene.pairs == ()
+    assert scene.allowed['left', 'right'] == 'disabled by the SRDF'
+    assert scene.problems == ("SRDF: 'rihgt' is not a link with a shape",)
+    assert scene.distances([0.4, 0.0]).smallest == np.inf
+    assert not scene.in_collision([0.4, 0.0])
+    with pytest.raises(ModelError, match='expected <robot>'):
+        Collisions(Robot.from_urdf(SLIDERS), SLIDERS, '<semantic/>')
+
+
+@pytest.mark.parametrize(
+    ('obstacle', 'distance'),
+    [
+        (Obstacle('box', [0.2, 0.4, 0.6], at(0.0, 0.5, 0.0)), 0.5 - 0.1 - 0.2),
+        (Obstacle('sphere', 0.3, at(0.0, 0.5, 0.0)), 0.5 - 0.1 - 0.3),
+        (Obstacle('cylinder', [0.1, 2.0], at(0.0, 0.5, 0.0)), 0.5 - 0.1 - 0.1),
+        (Obstacle('capsule', [0.1, 0.4], at(0.0, 0.0, 0.6)), 0.6 - 0.1 - 0.1 - 0.2),
+        (Obstacle('box', [0.2] * 3, ((0, 0.5, 0), (0, 0, np.sqrt(0.5), np.sqrt(0.5)))), 0.3),
+        # A flat square and a tetrahedron.
+        (
+            Obstacle('mesh', mesh=[[[-1, 0.5, -1], [1, 0.5, -1], [1, 0.5, 1]]]),
+            0.5 - 0.1,
+        ),
+        (
+            Obstacle('mesh', pose=at(0, 0.4, 0), mesh=[
+                [[-1, 0, -1], [1, 0, -1], [0, 0, 1]], [[-1, 0, -1], [1, 0, -1], [0, 1, 0]],
+            ]),
+            0.4 - 0.1,
+        ),
+    ],
+)  # fmt: skip
+def test_distances_of_obstacles(sliders, obstacle, distance):
+    scene = sliders.with_obstacles({'thing': obstacle})
+    found = scene.distances([0.0, 1.0])
+    (k,) = [k for k, pair in enumerate(found.pairs) if pair == ('left', 'thing')]
+    # A flat mesh is 0.1 mm thick; the tolerance of coal's iteration is 1e-6 m.
+    assert found.distance[k] == pytest.approx(distance, abs=6e-5)
+    assert sliders.pairs == (('left', 'right'),), 'the first scene is unchanged'
+
+
+def test_an_obstacle_that_a_link_carries_moves_with_it(sliders):
+    load = Obstacle('sphere', 0.1, at(0.0, 0.0, 0.3), frame='left')
+    wall = Obstacle('box', [0.2, 2.0, 2.0], at(-1.0, 0.0, 0.0))
+    scene = sliders.with_obstacles({'load': load, 'wall': wall})
+    assert set(scene.pairs) == {
+        ('left', 'right'), ('right', 'load'), ('left', 'wall'), ('right', 'wall'), ('load', 'wall'),
+    }  # fmt: skip
+    found = scene.distances([-0.5, 0.0])
+    by_pair = dict(zip(found.pairs, found.distance, strict=True))
+    assert by_pair['load', 'wall'] == pytest.approx(0.3, abs=1e-6)
+    held = Obstacle('sphere', 0.1, at(0.0, 0.0, 0.3), frame='left', touching=['right'])
+    assert ('right', 'load') not in sliders.with_obstacles({'load': held}).pairs
+
+
+@pytest.mark.parametrize(
+    ('obstacle', 'said'),
+    [
+        (Obstacle('cone', [1.0]), "kind 'cone'; expected one of"),
+        (Obstacle('box', [1.0, 2.0]), 'three edges'),
+        (Obstacle('box', [1.0, 2.0, np.nan]), 'three edges'),
+        (Obstacle('sphere', [-1.0]), 'a radius'),
+        (Obstacle('sphere', [1e9]), 'at most'),
+        (Obstacle('sphere', [1.0], np.full((4, 4), np.nan)), 'obstacle'),
+        (Obstacle('sphere', [1.0], at(1e9, 0, 0)), 'too far'),
+        (Obstacle('mesh'), 'a file, or finite triangles'),
+        (Obstacle('mesh', mesh=np.full((1, 3, 3), np.inf)), 'a file, or finite triangles'),
+        ('a box', 'an Obstacle by name'),
+    ],
+)
+def test_wrong_obstacles_are_refused(sliders, obstacle, said):
+    with pytest.raises(InvalidArgumentError, match=said):
+        sliders.with_obstacles({'thing': obstacle})
+
+
+def test_wrong_names_are_refused(sliders):
+    with pytest.raises(UnknownFrameError, match="unknown frame 'lfet'"):
+        sliders.with_obstacles({'thing': Obstacle('sphere', 0.1, frame='lfet')})
+    with pytest.raises(InvalidArgumentError, match="'left' is a link"):
+        sliders.with_obstacles({'left': Obstacle('sphere', 0.1)})
+
+
+def test_wrong_configurations_are_refused(sliders):
+    for q in ([0.0], [0.0, np.nan]):
+        with pytest.raises(InvalidArgumentError):
+            sliders.in_collision(q)
+
+
+def test_shapes_that_cannot_be_read_are_not_ignored_silently():
+    text = SLIDERS.replace('<sphere radius="0.1"/>', '<mesh filename="none.stl"/>', 1)
+    robot = Robot.from_urdf(text)
+    with pytest.raises(ModelError, match=r"shapes of 'left'.*ignore_unreadable"):
+        Collisions(robot, text)
+    assert Collisions(robot, text, ignore_unreadable=True).pairs == ()
+    with pytest.raises(ModelError, match='no collision shape'):
+        Collisions(robot, '<robot name="a"><link name="left"/></robot>')
+
+
+def test_without_coal_the_error_tells_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'coal', None)
+    with pytest.raises(ModelError, match='pip install coal'):
+        Collisions(Robot.from_urdf(SLIDERS), SLIDERS)
+
+
+def free_targets(scene, count):
+    rng = np.random.default_rng(1)
+    targets = []
+    while len(targets) < count:
+        q = ARM.random_configuration(rng)
+        if not scene.in_collision(q):
+            targets.append(ARM.forward_kinematics(q, 'tool0'))
+    return targets
+
+
+def test_inverse_kinematics_avoids_collisions(arm):
+    """A ball at the elbow of the usual solution, around which the elbow can turn in most poses."""
+    alone = arm.with_obstacles({})
+    solved, count = 0, 40
+    rng = np.random.default_rng(1)
+    for _ in range(count):
+        q = ARM.random_configuration(rng)
+        while alone.in_collision(q):
+            q = ARM.random_configuration(rng)
+        target = ARM.forward_kinematics(q, 'tool0')
+        plain = ARM.inverse_kinematics(target, 'tool0', q).q
+        elbow = ARM.forward_kinematics(plain, 'forearm_link')
+        scene = alone.with_obstacles({'ball': Obstacle('sphere', 0.05, elbow)})
+        assert scene.in_collision(plain)
+        found = ARM.inverse_kinematics(target, 'tool0', q, collisions=scene, timeout=0.3)
+        assert found.success != scene.in_collision(found.q)
+        assert found.reason in ('converged', 'colliding')
+        if found.success:
+            reached = ARM.forward_kinematics(found.q, 'tool0')
+            np.testing.assert_allclose(reached, target, atol=2e-5)
+            solved += 1
+    assert solved >= 0.75 * count
+
+
+def test_all_solutions_are_free(arm):
+    target = ARM.forward_kinematics(ARM.random_configuration(6), 'tool0')
+    first, *_ = plain = ARM.all_inverse_kinematics(target, 'tool0', max_solutions=32)
+    elbow = ARM.forward_kinematics(first.q, 'forearm_link')
+    scene = arm.with_obstacles({'ball': Obstacle('sphere', 0.05, elbow)})
+    free = ARM.all_inverse_kinematics(target, 'tool0', collisions=scene, max_solutions=32)
+    assert any(scene.in_collision(one.q) for one in plain)
+    assert len(free)
+    assert not any(scene.in_collision(one.q) for one in free)
+
+
+def test_a_target_inside_an_obstacle_is_colliding(arm):
+    target = free_targets(arm, 1)[0]
+    around = arm.with_obstacles({'block': Obstacle('box', [0.3] * 3, at(*target[:3, 3]))})
+    found = ARM.inverse_kinematics(target, 'tool0', collisions=around)
+    assert (found.success, found.reason) == (False, 'colliding')
+    assert found.position_error < 1e-5
+
+
+def test_the_posture_of_a_solution_is_free(arm):
+    for target in free_targets(arm, 10):
+        found = ARM.inverse_kinematics(target, 'tool0', collisions=arm, posture='centre')
+        assert not (found.success and arm.in_collision(found.q))
+
+
+def test_collisions_of_another_robot_are_refused(sliders):
+    for wrong in (sliders, True):
+        with pytest.raises(InvalidArgumentError, match='collisions: '):
+            ARM.inverse_kinematics(np.eye(4), 'tool0', collisions=wrong)
+
+
+def test_a_search_among_collisions_alone_ends_in_time():
+    """The tool is in a ball wherever the arm stands: ten thousand restarts take a minute."""
+    q = np.full(7, 0.4)
+    target = ARM.forward_kinematics(q, 'tool0')
+    around = Obstacle('sphere', 0.3, target)
+    scene = Collisions(ARM, DEFAULT_ROBOT, obstacles={'around': around})
+    found = ARM.inverse_kinematics(
+        target, 'tool0', q, collisions=scene, timeout=0.1, max_restarts=10_000
+    )
+    assert found.reason == 'colliding'
+    assert found.elapsed < 10.0  # beside busy processes

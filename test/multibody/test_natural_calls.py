@@ -1,0 +1,271 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Calls as a user writes them at first: they work, or one line names the thing and its cure."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import dynamics_ros
+from dynamics_ros import Robot, kernels
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.multibody.end_effector import pose_error, pose_numbers
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+ROBOT = Robot(ARM)
+TOOL = 'tool0'
+Q = np.linspace(0.1, 0.7, ROBOT.nq)
+X = ROBOT.forward_kinematics(Q, TOOL)
+NUMBERS = pose_numbers(X)
+POSITION, QUATERNION = NUMBERS[:3], NUMBERS[3:]
+
+MJCF = '<mujoco><worldbody><body><joint name="hinge"/><geom size="1"/></body></worldbody></mujoco>'
+
+
+class TestADescription:
+    @pytest.mark.parametrize('source', [ARM, str(ARM), ARM.read_text(), ROBOT.model])
+    def test_of_any_kind_makes_the_same_robot(self, source):
+        robot = Robot(source)
+        assert robot.joint_names == ROBOT.joint_names and robot.tool_frame == TOOL
+        assert_array_equal(robot.gravity(Q), Robot.from_urdf(ARM).gravity(Q))
+
+    def test_takes_the_options_of_from_urdf(self):
+        options = {'gravity': (0.0, 0.0, -1.6), 'locked_joints': {ROBOT.joint_names[0]: 0.3}}
+        robot = Robot(ARM, 'floating', adjustable=True, **options)
+        wanted = Robot.from_urdf(ARM, 'floating', adjustable=True, **options)
+        q = robot.random_configuration(1)
+        assert_array_equal(robot.gravity(q), wanted.gravity(q))
+        assert (robot.nq, robot.model.root_joint) == (wanted.nq, 'floating')
+        lifted = robot.with_payload(TOOL, 1.0)
+        assert lifted.shares_kernels_with(robot)
+
+    def test_of_mjcf_is_recognized(self):
+        pytest.importorskip('mujoco')
+        assert Robot(MJCF).joint_names == ('hinge',)
+        assert tuple(Robot(MJCF).model.gravity) == (0.0, 0.0, -9.81)
+        assert tuple(Robot(MJCF, gravity=(0.0, 0.0, 0.0)).model.gravity) == (0.0, 0.0, 0.0)
+
+    def test_has_a_name_where_robot_descriptions_is_installed(self, tmp_path, monkeypatch):
+        package = tmp_path / 'robot_descriptions'
+        package.mkdir()
+        (package / '__init__.py').touch()
+        (package / 'arm_description.py').write_text(f'URDF_PATH = {str(ARM)!r}')
+        (package / 'hinge_mj_description.py').write_text(
+            f'MJCF_PATH = {str(tmp_path / "hinge.xml")!r}'
+        )
+        (tmp_path / 'hinge.xml').write_text(MJCF)
+        monkeypatch.syspath_prepend(tmp_path)
+        for module in [x for x in sys.modules if x.startswith('robot_descriptions')]:
+            monkeypatch.delitem(sys.modules, module)
+        assert Robot.from_name('arm', gravity=(0, 0, 0)).joint_names == ROBOT.joint_names
+        with pytest.raises(DynamicsRosError, match=r"'arn'.*was 'arm' meant"):
+            Robot.from_name('arn')
+        pytest.importorskip('mujoco')
+        assert Robot.from_name('hinge').joint_names == ('hinge',)
+
+
+class TestTheDefaultFrame:
+    @pytest.mark.parametrize(
+        ('name', 'arrays'),
+        [
+            *(('forward_kinematics', 1), ('jacobian', 1), ('frame_velocity', 2)),
+            *(('jacobian_derivative', 2), ('frame_acceleration', 3), ('manipulability', 1)),
+        ],
+    )
+    def test_is_the_tool(self, name, arrays):
+        method = getattr(ROBOT, name)
+        for given in (Q, np.array([Q, 2.0 * Q])):
+            for _ in range(2):
+                assert_array_equal(method(*[given] * arrays), method(*[given] * arrays, TOOL))
+
+    def test_is_that_of_inverse_kinematics(self):
+        assert_array_equal(ROBOT.inverse_kinematics(X).q, ROBOT.inverse_kinematics(X, TOOL).q)
+        assert len(ROBOT.all_inverse_kinematics(X, max_solutions=1)) == 1
+
+    def test_follows_a_tool_that_is_mounted_or_removed(self):
+        assert ROBOT.with_tool(ROBOT, TOOL, prefix='b_').tool_frame == f'b_{TOOL}'
+        assert ROBOT.with_tool(ROBOT, 'base_link', prefix='b_').tool_frame == TOOL
+        assert ROBOT.without('elbow_link').tool_frame == 'upper_arm_link'
+        assert ROBOT.with_locked({ROBOT.joint_names[-1]: 0.1}).tool_frame == TOOL
+
+
+@pytest.mark.parametrize('pose', [X.tolist(), NUMBERS, NUMBERS.tolist(), (POSITION, QUATERNION)])
+def test_a_pose_is_a_matrix_or_a_position_and_a_quaternion(pose):
+    wanted = ROBOT.inverse_kinematics(X, TOOL, 0.9 * Q).q
+    assert_allclose(ROBOT.inverse_kinematics(pose, TOOL, 0.9 * Q).q, wanted, atol=1e-6)
+    assert_allclose(ROBOT.all_inverse_kinematics(pose, TOOL, 0.9 * Q)[0].q, wanted, atol=1e-6)
+    assert_allclose(pose_error(pose, X), 0.0, atol=1e-14)
+    framed = ROBOT.with_frame('tip', TOOL, pose)
+    assert_allclose(framed.forward_kinematics(Q, 'tip'), X @ X, atol=1e-14)
+
+
+def test_poses_of_many_problems_have_any_form():
+    wanted = ROBOT.inverse_kinematics([X, X], TOOL, 0.9 * Q).q
+    for poses in ([NUMBERS, NUMBERS], np.array([NUMBERS] * 2), ([POSITION] * 2, QUATERNION)):
+        assert_allclose(ROBOT.inverse_kinematics(poses, TOOL, 0.9 * Q).q, wanted, atol=1e-6)
+
+
+def test_a_quaternion_of_three_digits_is_scaled():
+    assert_allclose(pose_error((POSITION, 1.0004 * QUATERNION), X), 0.0, atol=1e-14)
+
+
+def test_poses_of_several_frames_have_any_form():
+    frames = [TOOL, 'hand_link']
+    poses = ROBOT.forward_kinematics(Q, frames)
+    wanted = ROBOT.inverse_kinematics(poses, frames, 0.9 * Q)
+    mixed = [pose_numbers(poses[0]), (poses[1][:3, 3], pose_numbers(poses[1])[3:])]
+    assert wanted.success
+    assert_allclose(ROBOT.inverse_kinematics(mixed, frames, 0.9 * Q).q, wanted.q, atol=1e-6)
+
+
+def test_integrate_takes_a_time():
+    v = np.linspace(-1.0, 1.0, ROBOT.nv)
+    for _ in range(2):
+        assert_allclose(ROBOT.integrate(Q, v, 0.1), Q + 0.1 * v)
+        assert_allclose(ROBOT.integrate(Q, v, dt=2), Q + 2.0 * v)
+        assert_allclose(ROBOT.integrate(Q, v, [0.1, 0.2])[1], Q + 0.2 * v)
+    base = Robot(ARM, 'floating')
+    q, twist = base.neutral(), np.linspace(0.1, 1.0, base.nv)
+    assert_allclose(base.integrate(q, twist, 0.5), base.integrate(q, 0.5 * twist))
+    traced = kernels.compile(ROBOT.integrate, {'q': ROBOT.nq, 'v': ROBOT.nv, 'dt': ()})
+    assert_allclose(traced(Q, v, 0.1), Q + 0.1 * v)
+
+
+def test_a_failed_search_returns_the_closest_configuration():
+    far = X.copy()
+    far[:3, 3] = (5.0, 0.0, 0.5)
+    result = ROBOT.inverse_kinematics(far)
+    assert not result.success and result.reason == 'unreachable'
+    reached = ROBOT.forward_kinematics(result.q)
+    distance = np.linalg.norm(reached[:3, 3] - far[:3, 3])
+    assert distance == pytest.approx(result.position_error)
+    assert np.isfinite(result.manipulability)
+
+
+def test_dir_shows_what_is_public_and_nothing_else():
+    robot = Robot(ARM)
+    before = dir(robot)
+    robot.gravity(Q), robot.jacobian(Q)
+    assert dir(robot) == before
+    assert not [name for name in before if name.startswith('_') or not hasattr(robot, name)]
+    assert not {'has_kernels', 'shares_kernels_with', 'with_load_of', 'kept'} & set(before)
+    assert {'gravity', 'inverse_kinematics', 'tool_frame', 'nq', 'from_name'} <= set(before)
+    assert dir(dynamics_ros) == sorted(dynamics_ros.__all__)
+    assert dir(kernels) == sorted(kernels.__all__)
+
+
+NEWCOMER = {
+    'a wrong path': (
+        lambda: Robot(ARM.with_name('seven_joint.urdf')),
+        r"cannot be read: No such file .* was 'seven_joint_arm.urdf' meant\?",
+    ),
+    'a text for an array': (
+        lambda: ROBOT.gravity('0 0 0 0 0 0 0'),
+        r'^q: text; expected real numbers',
+    ),
+    'a wrong frame': (
+        lambda: ROBOT.forward_kinematics(Q, 'tool'),
+        r"^frame: unknown frame 'tool'; expected one of \d+ names: tool0",
+    ),
+    'the frame before the configuration': (
+        lambda: ROBOT.jacobian(TOOL, Q),
+        r"^q: the name 'tool0'; expected arrays before the frame: jacobian\(q, 'tool0'\)",
+    ),
+    'the frame before the target': (
+        lambda: ROBOT.inverse_kinematics(TOOL, X),
+        r"^target: the text 'tool0'; expected the pose before the name of the frame",
+    ),
+    'a target of all solutions after the frame': (
+        lambda: ROBOT.all_inverse_kinematics(TOOL, X),
+        r"^target: the text 'tool0'; expected the pose before the name of the frame",
+    ),
+    'rows of different lengths': (
+        lambda: ROBOT.gravity([[0.0] * 7, [0.0]]),
+        r'^q: rows of different lengths; expected shape \(..., 7\)',
+    ),
+    'a column': (
+        lambda: ROBOT.gravity(Q[:, None]),
+        r'^q: shape \(7, 1\); expected shape \(..., 7\)',
+    ),
+    'a position as the target': (
+        lambda: ROBOT.inverse_kinematics([0.3, 0.0, 0.5]),
+        r'^target: shape \(3,\); expected shape \(4, 4\), \(position, quaternion x y z w\)',
+    ),
+    'a missing extra': (
+        lambda: Robot.from_name('ur5e'),
+        r"^robot 'ur5e': .*pip install robot_descriptions",
+    ),
+    'a quaternion before its position': (
+        lambda: ROBOT.inverse_kinematics((QUATERNION, POSITION)),
+        r'^target: a quaternion before its position; expected .*quaternion x y z w',
+    ),
+    'a quaternion that is not of unit length': (
+        lambda: ROBOT.inverse_kinematics((POSITION, 2.0 * QUATERNION)),
+        r'^target: a quaternion of length 2; expected a unit quaternion \(x, y, z, w\)',
+    ),
+    'a NaN': (
+        lambda: ROBOT.gravity(np.r_[Q[:-1], np.nan]),
+        r'^q: nan at \[6\]; expected finite numbers',
+    ),
+    'a NaN in the target': (
+        lambda: ROBOT.inverse_kinematics(np.full((4, 4), np.nan)),
+        r'^target: NaN or infinite entries; expected finite numbers',
+    ),
+    'a NaN as the time': (
+        lambda: ROBOT.integrate(Q, Q, np.nan),
+        r'^dt: NaN or infinite; expected a finite time in seconds',
+    ),
+    'options beside a model': (
+        lambda: Robot(ROBOT.model, 'floating'),
+        r'^source: a Model; expected a description',
+    ),
+    'an option that went': (
+        lambda: ROBOT.inverse_kinematics(X, approximate=True),
+        r'^approximate: no such option',
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', NEWCOMER)
+def test_one_line_names_the_thing_and_the_cure(mistake, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'robot_descriptions', None)
+    call, message = NEWCOMER[mistake]
+    for _ in range(2):
+        with pytest.raises(DynamicsRosError, match=message) as refused:
+            call()
+        assert '\n' not in str(refused.value) and len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize('kind', [list, np.float32, tuple])
+def test_lists_and_single_precision_are_taken(kind):
+    q = np.float32(Q) if kind is np.float32 else kind(Q)
+    assert_allclose(ROBOT.gravity(q), ROBOT.gravity(Q), atol=1e-5)
+    assert_allclose(ROBOT.gravity([q, q])[1], ROBOT.gravity(Q), atol=1e-5)
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_degrees_are_named_once(backend, caplog):
+    robot = Robot(ARM, backend=backend)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            robot.gravity(np.full(robot.nq, 30.0))
+            robot.forward_kinematics(np.full((2, robot.nq), 30.0))
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"q: joint '{robot.joint_names[0]}' is at 30")
+    assert record.getMessage().endswith('rad; degrees?)')
+
+
+def test_annotations_stay_after_the_first_call():
+    robot = Robot(ARM)
+    before = {name: inspect.signature(getattr(robot, name)) for name in ('gravity', 'jacobian')}
+    robot.gravity(Q), robot.jacobian(Q)
+    for name, signature in before.items():
+        assert inspect.signature(getattr(robot, name)) == signature
+        assert signature.return_annotation != signature.empty

@@ -1,0 +1,218 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A process that has imported what nodes import, and forks a process for each node that is started.
+
+A node that a test starts is a process of its own, with its own environment, output and end, but
+does not spend half a second on the same imports as the one before. The first one in an environment,
+those of ``test_nodes_start.py`` and of the demo are executables that are started as users do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import inspect
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import import_module
+from typing import IO, Any, NoReturn
+
+IMPORTED = (
+    'nodes.contact_node',
+    'nodes.dynamics_node',
+    'nodes.executables',
+    'nodes.impedance.impedance_controller_node',
+    'nodes.kinematics_node',
+    'nodes.servo.cartesian_servo_node',
+    'nodes.robot_simulator',
+)
+"""Modules of the package that are there before a node is asked for."""
+
+PER_NODE = ('ROS_DOMAIN_ID', 'PYTEST_CURRENT_TEST')
+"""Variables that differ from node to node, read after the imports."""
+
+LARGEST = 2**20
+"""Bytes of a request."""
+
+
+def forkable() -> bool:
+    """Whether nodes may be forked: the lines that a forked process runs are not counted."""
+    return hasattr(os, 'pidfd_open') and 'DYNAMICS_ROS_COVERAGE' not in os.environ
+
+
+class Server:
+    """The process, for nodes in one environment."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                env={**environment, 'PYTHONUNBUFFERED': '1'},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        self._socket = ours
+        self._codes: dict[int, int] = {}
+        self._lock = threading.Lock()
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        self._socket.close()
+        self._process.wait()  # so that its processor time is counted with that of the tests
+
+    def start(self, command: list[str], environment: dict[str, str], output: IO[str]) -> Forked:
+        """Start a node, and return when it has a process."""
+        request = json.dumps([command, os.getcwd(), environment]).encode()
+        with self._lock:
+            socket.send_fds(self._socket, [request], [output.fileno()])
+            while True:
+                content, ends, *_ = socket.recv_fds(self._socket, LARGEST, 1)
+                kind, *numbers = json.loads(content)
+                if kind == 'started':
+                    return Forked(self, numbers[0], ends[0])
+                self._codes[numbers[0]] = numbers[1]
+
+    def code(self, pid: int) -> int | None:
+        """The exit code of a node; None while it runs."""
+        with self._lock:
+            while pid not in self._codes and select.select([self._socket], [], [], 0.0)[0]:
+                _, ended, code = json.loads(self._socket.recv(LARGEST))
+                self._codes[ended] = code
+            return self._codes.get(pid)
+
+
+class Forked:
+    """A node that a server has forked; has the interface of ``subprocess.Popen``."""
+
+    def __init__(self, server: Server, pid: int, end: int) -> None:
+        self.pid = pid
+        self._server = server
+        self._end = end  # the server's file descriptor: the process may have ended already
+
+    def __del__(self) -> None:
+        os.close(self._end)
+
+    def poll(self) -> int | None:
+        return self._server.code(self.pid)
+
+    def wait(self, timeout: float | None = None) -> int:
+        deadline = time.monotonic() + (timeout or 1e9)
+        while (code := self.poll()) is None:
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            ended, _, _ = select.select([self._end], [], [], min(left, 1.0))
+            if ended:
+                time.sleep(0.001)  # the server is about to report it
+        return code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._end, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+_servers: dict[frozenset[tuple[str, str]], Server | None] = {}
+"""By environment; None where one node has been started in it."""
+
+
+def start_alone(command: list[str], environment: dict[str, str], output: IO[str]) -> Any:
+    """Start an executable as a user does."""
+    return subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+
+def start(command: list[str], environment: dict[str, str], output: IO[str]) -> Any:
+    """Start an executable of this package, forked from the second one on in an environment."""
+    common = {name: value for name, value in environment.items() if name not in PER_NODE}
+    key = frozenset(common.items())
+    if key not in _servers or not forkable():
+        _servers[key] = None
+        return start_alone(command, environment, output)
+    server = _servers[key]
+    if server is None:
+        server = _servers[key] = Server(common)
+    own = {name: environment[name] for name in PER_NODE if name in environment}
+    return server.start(command, own, output)
+
+
+# --- in the server ------------------------------------------------------------------------------
+
+
+def serve(connection: socket.socket) -> None:
+    """Fork nodes until the test run ends; the nodes end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all its processes
+    gc.disable()
+    for module in IMPORTED:
+        import_module(f'dynamics_ros.{module}')
+    inspect.getmodule(serve)  # reads the files of all modules, as the first line of a log does
+    gc.freeze()
+    children: dict[int, int] = {}  # by pidfd
+    while True:
+        ready, _, _ = select.select([connection, *children], [], [])
+        for end in ready:
+            if end is connection:
+                content, files, *_ = socket.recv_fds(connection, LARGEST, 1)
+                if not content:
+                    for pid in children.values():
+                        os.kill(pid, signal.SIGKILL)
+                    return
+                command, folder, environment = json.loads(content)
+                pid = os.fork()
+                if not pid:
+                    connection.close()
+                    for other in children:
+                        os.close(other)
+                    become(command, folder, environment, files[0])
+                os.close(files[0])
+                own = os.pidfd_open(pid)
+                children[own] = pid
+                socket.send_fds(connection, [json.dumps(['started', pid]).encode()], [own])
+            else:
+                pid = children.pop(end)
+                os.close(end)
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                connection.send(json.dumps(['ended', pid, code]).encode())
+
+
+def become(command: list[str], folder: str, environment: dict[str, str], output: int) -> NoReturn:
+    """Run an executable in this process, as the interpreter would."""
+    code: Any = 1
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        gc.enable()
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.close(output)
+        os.chdir(folder)
+        os.environ.update(environment)
+        sys.argv = command
+        sys.path[0] = os.path.dirname(command[0])
+        runpy.run_path(command[0], run_name='__main__')
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+            code = 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+if __name__ == '__main__':
+    serve(socket.socket(fileno=int(sys.argv[1])))
