@@ -236,7 +236,7 @@ def test_more_changes_than_a_queue_holds_leave_the_newest_in_force(rig, monkeypa
 
     reading = ContactGeometry.read
     monkeypatch.setattr(ContactGeometry, 'read', slow)
-    contact._location._maker._key = ('another description', 0.0)
+    contact._location._maker._source = ('another description', 0.0)
     contact.adopt(contact._pipeline)
     assert begun.wait(PATIENCE)
     for _ in range(500):
