@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.model.collision_geometry import Shape
@@ -159,13 +159,13 @@ class Body:
         points = np.unique(triangles.reshape(-1, 3), axis=0)
         centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
         try:
-            hull = ConvexHull(points - centre)
-        except QhullError:
+            hull = scipy.spatial.ConvexHull(points - centre)
+        except scipy.spatial.QhullError:
             corners = THICKNESS * np.array(list(np.ndindex(2, 2, 2))) - 0.5 * THICKNESS
             points = (points[:, None] + corners).reshape(-1, 3)
             try:
-                hull = ConvexHull(points - centre)
-            except QhullError:
+                hull = scipy.spatial.ConvexHull(points - centre)
+            except scipy.spatial.QhullError:
                 raise ModelError(f'mesh of {link!r}', 'has no convex hull') from None
         corners = hull.points[hull.vertices]
         renumbered = np.zeros(len(hull.points), dtype=int)
