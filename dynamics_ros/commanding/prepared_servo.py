@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.collision import Collisions
 from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.inverse_kinematics.differential import (
@@ -117,15 +118,23 @@ class PreparedServo:
         servo: moves its frame.
         joints: commanded joints.
         turning: as of ``turning_joints``.
+        links: links that keep apart; None: not checked.
     """
 
     robot: Robot
     servo: CartesianServo
     joints: tuple[str, ...]
     turning: NDArray[np.bool_]
+    links: Collisions | None
 
     @classmethod
-    def of(cls, robot: Robot, values: ServoParameters, default_frame: str) -> PreparedServo:
+    def of(
+        cls,
+        robot: Robot,
+        values: ServoParameters,
+        default_frame: str,
+        links: Collisions | None = None,
+    ) -> PreparedServo:
         """Check frame and joints, and compile the kernels.
 
         Raises:
@@ -133,11 +142,11 @@ class PreparedServo:
         """
         frame, joints = led(robot, values, default_frame)
         others = [name for name in robot.joint_v_indices if name not in joints]
-        servo = CartesianServo(robot, frame, _settings(values), others)
+        servo = CartesianServo(robot, frame, _settings(values), others, links)
         q = robot.neutral()
         servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
         servo.reset()
-        return cls(robot, servo, joints, turning_joints(robot))
+        return cls(robot, servo, joints, turning_joints(robot), links)
 
     def reported(self, q: Array, commanded: CommandedPositions) -> Array:
         """Reported positions (n) of the commanded joints, nearest to the commanded positions.
@@ -211,7 +220,10 @@ def limits_of(step: ServoStep) -> list[str]:
     """Return what slows or stops a step, as texts for the status."""
     notes = ['near a singularity'] if step.near_singularity else []
     stuck = sorted(name for name, kind in step.at_limit.items() if kind == 'position')
-    return [*notes, f'at the limit of {", ".join(stuck)}'] if stuck else notes
+    if stuck:
+        notes.append(f'at the limit of {", ".join(stuck)}')
+    pairs = [f'{first} and {second}' for first, second in step.kept_apart]
+    return [*notes, f'close: {", ".join(pairs)}'] if pairs else notes
 
 
 def values_of(step: ServoStep) -> dict[str, str]:
@@ -220,6 +232,7 @@ def values_of(step: ServoStep) -> dict[str, str]:
         'speed': f'{step.speed:.3f}',
         'condition number': f'{step.condition:.1f}',
         'near singularity': str(step.near_singularity).lower(),
+        'kept apart': ', '.join(' and '.join(pair) for pair in step.kept_apart),
         'at limit': ', '.join(f'{name}: {kind}' for name, kind in step.at_limit.items()),
     }
 

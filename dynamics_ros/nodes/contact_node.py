@@ -247,7 +247,7 @@ class Contact(RobotComponent[ContactParameters]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> ContactPipeline:
+    def prepare(self, robot: Robot, default_frame: str, *_: object) -> ContactPipeline:
         """Build the estimators for a robot, and compile their kernels."""
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')

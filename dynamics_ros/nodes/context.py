@@ -24,7 +24,7 @@ from dynamics_ros.nodes.outputs import Output, Plan, Publication, cap
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import FaultLog, steady_timer
 from dynamics_ros.nodes.robot_changes import RobotChanges
-from dynamics_ros.nodes.robot_request import Built, FrameNames, check_gravity
+from dynamics_ros.nodes.robot_request import Built, Description, FrameNames, check_gravity
 from dynamics_ros.nodes.workers import FIRST_INPUT_TIMEOUT, RequestKernels, Waiting, WarmUp, Worker
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Reason
@@ -69,12 +69,13 @@ class Component(ABC):
         return ''
 
     @abstractmethod
-    def prepare(self, robot: Robot, default_frame: str) -> Any:
+    def prepare(self, robot: Robot, default_frame: str, description: Description) -> Any:
         """Prepare for a robot; called in another thread, so it must not change the current state.
 
         Args:
             robot: the robot.
             default_frame: frame to use where the parameters name none.
+            description: what the robot was made from.
 
         Returns:
             Argument of ``adopt``.
@@ -304,12 +305,12 @@ class RobotContext:
         self._resume.reset()
         self._warm_up.release(self.executor)
 
-    def _prepare(self, robot: Robot, default_frame: str) -> list[Any]:
+    def _prepare(self, robot: Robot, default_frame: str, description: Description) -> list[Any]:
         """Return the result of ``prepare`` of each component, or its error."""
         prepared: list[Any] = []
         for component in self.components:
             try:
-                prepared.append(component.prepare(robot, default_frame))
+                prepared.append(component.prepare(robot, default_frame, description))
             except Exception as error:
                 if not isinstance(error, DynamicsRosError):
                     component.faults.report('making ready for the robot', error)

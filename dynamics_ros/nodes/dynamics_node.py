@@ -298,7 +298,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         k = int(powers.argmax())
         return f'moves {self.values.command_joints[k]} by {abs(v[k]):.2f} rad/s or m/s'
 
-    def prepare(self, robot: Robot, _default_frame: str) -> PreparedDynamics:
+    def prepare(self, robot: Robot, *_: object) -> PreparedDynamics:
         """Check the command joints and compile the kernels of the topics."""
         return PreparedDynamics.of(robot, self.values.command_joints)
 

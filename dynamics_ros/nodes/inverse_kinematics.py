@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 
+from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
@@ -23,8 +24,9 @@ from dynamics_ros.errors import (
 )
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.load import Transforms
+from dynamics_ros.nodes.obstacles import Obstacles, links_of
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure, success
-from dynamics_ros.nodes.robot_request import check_count
+from dynamics_ros.nodes.robot_request import Description, check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
 from dynamics_ros.nodes.workers import kernel
 from dynamics_ros.parameters.kinematics import KinematicsParameters
@@ -121,7 +123,7 @@ class Search:
     seed: Array
     count: int
     timeout: float
-    options: Mapping[str, Any]
+    options: dict[str, Any]
     several_options: Mapping[str, Any] = field(default_factory=dict)
     received: float = field(default_factory=time.monotonic)
 
@@ -233,6 +235,8 @@ class InverseKinematicsService:
         self._component, self._context = component, component.context
         self._default_frame = default_frame
         self._transforms = Transforms(component.node)
+        self._obstacles = Obstacles(component.node, component.context)
+        self._links: tuple[Description, float, Collisions] | None = None
 
     async def answer(self, request: Any, response: Any) -> None:
         """Search for the solutions of a request and fill the response."""
@@ -262,6 +266,8 @@ class InverseKinematicsService:
             await self.target(robot, pose, frame, request.position_only, *names)
             for pose, frame, *names in asked
         ]
+        if request.avoid_collisions:
+            options['collisions'] = await self.collisions(robot)
         search = Search(
             targets=tuple(targets),
             seed=seed.q,
@@ -287,6 +293,22 @@ class InverseKinematicsService:
         response.limit_margins = float_sequence(np.array(outcome.limit_margins))
         response.manipulabilities = float_sequence(np.array(outcome.manipulabilities))
         response.result = success()
+
+    async def collisions(self, robot: Robot) -> Collisions:
+        """Return the links and obstacles that a solution keeps apart.
+
+        Raises:
+            DynamicsRosError: coal is not installed, shapes cannot be read, or an obstacle is wrong.
+        """
+        context, margin = self._context, self._component.values.collision_margin
+        assert context.built is not None, 'there is a robot'
+        description = context.built.description
+        if self._links is None or self._links[:2] != (description, margin):
+            links = await context.compute(
+                robot, (), lambda owner: links_of(owner, description, margin), context.searches
+            )
+            self._links = description, margin, links
+        return self._obstacles.around(self._links[2])
 
     async def find(self, robot: Robot, search: Search) -> Outcome:
         """Run a search: here if it is quick, otherwise in the thread of searches."""
@@ -403,7 +425,7 @@ def check_supported(request: Any, values: KinematicsParameters) -> None:
         values: parameters of kinematics_node.
 
     Raises:
-        MoveItError: unknown group, constraints, or avoidance of collisions.
+        MoveItError: unknown group, or constraints.
     """
     group = values.group_name
     if group and request.group_name != group:
@@ -414,12 +436,6 @@ def check_supported(request: Any, values: KinematicsParameters) -> None:
     if given:
         text = f'constraints: {" and ".join(given)} constraints are not supported; expected none'
         raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, text)
-    if request.avoid_collisions and values.avoid_collisions_policy == 'error':
-        text = (
-            'avoid_collisions: this node knows no collisions; expected false, or the parameter '
-            "avoid_collisions_policy set to 'ignore'"
-        )
-        raise MoveItError(Code.COLLISION_CHECKING_UNAVAILABLE, text)
 
 
 def requested_targets(request: Any, default_link: Callable[[], str]) -> list[tuple[str, Any, str]]:
@@ -553,6 +569,15 @@ class MoveItServices:
                 'rotation_tolerance': defaults.rotation_tolerance,
             },
         )
+        if request.avoid_collisions and values.avoid_collisions_policy != 'ignore':
+            try:
+                search.options['collisions'] = await self._searches.collisions(robot)
+            except DynamicsRosError as error:
+                text = (
+                    f'avoid_collisions: {error}; expected false, or the parameter '
+                    "avoid_collisions_policy set to 'ignore'"
+                )
+                raise MoveItError(Code.COLLISION_CHECKING_UNAVAILABLE, text) from None
         outcome = await self._searches.find(robot, search)
         best = outcome.results[0]
         if not best.success:

@@ -211,7 +211,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> PreparedKinematics:
+    def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
         prepared = PreparedKinematics.of(robot, self.values, default_frame)
         topic_names(prepared.frames)

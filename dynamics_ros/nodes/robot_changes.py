@@ -23,6 +23,7 @@ from dynamics_ros.nodes.robot_request import (
     ARGUMENTS,
     FILE,
     Built,
+    Description,
     DescriptionFile,
     RobotMaker,
     RobotRequest,
@@ -56,7 +57,7 @@ class RobotChanges:
         node: Node,
         parameters: ParameterSet[RobotParameters],
         worker: Worker,
-        prepare: Callable[[Robot, str], Any],
+        prepare: Callable[[Robot, str, Description], Any],
         adopt: Callable[[Built], None],
         busy: Callable[[bool], None],
         on_change: Callable[[], None],
@@ -71,7 +72,8 @@ class RobotChanges:
             node: node of the topic.
             parameters: parameters of the robot.
             worker: thread in which robots are built.
-            prepare: prepares the components for a robot and its default frame; called in a thread.
+            prepare: prepares the components for a robot, its default frame and its description;
+                called in a thread.
             adopt: makes a robot the current one.
             busy: called with True when a change begins, and with False when it has ended.
             on_change: called whenever the diagnostics may have changed.

@@ -235,12 +235,14 @@ class RobotMaker:
     def __init__(self) -> None:
         self._latest: tuple[RobotRequest, Robot, Description] | None = None
 
-    def make(self, request: RobotRequest, prepare: Callable[[Robot, str], Any]) -> Built:
+    def make(
+        self, request: RobotRequest, prepare: Callable[[Robot, str, Description], Any]
+    ) -> Built:
         """Build the robot of a request, and prepare the components for it.
 
         Args:
             request: request with a description.
-            prepare: prepares the components for a robot and its default frame.
+            prepare: prepares the components for a robot, its default frame and its description.
 
         Raises:
             DynamicsRosError: the request is invalid.
@@ -248,7 +250,7 @@ class RobotMaker:
         started = time.perf_counter()
         robot, description = self._robot(request)
         default_frame = robot.tool_frame
-        prepared = prepare(robot, default_frame)
+        prepared = prepare(robot, default_frame, description)
         seconds = time.perf_counter() - started
         doubts = (
             *description.robot.doubts,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.robot import PUBLISH_RATE, output_rate
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, output_rate
 from dynamics_ros.settings import parameter
 
 
@@ -106,10 +106,11 @@ class KinematicsParameters:
     )
     avoid_collisions_policy: str = parameter(
         'error',
-        'Answer to a request of compute_ik with avoid_collisions, which this node does not '
-        'support. error: an error; ignore: a solution without regard to collisions',
+        'Answer to a request of compute_ik with avoid_collisions where collisions cannot be '
+        'checked. error: an error; ignore: solutions of all requests disregard collisions',
         choices=('error', 'ignore'),
     )
+    collision_margin: float = parameter(0.01, COLLISION_MARGIN, unit='m', minimum=0.0, maximum=1.0)
     markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(
         default_factory=InverseKinematicsParameters

@@ -29,6 +29,8 @@ REMOVED = {
 )
 """Parameters of earlier versions, which are refused, and what to use now."""
 
+COLLISION_MARGIN = 'Distance that links keep from each other and from the obstacles of ~/obstacles'
+
 AUTOSTART = (
     'Configure and activate the commands to the robot at start; false: left to a lifecycle '
     'manager, or ros2 lifecycle set'

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.parameters.robot import ALLOW_OTHER_PUBLISHERS, AUTOSTART
+from dynamics_ros.parameters.robot import ALLOW_OTHER_PUBLISHERS, AUTOSTART, COLLISION_MARGIN
 from dynamics_ros.settings import parameter
 
 
@@ -139,5 +139,11 @@ class ServoParameters:
         minimum=0.0,
         maximum=10.0,
     )
+    avoid_collisions: bool = parameter(
+        False,
+        'Keep links apart from each other and from the obstacles of ~/obstacles; needs the Python '
+        'package coal and collision shapes in a URDF',
+    )
+    collision_margin: float = parameter(0.02, COLLISION_MARGIN, unit='m', minimum=0.0, maximum=1.0)
     speed: SpeedParameters = field(default_factory=SpeedParameters)
     singularity: SingularityParameters = field(default_factory=SingularityParameters)

@@ -13,6 +13,13 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
+from dynamics_ros.inverse_kinematics.differential import (
+    CartesianServo,
+    DifferentialInverseKinematics,
+    Limits,
+    PostureTask,
+)
+from dynamics_ros.inverse_kinematics.differential.bounded import solve_bounded
 
 DEFAULT_ROBOT = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -101,7 +108,9 @@ def test_jacobian_is_the_derivative_of_the_distances(arm):
 def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
     q = ARM.nominal()
     near, everything = arm.distances(q, within=0.15), arm.distances(q)
-    assert set(near.distance) == {d for d in everything.distance if d <= 0.15}
+    expected = np.sort(everything.distance[everything.distance <= 0.15])
+    # A search that begins at the last result ends within its tolerance.
+    np.testing.assert_allclose(np.sort(near.distance), expected, atol=1e-7)
     assert 0 < len(near.distance) < len(everything.distance)
 
 
@@ -305,3 +314,60 @@ def test_a_search_among_collisions_alone_ends_in_time():
     )
     assert found.reason == 'colliding'
     assert found.elapsed < 10.0  # beside busy processes
+
+
+def test_a_pair_approaches_as_it_can_stop_and_no_further(sliders):
+    """The left ball is sent into the right one; it brakes at 2 m/s^2 at most."""
+    robot = sliders.robot
+    scene = Collisions(robot, SLIDERS, margin=0.01)
+    limits = Limits(robot, acceleration=2.0)
+    task = PostureTask(gain=100.0)
+    solver = DifferentialInverseKinematics(robot, [task], limits, collisions=scene)
+    task.target = np.array([0.9, 0.0])
+    q, v, last_limit = np.array([-0.9, 0.0]), np.zeros(2), ()
+    for _ in range(4000):
+        motion = solver.velocity(q, 0.001, v)
+        assert np.abs(motion.v - v).max() <= 2.0 * 0.001 * (1.0 + 1e-6)
+        q, v, last_limit = q + 0.001 * motion.v, motion.v, motion.kept_apart
+        assert sliders.distances(q).smallest > 0.01 - 1e-6
+    assert last_limit == (('left', 'right'),)
+    assert sliders.distances(q).smallest < 0.015
+    # An obstacle that appears where the ball is: it stays, and may leave.
+    solver.collisions = scene.with_obstacles({'ball': Obstacle('sphere', 0.1, at(*q[:1], 0.05, 0))})
+    assert abs(solver.velocity(q, 0.001, np.zeros(2)).v[0]) < 1e-6
+    with pytest.raises(InvalidArgumentError, match='with other joints'):
+        DifferentialInverseKinematics(ARM, [PostureTask()], collisions=scene)
+
+
+@pytest.mark.parametrize('solver', ['daqp', 'SciPy'])
+def test_random_twists_end_in_no_collision(arm, solver, monkeypatch):
+    if solver == 'SciPy':
+        monkeypatch.setattr('dynamics_ros.inverse_kinematics.differential.bounded.daqp', None)
+    scene = Collisions(ARM, DEFAULT_ROBOT, obstacles=arm.obstacles, margin=0.02)
+    servo = CartesianServo(ARM, 'tool0', collisions=scene)
+    rng, limited, least = np.random.default_rng(3), 0, np.inf
+    for _ in range(3):
+        q = ARM.random_configuration(rng)
+        while scene.in_collision(q):
+            q = ARM.random_configuration(rng)
+        servo.reset()
+        for _ in range(4):
+            twist = rng.normal(size=6)
+            for _ in range(100):
+                step = servo.follow_twist(q, twist, 0.005)
+                q = ARM.integrate(q, 0.005 * step.v)
+                limited += bool(step.kept_apart)
+                least = min(least, arm.distances(q).smallest)
+    assert least > 0.01  # levers change while the arm brakes
+    assert limited > 20
+
+
+def test_a_row_that_contradicts_the_bounds_is_violated_as_little_as_they_allow():
+    bounds = np.array([0.5, -1.0]), np.array([1.0, 1.0])
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.2])
+    x = solve_bounded([(np.eye(2), np.array([1.0, 1.0]))], *bounds, 1e-3, rows)
+    np.testing.assert_allclose(x, [0.5, 0.2], atol=1e-5)
+    # Rows that contradict each other become no worse than at the x nearest to zero.
+    rows = np.array([[1.0, 1.0], [-1.0, -1.0]]), np.array([-0.1, -0.1])
+    x = solve_bounded([(np.eye(2), np.ones(2))], -np.ones(2), np.ones(2), 1e-3, rows)
+    np.testing.assert_allclose(x.sum(), 0.0, atol=1e-5)

@@ -138,9 +138,10 @@ class Limits:
         """Rows G v <= h that let pairs of bodies approach each other only as they can stop.
 
         In one step a pair closes at most the fraction ``approach`` of its way. With acceleration
-        limits every joint must also be able to stop on its own before: a joint at v, which brakes
-        at a, moves v^2 / (2 a) and brings a pair closer by its lever times that. Twice that way is
-        kept, because levers change and speeds grow within a step.
+        limits there are two rows for each pair. The first brakes it: at half of what all joints
+        can do together, because levers change. The second lets every joint stop on its own, as in a
+        ramp to rest: a joint at v, which brakes at a, moves v^2 / (2 a) and brings the pair closer
+        by its lever times that, of which twice is kept.
 
         Args:
             ways: (k) distances to the closest approach [m]; below zero: no approach at all.
@@ -148,11 +149,18 @@ class Limits:
             dt: duration of the step [s].
             last: previous velocity (nv); None to ignore acceleration limits.
         """
-        G, h = -rates, np.maximum(ways, 0.0) * (self._approach / dt)
-        if self._accelerates and last is not None:
-            braking = np.abs(last[self._base :]) / self._acceleration
-            G[:, self._base :] *= 1.0 + (self._approach / dt) * braking
-        return G, h
+        ways = np.maximum(ways, 0.0)
+        G, h = -rates, ways * (self._approach / dt)
+        if not self._accelerates or last is None:
+            return G, h
+        levers = rates[:, self._base :]
+        reachable = np.where(levers == 0.0, 0.0, np.abs(levers) * self._acceleration).sum(axis=1)
+        braking = np.ones_like(last)
+        braking[self._base :] += (
+            (self._approach / dt) * np.abs(last[self._base :]) / (self._acceleration)
+        )
+        slowing = np.minimum(h, np.sqrt(reachable * ways))
+        return np.concatenate([G, G * braking]), np.concatenate([slowing, h])
 
     def binding(self, bounds: Bounds, v: Array) -> dict[int, str]:
         """Active bounds of a velocity v (nv): kind of limit by index of the velocity."""

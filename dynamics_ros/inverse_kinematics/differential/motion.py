@@ -30,6 +30,9 @@ INFLUENCE = 0.25
 BINDING = 1e-6
 """Difference from its bound at which a row counts as limiting [m/s]."""
 
+LEAST_LEVER = 1e-6
+"""Lever below which no joint changes the distance of a pair [m, or 1 for sliding joints]."""
+
 
 @dataclass(frozen=True, eq=False)
 class DifferentialMotion:
@@ -200,13 +203,13 @@ class DifferentialInverseKinematics:
             singular_value,
             damping,
             scale,
-            tuple(dict.fromkeys(pairs[k] for k in close)),
+            tuple(dict.fromkeys(pairs[k % len(pairs)] for k in close)),
         )
 
     def _apart(
         self, q: Array, dt: float, last: Array | None
     ) -> tuple[tuple[Array, Array] | None, tuple[tuple[str, str], ...]]:
-        """Rows G v <= h that keep bodies apart, None without any, and the pair of each row."""
+        """Rows G v <= h that keep bodies apart, None without any, and their pairs, in turn."""
         if self.collisions is None:
             return None, ()
         margin = self.collisions.margin
@@ -273,7 +276,9 @@ def _close(rows: tuple[Array, Array] | None, v: Array) -> list[int]:
     """Rows that limit a velocity v (nv)."""
     if rows is None:
         return []
-    close: list[int] = np.flatnonzero(rows[0] @ v >= rows[1] - BINDING).tolist()
+    G, h = rows
+    binds = (G @ v >= h - BINDING) & (np.abs(G).max(axis=1) > LEAST_LEVER)
+    close: list[int] = np.flatnonzero(binds).tolist()
     return close
 
 

@@ -154,7 +154,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> PreparedArm:
+    def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedArm:
         """Check frame and joints, and compile the kernels."""
         return PreparedArm.of(robot, self.parameters.values, default_frame)
 

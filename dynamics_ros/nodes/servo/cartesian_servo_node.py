@@ -31,6 +31,8 @@ from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes.obstacles import Obstacles, links_of
+from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
@@ -54,6 +56,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._ending = False
         self._fault = describe_not_finite(())
         self._last: ServoStep | None = None
+        self._obstacles = Obstacles(node, context)
         self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.standstill)
         self.subscribe_targets((TwistTarget, PoseTarget))
         if SUBSTITUTE:
@@ -97,9 +100,12 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> PreparedServo:
-        """Check frame and joints, and compile the kernels."""
-        return PreparedServo.of(robot, self.parameters.values, default_frame)
+    def prepare(self, robot: Robot, default_frame: str, description: Description) -> PreparedServo:
+        """Check frame and joints, compile the kernels, and read the shapes of links."""
+        values, links = self.parameters.values, None
+        if values.avoid_collisions:
+            links = links_of(robot, description, values.collision_margin)
+        return PreparedServo.of(robot, values, default_frame, links)
 
     def adopt(self, prepared: PreparedServo) -> None:
         """Switch to another robot, which is moved once the current motion has come to rest."""
@@ -208,11 +214,15 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             return None
         q = prepared.begin_step(state.q, commanded.q, last)
         try:
+            if prepared.links is not None:
+                prepared.servo.collisions = self._obstacles.around(prepared.links)
             if isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
             else:
                 step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
-        except DynamicsRosError as error:  # tf no longer provides its frame
+        except (
+            DynamicsRosError
+        ) as error:  # tf no longer provides its frame, or an obstacle is wrong
             self._targets.drop(f'{target.name} ended: {error}')
             return None
         self._last = step

@@ -35,7 +35,7 @@ class Recorder(Component):
         super().__init__(node)
         self.robots, self.states = [], []
 
-    def prepare(self, robot, default_frame):
+    def prepare(self, robot, *_):
         return robot
 
     def adopt(self, prepared):
@@ -49,7 +49,7 @@ class Recorder(Component):
 
 
 class Unprepared(Recorder):
-    def prepare(self, robot, default_frame):
+    def prepare(self, robot, *_):
         raise InvalidArgumentError('frames', "unknown frame 'nose'", 'another')
 
 

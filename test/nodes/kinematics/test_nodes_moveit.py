@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,11 +25,13 @@ from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from ros_harness import client, description, found_by_nodes, occupy, running
+from ros_harness import LATCHED, client, description, found_by_nodes, occupy, running
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
+from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
+from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.inverse_kinematics import Code
 from dynamics_ros.nodes.kinematics_node import Kinematics
@@ -74,12 +77,26 @@ def node():
         executor.spin_until_future_complete(task, timeout_sec=PATIENCE)
         return task.result()
 
+    shown = one.create_publisher(MarkerArray, '~/obstacles', LATCHED)
+    taken = []
+    one.create_subscription(MarkerArray, '~/obstacles', taken.append, 10)
+
+    def show(*markers):
+        """Publish obstacles, and wait until this process has them."""
+        taken.clear()
+        shown.publish(MarkerArray(markers=markers))
+        while not taken:
+            executor.spin_once(timeout_sec=0.05)
+        for _ in range(5):  # the subscription of the part has it as well
+            executor.spin_once(timeout_sec=0.0)
+
     while context.robot is None:
         executor.spin_once(timeout_sec=0.05)
     yield SimpleNamespace(
         ik=lambda request: call(part.moveit.inverse_kinematics, request),
         fk=lambda request: call(part.moveit.forward_kinematics, request),
         set=lambda name, value: one.set_parameters([Parameter(name, value=value)]),
+        obstacles=show,
     )
     executor.shutdown()
     one.destroy_node()
@@ -211,7 +228,6 @@ REFUSED = {
         Code.INVALID_GOAL_CONSTRAINTS,
         'joint constraints',
     ),
-    'collisions': ({'avoid_collisions': True}, Code.COLLISION_CHECKING_UNAVAILABLE, 'ignore'),
     'unknown joint': (
         {'robot_state': robot_state(Q[:1], ['nose'])},
         Code.INVALID_ROBOT_STATE,
@@ -250,7 +266,64 @@ def test_what_fk_cannot_answer_gets_its_code(node, request_, code):
     assert response.pose_stamped == []
 
 
-def test_collisions_are_ignored_where_that_is_the_policy(node):
+def ball(at, frame_id='', diameter=0.3, **fields):
+    """An obstacle as a marker."""
+    marker = Marker(ns='test', id=1, type=Marker.SPHERE, header=Header(frame_id=frame_id), **fields)
+    marker.pose.position.x, marker.pose.position.y, marker.pose.position.z = map(float, at)
+    marker.scale.x = marker.scale.y = marker.scale.z = diameter
+    return marker
+
+
+def test_solutions_keep_apart_from_obstacles_and_links(node):
+    pytest.importorskip('coal')
+    found = solved(node.ik(ik_request(avoid_collisions=True)))
+    alone = Collisions(ROBOT, description())
+    assert alone.distances(found).smallest >= 0.01
+    # Where the tool is to be, there is no solution; one that is carried by the root is deleted.
+    node.obstacles(ball(TARGET[:3, 3], 'base_link'))
+    refused = node.ik(ik_request(avoid_collisions=True)).error_code
+    assert refused.val == Code.NO_IK_SOLUTION
+    assert 'collision' in refused.message
+    solved(node.ik(ik_request(avoid_collisions=False)))
+    # In the way of the elbow alone: another posture.
+    elbow = ROBOT.forward_kinematics(found, 'elbow_link')[:3, 3]
+    node.obstacles(ball(elbow, diameter=0.1))
+    other = solved(node.ik(ik_request(avoid_collisions=True, timeout=Duration(sec=5))))
+    assert_allclose(ROBOT.forward_kinematics(other, 'tool0'), TARGET, atol=REACHED)
+    obstacle = Obstacle('sphere', (0.05,), (elbow, (0.0, 0.0, 0.0, 1.0)))
+    assert alone.with_obstacles({'ball': obstacle}).distances(other).smallest >= 0.01
+    node.obstacles(Marker(action=Marker.DELETEALL))
+    solved(node.ik(ik_request(avoid_collisions=True)))
+
+
+@pytest.mark.parametrize(
+    ('marker', 'words'),
+    [
+        (ball([0, 0, 0], 'nowhere'), 'nowhere'),
+        (ball([math.nan, 0, 0]), 'finite'),
+        (ball([0, 0, 0], diameter=-1.0), 'positive'),
+        (Marker(type=Marker.MESH_RESOURCE, pose=pose_message(np.eye(4))), 'CUBE, SPHERE'),
+        (Marker(action=77), 'ADD, DELETE'),
+    ],
+)
+def test_what_is_no_obstacle_is_refused_until_it_is_mended(node, marker, words):
+    pytest.importorskip('coal')
+    node.obstacles(marker)
+    refused = node.ik(ik_request(avoid_collisions=True)).error_code
+    assert refused.val == Code.COLLISION_CHECKING_UNAVAILABLE
+    assert words in refused.message
+    solved(node.ik(ik_request()))
+    node.obstacles(Marker(action=Marker.DELETEALL))
+    solved(node.ik(ik_request(avoid_collisions=True)))
+
+
+def test_collisions_are_ignored_where_that_is_the_policy(node, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'coal', None)
+    node.set('collision_margin', 0.011)  # reads the shapes again
+    refused = node.ik(ik_request(avoid_collisions=True)).error_code
+    assert refused.val == Code.COLLISION_CHECKING_UNAVAILABLE
+    assert 'pip install coal' in refused.message
+    assert 'ignore' in refused.message
     node.set('avoid_collisions_policy', 'ignore')
     solved(node.ik(ik_request(avoid_collisions=True)))
     node.set('avoid_collisions_policy', 'error')
