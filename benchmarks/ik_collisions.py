@@ -4,7 +4,8 @@
 
 Targets are poses of uniform samples within the limits that are not in collision, so that each has a
 solution. Obstacles stand at fixed places relative to the reach of each arm. An answer counts if its
-pose is the target and coal finds no contact; failures count in the times.
+pose is the target and coal finds no contact; failures count in the times. A servo follows random
+twists for 10 s each among the same obstacles.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from benchmarks.robots import ARMS, Arm, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.errors import ModelError
+from dynamics_ros.inverse_kinematics.differential import CartesianServo
 
 Array = NDArray[np.float64]
 
@@ -33,6 +36,11 @@ TOLERANCE = 2e-5
 SUCCESS = Goal(99.0, of='value', at_least=True)
 MEDIAN = Goal(1000.0, of='value')
 CHECK = Goal(100.0, of='value')
+APART = Goal(0.0, of='value', at_least=True)
+STEP = Goal(150.0, of='value')
+
+MARGIN, DURATION, PERIOD = 0.02, 10.0, 0.005
+"""Margin [m], duration and period [s] of the motions of a servo."""
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
@@ -88,6 +96,36 @@ def _records(arm: Arm, count: int) -> Iterator[Record]:
     yield Record('ik', 'collisions: p99', arm.name, float(p99), 'us')
     check = 1e6 * float(np.median(checks))
     yield Record('ik', 'collisions: one check', arm.name, check, 'us', goal=CHECK)
+    yield from _motions(arm, robot, path, _obstacles(reach), count // 3)
+
+
+def _motions(
+    arm: Arm, robot: Robot, path: Path, obstacles: dict[str, Obstacle], count: int
+) -> Iterator[Record]:
+    """Random twists of a servo, each for 10 s, and coal's smallest distance on their way."""
+    kept = Collisions(robot, path, obstacles=obstacles, margin=MARGIN)
+    judge = kept.with_obstacles(obstacles)
+    servo = CartesianServo(robot, arm.tip, collisions=kept)
+    rng = np.random.default_rng(1)
+    times, least, limited = [], np.inf, 0
+    for _ in range(count):
+        q, twist = robot.random_configuration(rng), rng.normal(size=6)
+        while kept.in_collision(q):
+            q = robot.random_configuration(rng)
+        servo.reset()
+        for _ in range(round(DURATION / PERIOD)):
+            began = time.perf_counter()
+            step = servo.follow_twist(q, twist, PERIOD)
+            times.append(time.perf_counter() - began)
+            q = robot.integrate(q, PERIOD * step.v)
+            least = min(least, judge.distances(q, MARGIN).smallest)
+        limited += bool(step.kept_apart)
+    yield Record('ik', 'collisions: ended by a pair', arm.name, 100.0 * limited / count, '%')
+    # inf where no pair came within the margin.
+    smallest = 1e3 * min(least, MARGIN)
+    yield Record('ik', 'collisions: least on twists', arm.name, smallest, 'mm', goal=APART)
+    median = 1e6 * float(np.median(times))
+    yield Record('ik', 'collisions: servo step', arm.name, median, 'us', goal=STEP)
 
 
 def _obstacles(reach: float) -> dict[str, Obstacle]:

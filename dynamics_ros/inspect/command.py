@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, printable
 from dynamics_ros.kernels import call_path
 from dynamics_ros.model import build_model
@@ -76,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
         help='frame for pose, Jacobian and inverse kinematics (default: the tool frame, marked *)',
     )
     parser.add_argument('--no-speed', action='store_true', help='skip compilation and measurements')
+    parser.add_argument(
+        '--collisions',
+        action='store_true',
+        help='print which pairs of links may collide, which are not checked and why',
+    )
     parser.add_argument('--show', action='store_true', help='show the robot on a local web page')
     parser.add_argument(
         '--port', type=int, default=PORT, help='port of that page (default: %(default)s)'
@@ -105,6 +111,10 @@ def _inspect(options: argparse.Namespace) -> int:
     odd = oddities(description, robot.model, read_collision_geometry(text, folder), looks)
     for line in _page(robot, tool, reason, odd, page.tree(robot, description, tool)):
         print(line, flush=True)
+    if options.collisions:
+        print('\ncollisions', flush=True)
+        for line in page.collisions(Collisions(robot, text, folder=folder, ignore_unreadable=True)):
+            print(f'  {line}', flush=True)
     if not options.no_speed:
         print('\nkernels on this machine', flush=True)
         for line in page.kernels(speeds(robot, tool)):

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import printable
 from dynamics_ros.model import Frame, Joint, RobotDescription
 from dynamics_ros.robot import Robot
@@ -69,6 +70,21 @@ def _axis(axis: Vector3) -> str:
 
 def _bound(value: float, unit: str) -> str:
     return '-' if math.isinf(value) else f'{value:.4g} {unit}'
+
+
+def collisions(scene: Collisions) -> Iterator[str]:
+    """Yield the pairs of links that may collide, and those that are not checked by reason."""
+    for problem in scene.problems:
+        yield f'! {printable(problem)}'
+    yield from _pairs('checked', scene.pairs)
+    for reason in dict.fromkeys(scene.allowed.values()):
+        yield from _pairs(reason, [pair for pair, why in scene.allowed.items() if why == reason])
+
+
+def _pairs(what: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    yield f'{what}: {len(pairs)} pairs'
+    for first, second in pairs:
+        yield f'  {printable(first)}, {printable(second)}'
 
 
 def kernels(measured: Iterable[Speed]) -> Iterator[str]:

@@ -15,6 +15,8 @@ from documents import blocks, differs
 from six_axis_arms import random_axes, urdf_of_axes
 
 from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.collision import Collisions
 from dynamics_ros.inspect.command import main
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +78,17 @@ def test_the_page_has_every_link_with_its_joint_limits_and_mass(capsys):
     assert '* the nodes take tool0 where no frame is given' in told.out
     assert '* named as a tool, at the end of a chain of ' in told.out
     assert max(map(len, lines)) < 120
+
+
+def test_pairs_that_may_collide_and_the_others_are_listed(capsys):
+    pytest.importorskip('coal')
+    assert main([str(ARM), '--no-speed', '--collisions']) == 0
+    lines = capsys.readouterr().out.partition('\ncollisions\n')[2].splitlines()
+    scene = Collisions(Robot.from_urdf(ARM), ARM)
+    assert lines[0] == f'  checked: {len(scene.pairs)} pairs'
+    assert '    hand_link, tool_link' in lines
+    assert {line for line in lines if line.startswith('  adjacent: ')}
+    assert sum(line.startswith('    ') for line in lines) == len(scene.pairs) + len(scene.allowed)
 
 
 def test_kernels_are_timed_and_the_search_is_tried(capsys):
