@@ -35,14 +35,12 @@ INTERFACES = {
         'test_nodes_dynamics.py::'
         'test_gravity_torques_name_their_joints_and_carry_the_stamp_of_the_input',
     ),
-    'A best-effort subscription accepts publishers of either': (
-        'test_nodes_faults.py::test_publishers_and_subscribers_of_either_reliability_are_served',
-    ),
     'of each output at start, for example': (
+        'test_nodes_faults.py::test_publishers_and_subscribers_of_either_reliability_are_served',
         'test_nodes_output_qos.py::test_an_output_takes_its_quality_of_service_from_parameters',
         'test_nodes_output_qos.py::test_a_policy_that_does_not_exist_ends_the_node_by_name',
     ),
-    'The log contains each of these once.': (
+    'The log contains each of these once, and inputs': (
         'test_nodes_doubtful_input.py::test_degrees_for_radians',
         'test_nodes_doubtful_input.py::test_a_robot_without_inertias',
         'test_nodes_doubtful_input.py::test_meshes_that_are_not_there',
@@ -62,7 +60,7 @@ INTERFACES = {
     'A node that waits distinguishes joints that no message names': (
         'test_nodes_state.py::test_missing_refused_and_not_finite_are_three_reasons',
     ),
-    'The codes of `reason`, also in `~/status`': (
+    'The codes of `reason`, for programs': (
         'test_doctor_checks.py::'
         'test_a_sentence_without_reason_has_no_cure_and_every_cure_has_a_reason',
         'test_nodes_servo_stops.py::test_it_stops_at_once_when_a_position_is_not_finite',
@@ -87,14 +85,14 @@ INTERFACES = {
         'test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it',
     ),
     'The status has these values': NO_PROMISE,
-    'has all of them at their defaults': (
-        'test_nodes_parameters.py::test_the_file_of_all_parameters_has_them_all_at_their_defaults',
+    'All can be set while running, except': (
         'test_nodes_parameters.py::test_values_that_a_parameter_cannot_take_are_refused_by_name',
         'test_nodes_composed.py::test_a_wrong_parameter_at_start_ends_in_one_clear_line',
         'test_nodes_composed.py::test_parameters_that_do_not_exist_are_told',
-    ),
-    'In the composed process these parameters belong to': (
         'test_nodes_parts.py::test_joints_can_be_locked_while_running',
+    ),
+    'has all of them at their defaults': (
+        'test_nodes_parameters.py::test_the_file_of_all_parameters_has_them_all_at_their_defaults',
     ),
     'it accepts whole numbers for floating-point parameters': (
         'test_nodes_parameter_tools.py::test_what_is_dumped_is_loaded_and_changes_nothing',
@@ -238,12 +236,14 @@ INTERFACES = {
     ),
     'While the node is active, `gravity` changes by 2 m/s^2 per second': (
         'test_nodes_impedance.py::test_a_wrong_gravity_moves_the_arm_slowly',
-        'test_nodes_impedance.py::test_a_parameter_that_nobody_can_mean_is_refused_by_name',
         'test_nodes_lifecycle.py::test_gravity_commands_follow_another_gravity_gradually',
         'test_nodes_lifecycle.py::'
         'test_a_gravity_that_the_arm_does_not_carry_is_undone_before_it_throws_it',
         'test_robot_request.py::'
         'test_gravity_and_payload_are_approached_at_bounded_rates_and_reached',
+    ),
+    'While active, the node rejects `friction_compensation`': (
+        'test_nodes_impedance.py::test_a_parameter_that_nobody_can_mean_is_refused_by_name',
     ),
     'To use the node with a ros2_control arm': NO_PROMISE,
     'The node makes a frame of an arm behave like a spring': (
@@ -356,10 +356,10 @@ PROMISES = {'security.md': SECURITY, 'interfaces.md': INTERFACES}
 
 
 def prose(document: str) -> list[str]:
-    """The paragraphs and points, each in one line; no headings, tables or commands."""
+    """The paragraphs and points, each in one line; no headings, tables, commands or included files."""
     found = []
     for block in re.split(r'\n\s*\n', (DOCUMENTS / document).read_text(encoding='utf-8')):
-        if re.match(r'#|\||    ', block):
+        if re.match(r'#|\||    |```', block):
             continue
         found += [' '.join(point.split()) for point in re.split(r'^- ', block, flags=re.MULTILINE)]
     return [point for point in found if point]
