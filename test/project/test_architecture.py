@@ -56,6 +56,9 @@ The first figure may only fall. A commit that raises one says why in its message
 become ``SLACK`` lines shorter than its figure lowers it.
 """
 
+BUDGET = re.compile(r'^\| `?([\w ]+?)/?`? ([\d,]+) \|', re.MULTILINE)
+"""Row of the document with a room and its budget."""
+
 SLACK = 100
 
 ROS = re.compile(r'rclpy|rosidl|rosbags|launch|tf2_ros|ament_|\w+_msgs\b')
@@ -205,6 +208,12 @@ def lines_of(folder: Path, pattern: str = '**/*') -> int:
     """Lines of the Python and C sources below a folder."""
     paths = (path for path in folder.glob(pattern) if path.suffix in ('.py', '.c', '.h'))
     return sum(len(path.read_text().splitlines()) for path in paths)
+
+
+def test_the_document_has_the_budgets():
+    text = (ROOT / 'docs' / 'architecture.md').read_text()
+    told = {name: int(lines.replace(',', '')) for name, lines in BUDGET.findall(text)}
+    assert told == {name: budget for name, (_, budget) in LEDGER.items()}
 
 
 def test_the_ledger_has_a_row_for_each_room_and_no_other():

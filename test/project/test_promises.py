@@ -356,7 +356,7 @@ PROMISES = {'security.md': SECURITY, 'interfaces.md': INTERFACES}
 
 
 def prose(document: str) -> list[str]:
-    """The paragraphs and points, each in one line; no headings, tables, commands or included files."""
+    """The paragraphs and points, each in one line; no headings, tables or code."""
     found = []
     for block in re.split(r'\n\s*\n', (DOCUMENTS / document).read_text(encoding='utf-8')):
         if re.match(r'#|\||    |```', block):
