@@ -43,6 +43,9 @@ ELSEWHERE = {
     ('README.md', 'python'): 'test/project/test_documentation.py',
     ('README.md', 'bash'): 'test/project/test_documentation_commands.py',
     ('CONTRIBUTING.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('docs/contributing.md', 'bash'): 'test/project/test_first_changes.py',
+    ('docs/contributing.md', 'diff'): 'test/project/test_first_changes.py',
+    ('docs/contributing.md', 'python'): 'test/project/test_first_changes.py',
     ('docs/releasing.md', 'bash'): 'test/project/test_release_branches.py',
     ('docs/notebooks/index.md', 'bash'): 'test/project/test_documentation_commands.py',
 }
