@@ -84,7 +84,7 @@ INTERFACES = {
         'test_nodes_missing_outputs.py::'
         'test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it',
     ),
-    'The status has these values': NO_PROMISE,
+    'Values of the status, beside those': NO_PROMISE,
     'All can be set while running, except': (
         'test_nodes_parameters.py::test_values_that_a_parameter_cannot_take_are_refused_by_name',
         'test_nodes_composed.py::test_a_wrong_parameter_at_start_ends_in_one_clear_line',
