@@ -47,7 +47,7 @@ INTERFACES = {
         'test_nodes_doubtful_input.py::test_a_normal_start_warns_of_nothing',
     ),
     'with the exceptions in their sections': NO_PROMISE,
-    'with several publishers, the state is that of the newest stamp': (
+    'several publishers at the newest stamp that all of them have reached': (
         'test_nodes_late_stamps.py::test_two_drivers_are_felt_like_one',
         'test_nodes_late_stamps.py::'
         'test_one_driver_with_swapped_messages_is_not_silent_and_they_are_counted',
