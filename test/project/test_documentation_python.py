@@ -34,8 +34,6 @@ def runnable(path: Path) -> list[Block]:
 
 
 ELSEWHERE = {
-    ('docs/export.md', 'cmake'): 'test/export/test_export.py',
-    ('docs/export.md', 'cpp'): 'test/export/test_export.py',
     ('docs/kernels.md', 'py'): 'test/bindings',
     ('docs/recordings.md', 'py'): 'test/fleet/test_outputs_of_a_fleet.py',
     ('docs/recordings.md', 'sql'): 'test/fleet/test_outputs_of_a_fleet.py',
