@@ -292,6 +292,7 @@ INTERFACES = {
         'test_robot_simulator.py::test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps',
         'test_robot_simulator.py::test_without_motion_the_robot_stands_still',
     ),
+    'Parameters: `robot_description`, `robot_description_file`': NO_PROMISE,
     'With `root_joint` floating, MuJoCo simulates the robot': (
         'test_robot_simulator_legged.py::'
         'test_feet_of_the_truth_carry_the_robot_and_contact_node_feels_them',
