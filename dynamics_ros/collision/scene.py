@@ -164,6 +164,20 @@ class Collisions:
         other._set_obstacles(obstacles)
         return other
 
+    def check_robot(self, robot: RigidBodySystem) -> None:
+        """Check that this is a scene of a robot.
+
+        Raises:
+            InvalidArgumentError: it is none, or that of a robot with other joints.
+        """
+        if not isinstance(self, Collisions):
+            found = f'a {type(self).__name__}'
+            raise InvalidArgumentError('collisions', found, 'a dynamics_ros.collision.Collisions')
+        own = self.robot
+        if own is not robot and (own.nq, own.joint_names) != (robot.nq, robot.joint_names):
+            found = f'those of {own.name!r}, with other joints'
+            raise InvalidArgumentError('collisions', found, f'those of {robot.name!r}')
+
     def distances(self, q: ArrayLike, within: float = np.inf) -> Distances:
         """Return the distances of pairs in a configuration.
 
@@ -271,9 +285,11 @@ class Collisions:
         first, second = self._pair_ends[pair]
         transforms = self._transforms
         self._result.clear()
+        request = self._requests[pair]
         distance: float = self._calls[pair](
-            transforms[first], transforms[second], self._request, self._result
+            transforms[first], transforms[second], request, self._result
         )
+        request.updateGuess(self._result)
         return distance
 
     def _fixed_pairs(self) -> dict[Pair, str]:
@@ -355,8 +371,12 @@ class Collisions:
             for i, j in self._pair_ends
         ]
         self._transforms = [library.Transform3s() for _ in bodies]
-        self._request, self._result = library.DistanceRequest(), library.DistanceResult()
-        self._request.gjk_tolerance = self._request.epa_tolerance = PRECISION
+        self._result = library.DistanceResult()
+        self._requests = [library.DistanceRequest() for _ in self._pair_ends]
+        for request in self._requests:
+            request.gjk_tolerance = request.epa_tolerance = PRECISION
+            # A search begins at the last result, which is near in a motion.
+            request.gjk_initial_guess = library.GJKInitialGuess.CachedGuess
         self._lock = threading.Lock()
 
     @property

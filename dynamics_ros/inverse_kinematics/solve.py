@@ -174,7 +174,7 @@ def solve(
     closed_form = closed_form_of(problem)
     colliding: Candidate | None = None
     if collisions is not None:
-        _check_collisions(robot, collisions)
+        Collisions.check_robot(collisions, robot)
     began = time.perf_counter()
     unreachable = False
     if closed_form is not None:
@@ -319,7 +319,7 @@ def solve_all(
     if min_separation is not None:
         check_positive('min_separation', min_separation)
     if collisions is not None:
-        _check_collisions(robot, collisions)
+        Collisions.check_robot(collisions, robot)
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
     if closed_form is not None:
@@ -464,14 +464,3 @@ def _free(
         if not collisions.in_collision(solution.q):
             return solution
     return None
-
-
-def _check_collisions(robot: RigidBodySystem, collisions: Collisions) -> None:
-    """Refuse collisions that are of another robot."""
-    if not isinstance(collisions, Collisions):
-        found = f'a {type(collisions).__name__}'
-        raise InvalidArgumentError('collisions', found, 'a dynamics_ros.collision.Collisions')
-    theirs = collisions.robot
-    if theirs is not robot and (theirs.nq, theirs.joint_names) != (robot.nq, robot.joint_names):
-        found = f'those of {theirs.name!r}, with other joints'
-        raise InvalidArgumentError('collisions', found, f'those of {robot.name!r}')

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from dynamics_ros.errors import SingularError
+from dynamics_ros.errors import InfeasibleError, SingularError
 from dynamics_ros.multibody.least_squares import Singular, damped_least_squares
 
 try:
@@ -31,15 +31,19 @@ SUBSTITUTE = (
 )
 """Message to log if DAQP is missing; '' if it is installed."""
 
-SOLVED = 1
-"""Exit flag of DAQP for an optimal solution."""
+SOLVED, INFEASIBLE = 1, -1
+"""Exit flags of DAQP."""
 
 ROUNDING = 1e-10
 """Violation of a bound that counts as rounding."""
 
 
 def solve_bounded(
-    levels: Sequence[tuple[Array, Array]], lower: Array, upper: Array, damping: float
+    levels: Sequence[tuple[Array, Array]],
+    lower: Array,
+    upper: Array,
+    damping: float,
+    rows: tuple[Array, Array] | None = None,
 ) -> Array:
     """Solve prioritized damped least squares A x = b within bounds for x (n).
 
@@ -47,6 +51,9 @@ def solve_bounded(
         levels: A (m, n) and b (m) of each level, highest priority first.
         lower, upper: (n) bounds, inf if there is none; lower <= upper.
         damping: each level minimizes |A x - b|^2 + damping^2 |x|^2.
+        rows: G (k, n) and h (k): G x <= h. A row that no x within the bounds satisfies is violated
+            as little as these allow. If rows contradict each other within the bounds, none is
+            violated more than by the x nearest to zero.
 
     Raises:
         SingularError: a system is not positive definite, or the QP is not solved.
@@ -55,19 +62,21 @@ def solve_bounded(
     x, Z = np.zeros(n), None
     if (lower > 0.0).any() or (upper < 0.0).any():
         x = np.clip(x, lower, upper)  # the bounds exclude zero
+    if rows is not None:
+        least = np.where(rows[0] > 0.0, lower, upper)
+        least = np.where(rows[0] == 0.0, 0.0, least)  # which may be infinite
+        rows = rows[0], np.maximum(rows[1], np.einsum('ij,ij->i', rows[0], least))
     last = len(levels) - 1
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
         residual = b - A @ x if i or x.any() else b
         z = _damped_step(B, residual, damping)
         step = z if Z is None else Z @ z
-        if not _within(x + step, lower, upper):
+        if not _within(x + step, lower, upper, rows):
             # Despite rounding of earlier levels, the step zero must be feasible.
             low, high = np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
-            if daqp is None:
-                step = _by_least_squares(B, residual, Z, low, high, damping)
-            else:
-                step = _by_daqp(B, residual, Z, low, high, damping)
+            more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
+            step = _step_within(B, residual, Z, low, high, damping, more)
         x = x + step
         if i < last:
             free = Singular.of(B, float(np.linalg.norm(A))).null_space
@@ -75,6 +84,28 @@ def solve_bounded(
             if not Z.shape[1]:
                 break
     return np.minimum(np.maximum(x, lower), upper)
+
+
+def _step_within(
+    B: Array,
+    b: Array,
+    Z: Array | None,
+    low: Array,
+    high: Array,
+    damping: float,
+    rows: tuple[Array, Array] | None,
+) -> Array:
+    """Step as of `_by_least_squares`; rows that contradict each other become no worse."""
+    solve = _by_least_squares if daqp is None else _by_daqp
+    if rows is None:
+        return solve(B, b, Z, low, high, damping, None)
+    G, most = rows
+    for bounds in (most, np.maximum(most, 0.0)):
+        try:
+            return solve(B, b, Z, low, high, damping, (G, bounds))
+        except InfeasibleError:
+            continue
+    return np.zeros(len(low))  # which rounding alone made infeasible
 
 
 def _damped_step(B: Array, b: Array, damping: float) -> Array:
@@ -97,24 +128,53 @@ def _solve_positive_definite(H: Array, h: Array) -> Array:
     return z
 
 
-def _within(x: Array, lower: Array, upper: Array) -> bool:
-    return bool((x <= upper + ROUNDING).all() and (x >= lower - ROUNDING).all())
+def _within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | None) -> bool:
+    if not ((x <= upper + ROUNDING).all() and (x >= lower - ROUNDING).all()):
+        return False
+    return rows is None or bool((rows[0] @ x <= rows[1] + ROUNDING).all())
 
 
 def _by_least_squares(
-    B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float
+    B: Array,
+    b: Array,
+    Z: Array | None,
+    low: Array,
+    high: Array,
+    damping: float,
+    rows: tuple[Array, Array] | None,
 ) -> Array:
-    """Step Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2 within low <= Z z <= high."""
+    """Step x = Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2.
+
+    It is within low <= x <= high, and G x <= h of ``rows``.
+    """
     basis = np.eye(len(low)) if Z is None else Z
     C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
+    if rows is not None:
+        C, d = np.vstack([C, rows[0] @ basis]), np.concatenate([d, rows[1]])
     return basis @ damped_least_squares(B, b, C, d, damping)
 
 
-def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float) -> Array:
+def _by_daqp(
+    B: Array,
+    b: Array,
+    Z: Array | None,
+    low: Array,
+    high: Array,
+    damping: float,
+    rows: tuple[Array, Array] | None,
+) -> Array:
     """Like `_by_least_squares`, solved by DAQP."""
     H, h = _regularized(B.T @ B, damping), B.T @ b
-    rows = np.zeros((0, len(H))) if Z is None else np.ascontiguousarray(Z)
-    z, _, exit_flag, _ = daqp.solve(H, -h, rows, high, low, np.zeros(len(low), dtype=np.int32))
+    # DAQP takes the first bounds as those of z itself where there are more than rows.
+    C = np.zeros((0, len(H))) if Z is None else Z
+    if rows is not None:
+        G, most = rows
+        C = np.vstack([C, G if Z is None else G @ Z])
+        high, low = np.append(high, most), np.append(low, np.full(len(most), -np.inf))
+    sense = np.zeros(len(low), dtype=np.int32)
+    z, _, exit_flag, _ = daqp.solve(H, -h, np.ascontiguousarray(C), high, low, sense)
+    if exit_flag == INFEASIBLE:
+        raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
     if exit_flag != SOLVED:
         raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
     return z if Z is None else Z @ z

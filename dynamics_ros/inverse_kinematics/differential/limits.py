@@ -132,6 +132,28 @@ class Limits:
         upper = np.minimum(np.maximum(upper, -behind), ahead)
         return Bounds(lower, upper, ahead, behind)
 
+    def approach_rows(
+        self, ways: Array, rates: Array, dt: float, last: Array | None
+    ) -> tuple[Array, Array]:
+        """Rows G v <= h that let pairs of bodies approach each other only as they can stop.
+
+        In one step a pair closes at most the fraction ``approach`` of its way. With acceleration
+        limits every joint must also be able to stop on its own before: a joint at v, which brakes
+        at a, moves v^2 / (2 a) and brings a pair closer by its lever times that. Twice that way is
+        kept, because levers change and speeds grow within a step.
+
+        Args:
+            ways: (k) distances to the closest approach [m]; below zero: no approach at all.
+            rates: (k, nv) levers: rates of the distances per velocity.
+            dt: duration of the step [s].
+            last: previous velocity (nv); None to ignore acceleration limits.
+        """
+        G, h = -rates, np.maximum(ways, 0.0) * (self._approach / dt)
+        if self._accelerates and last is not None:
+            braking = np.abs(last[self._base :]) / self._acceleration
+            G[:, self._base :] *= 1.0 + (self._approach / dt) * braking
+        return G, h
+
     def binding(self, bounds: Bounds, v: Array) -> dict[int, str]:
         """Active bounds of a velocity v (nv): kind of limit by index of the velocity."""
         slack = AT_BOUND * (1.0 + np.abs(v))

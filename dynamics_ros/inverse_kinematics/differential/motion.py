@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dsyev
 
+from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
@@ -22,6 +23,12 @@ from .limits import Limits
 from .tasks import VelocityTask
 
 Array = NDArray[np.float64]
+
+INFLUENCE = 0.25
+"""Distance beyond the margin within which pairs of bodies limit a step [m]."""
+
+BINDING = 1e-6
+"""Difference from its bound at which a row counts as limiting [m/s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +45,7 @@ class DifferentialMotion:
         damping: damping that was used; above the configured one near a singularity.
         scale: fraction of the demanded velocity of the first priority; below 1 if the speed was
             reduced to keep its direction.
+        kept_apart: pairs of links and obstacles that may not approach each other faster.
     """
 
     v: Array
@@ -46,6 +54,7 @@ class DifferentialMotion:
     singular_value: float
     damping: float
     scale: float
+    kept_apart: tuple[tuple[str, str], ...] = ()
 
 
 class DifferentialInverseKinematics:
@@ -61,6 +70,8 @@ class DifferentialInverseKinematics:
         limits: the limits, which always hold.
         rank: rank of the tasks of the first priority at almost all configurations. A configuration
             with a lower rank is a singularity.
+        collisions: links and obstacles that keep apart; None: not checked. May be set between two
+            steps to a scene of the same robot.
     """
 
     def __init__(
@@ -75,6 +86,7 @@ class DifferentialInverseKinematics:
         keep_direction: bool = False,
         locked_joints: Collection[str] = (),
         base_moves: bool = True,
+        collisions: Collisions | None = None,
     ) -> None:
         """Check the tasks, and compile their kernels.
 
@@ -89,9 +101,12 @@ class DifferentialInverseKinematics:
                 same factor to keep their direction, instead of minimizing the error of each.
             locked_joints: names of joints that do not move.
             base_moves: whether a floating or planar base moves.
+            collisions: links and obstacles that keep apart by its margin: the closer a pair, the
+                slower it approaches (velocity damper, [Faverjon1987]). A pair within the margin
+                does not approach further; nothing drives it apart. Position limits have priority.
 
         Raises:
-            InvalidArgumentError: there is no task, or a task does not fit the robot.
+            InvalidArgumentError: there is no task, or a task or the scene does not fit the robot.
             UnknownJointError: the robot does not have a locked joint.
         """
         if not tasks:
@@ -106,6 +121,9 @@ class DifferentialInverseKinematics:
         self._singular_damping = max(singular_damping, damping)
         self._threshold = singular_threshold
         self._keep_direction = keep_direction
+        if collisions is not None:
+            collisions.check_robot(robot)
+        self.collisions = collisions
         moving = np.ones(robot.nv)
         if not base_moves:
             moving[: robot.model.root_joint_nv] = 0.0
@@ -165,14 +183,15 @@ class DifferentialInverseKinematics:
             bounds = bounds._replace(
                 lower=lower, upper=np.where(still, np.maximum(bounds.upper, 0.0), bounds.upper)
             )
+        rows, pairs = self._apart(configuration, dt, last_velocity)
         singular_value = _least_singular_value(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
-        v = solve_bounded(levels, bounds.lower, bounds.upper, damping)
+        v = solve_bounded(levels, bounds.lower, bounds.upper, damping, rows)
         scale = 1.0
-        binding = self.limits.binding(bounds, v)
-        if binding and self._keep_direction:
-            v, scale = self._scaled_velocity(levels, bounds.lower, bounds.upper, damping)
-            binding = self.limits.binding(bounds, v)
+        binding, close = self.limits.binding(bounds, v), _close(rows, v)
+        if (binding or close) and self._keep_direction:
+            v, scale = self._scaled_velocity(levels, bounds.lower, bounds.upper, damping, rows)
+            binding, close = self.limits.binding(bounds, v), _close(rows, v)
         missed = tuple(math.sqrt(float(e @ e)) for e in (A @ v - b for A, b, _ in demands))
         return DifferentialMotion(
             v,
@@ -181,7 +200,22 @@ class DifferentialInverseKinematics:
             singular_value,
             damping,
             scale,
+            tuple(dict.fromkeys(pairs[k] for k in close)),
         )
+
+    def _apart(
+        self, q: Array, dt: float, last: Array | None
+    ) -> tuple[tuple[Array, Array] | None, tuple[tuple[str, str], ...]]:
+        """Rows G v <= h that keep bodies apart, None without any, and the pair of each row."""
+        if self.collisions is None:
+            return None, ()
+        margin = self.collisions.margin
+        found, J = self.collisions.distance_jacobian(q, margin + INFLUENCE)
+        if not found.pairs:
+            return None, ()
+        if self._moving is not None:
+            J = J * self._moving
+        return self.limits.approach_rows(found.distance - margin, J, dt, last), found.pairs
 
     def _demand(self, i: int, q: Array, dt: float) -> tuple[Array, Array, Array]:
         """Rows A, b of a task with nonzero weight, and the square roots of their weights."""
@@ -201,7 +235,12 @@ class DifferentialInverseKinematics:
         return np.vstack([A for A, _ in rows]), np.concatenate([b for _, b in rows])
 
     def _scaled_velocity(
-        self, levels: Sequence[tuple[Array, Array]], lower: Array, upper: Array, damping: float
+        self,
+        levels: Sequence[tuple[Array, Array]],
+        lower: Array,
+        upper: Array,
+        damping: float,
+        rows: tuple[Array, Array] | None,
     ) -> tuple[Array, float]:
         """Velocity v and factor s of the first demand: A v = s b, with s as close to 1 as possible.
 
@@ -215,8 +254,11 @@ class DifferentialInverseKinematics:
         factor_row[0, n] = 1.0
         lower_levels = [(np.column_stack([C, np.zeros(len(C))]), d) for C, d in others]
         bounds = np.append(lower, 0.0), np.append(upper, size)
+        if rows is not None:
+            rows = np.column_stack([rows[0], np.zeros(len(rows[0]))]), rows[1]
         x = solve_bounded(
-            [direction_rows, (factor_row, np.array([size])), *lower_levels], *bounds, damping
+            [direction_rows, (factor_row, np.array([size])), *lower_levels],
+            *(*bounds, damping, rows),
         )
         return x[:n], float(x[n] / size)
 
@@ -225,6 +267,14 @@ class DifferentialInverseKinematics:
             return self._damping
         ratio = singular_value / self._threshold
         return max(self._damping, self._singular_damping * math.sqrt(1.0 - ratio * ratio))
+
+
+def _close(rows: tuple[Array, Array] | None, v: Array) -> list[int]:
+    """Rows that limit a velocity v (nv)."""
+    if rows is None:
+        return []
+    close: list[int] = np.flatnonzero(rows[0] @ v >= rows[1] - BINDING).tolist()
+    return close
 
 
 def _least_singular_value(A: Array, rank: int) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
@@ -73,6 +74,7 @@ class ServoStep:
         near_singularity: whether the motion is slowed or stopped by a singularity.
         at_limit: kind of limit of each joint at a limit, by name of the joint.
         scaled: fraction of the commanded twist after the speed limits of the frame.
+        kept_apart: pairs of links and obstacles that limit the motion.
     """
 
     v: Array
@@ -81,6 +83,7 @@ class ServoStep:
     near_singularity: bool = False
     at_limit: dict[str, str] = field(default_factory=dict)
     scaled: float = 1.0
+    kept_apart: tuple[tuple[str, str], ...] = ()
 
 
 class CartesianServo:
@@ -98,6 +101,7 @@ class CartesianServo:
         frame: str,
         settings: ServoSettings | None = None,
         locked_joints: Collection[str] = (),
+        collisions: Collisions | None = None,
     ) -> None:
         """Check the settings, and compile the kernels.
 
@@ -106,6 +110,7 @@ class CartesianServo:
             frame: name of the controlled frame.
             settings: limits and gains; None for the defaults.
             locked_joints: names of joints that do not move.
+            collisions: links and obstacles that keep apart by its margin.
 
         Raises:
             InvalidArgumentError: the settings contradict each other, or do not fit the robot.
@@ -139,6 +144,7 @@ class CartesianServo:
             keep_direction=True,
             locked_joints=locked_joints,
             base_moves=False,
+            collisions=collisions,
         )
         locked = [robot.joint_v_indices[name] for name in locked_joints]
         moving = np.ones(robot.nv, dtype=bool)
@@ -150,6 +156,15 @@ class CartesianServo:
             problem = f'no joint moves {frame!r} as follow = {chosen.follow!r} requires'
             raise InvalidArgumentError('frame', problem, 'a frame that can move')
         self.v = np.zeros(robot.nv)
+
+    @property
+    def collisions(self) -> Collisions | None:
+        """Links and obstacles that keep apart; None: not checked. May be set between two steps."""
+        return self._solver.collisions
+
+    @collisions.setter
+    def collisions(self, scene: Collisions | None) -> None:
+        self._solver.collisions = scene
 
     def reset(self) -> None:
         """Set the last velocity to zero, so that the next step starts from rest."""
@@ -180,7 +195,8 @@ class CartesianServo:
             motion = self._velocity_for(q, fraction * wanted, dt)
         self.v = motion.v
         speed, slowed = fraction * motion.scale, fraction < 1.0
-        return ServoStep(motion.v, speed, condition, slowed, motion.at_limit, scaled)
+        limits = motion.at_limit, scaled, motion.kept_apart
+        return ServoStep(motion.v, speed, condition, slowed, *limits)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
         """Compute the next velocity towards a pose (4, 4) of the frame in the root frame.
