@@ -217,7 +217,7 @@ class Built:
         return {
             'robot': self.robot.name,
             'degrees of freedom': str(self.robot.nv),
-            'doubts about the description': '; '.join(self.doubts) or 'none',
+            'warnings about the description': '; '.join(self.doubts) or 'none',
             'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
             'kernel calls': call_path(),
             'kernels': str(len(kernels)),

@@ -124,46 +124,6 @@ class TestTheCode:
         assert left == {code.name, header.name}
 
 
-@needs_compilers
-def test_the_controller_of_the_document_computes_what_the_robot_computes(arm, tmp_path):
-    (program,) = re.findall(r'```cpp\n(.*?)```', (ROOT / 'docs/export.md').read_text(), re.DOTALL)
-    (tmp_path / 'main.cpp').write_text(program)
-    code, _ = export_kernels(arm, ['inverse_dynamics', 'forward_kinematics:tool0'], tmp_path)
-    made(C, '-std=c99', *STRICT, '-O2', '-c', code, '-o', tmp_path / 'kernels.o')
-    files = [tmp_path / 'main.cpp', tmp_path / 'kernels.o']
-    made(CPP, '-std=c++14', *STRICT, '-O2', *files, '-o', tmp_path / 'controller', '-lm')
-    ran = subprocess.run(
-        [tmp_path / 'controller'], check=True, timeout=PATIENCE, stdout=subprocess.PIPE, text=True
-    )
-    if shutil.which('cmake'):
-        assert built_with_cmake(tmp_path) == ran.stdout
-
-    def joints(name):
-        (numbers,) = re.findall(rf'Joints {name}{{(.*?)}};', program)
-        return np.array([float(x) for x in numbers.split(',')])
-
-    q, v = joints('q'), joints('v')
-    tau = arm.inverse_dynamics(q, v, 100.0 * (joints('posture') - q) - 20.0 * v)
-    *lines, last = ran.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(arm.joint_names)
-    found = [float(line.split()[1]) for line in lines]
-    assert found == pytest.approx(tau, rel=EXACT, abs=EXACT * np.abs(tau).max())
-    place = [float(x) for x in last.split()[3:6]]
-    assert place == pytest.approx(arm.forward_kinematics(q, 'tool0')[:3, 3], abs=EXACT)
-
-
-def built_with_cmake(folder):
-    """What the program of the document prints that its lines for CMake build."""
-    (lines,) = re.findall(r'```cmake\n(.*?)```', (ROOT / 'docs/export.md').read_text(), re.DOTALL)
-    (folder / 'CMakeLists.txt').write_text(f'cmake_minimum_required(VERSION 3.16)\n{lines}')
-    build = folder / 'build'
-    for command in (['-S', folder, '-B', build], ['--build', build]):
-        subprocess.run(['cmake', *command], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
-    return subprocess.run(
-        [build / 'arm_controller'], check=True, timeout=PATIENCE, stdout=subprocess.PIPE, text=True
-    ).stdout
-
-
 class TestTheHeader:
     def test_it_explains_an_arm(self, arm, tmp_path):
         _, header = export_kernels(arm, ['inverse_dynamics:tool0', 'all_frames'], tmp_path)

@@ -82,6 +82,7 @@ ELSEWHERE = {
     r'scripts/docs  ': 'test/project/test_documentation_site.py',
     r'scripts/release_branches': 'test/project/test_release_branches.py',
     r'scripts/bench( \w+.*)?(  |$)': 'test/benchmarks/test_benchmarks.py',
+    r'python -m dynamics_ros\.multibody': 'test/project/test_first_changes.py',
     r'scripts/test --coverage': 'test/project/test_counted.py',
 }  # fmt: skip
 """Commands whose programs other tests run, often by their functions and not by a shell."""

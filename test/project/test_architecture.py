@@ -48,13 +48,16 @@ LEDGER = {
     'wire': (2287, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1380, 650),
-    'test': (66628, 45000),
+    'test': (66700, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
 The first figure may only fall. A commit that raises one says why in its message; a room that has
 become ``SLACK`` lines shorter than its figure lowers it.
 """
+
+BUDGET = re.compile(r'^\| `?([\w ]+?)/?`? ([\d,]+) \|', re.MULTILINE)
+"""Row of the document with a room and its budget."""
 
 SLACK = 100
 
@@ -205,6 +208,12 @@ def lines_of(folder: Path, pattern: str = '**/*') -> int:
     """Lines of the Python and C sources below a folder."""
     paths = (path for path in folder.glob(pattern) if path.suffix in ('.py', '.c', '.h'))
     return sum(len(path.read_text().splitlines()) for path in paths)
+
+
+def test_the_document_has_the_budgets():
+    text = (ROOT / 'docs' / 'architecture.md').read_text()
+    told = {name: int(lines.replace(',', '')) for name, lines in BUDGET.findall(text)}
+    assert told == {name: budget for name, (_, budget) in LEDGER.items()}
 
 
 def test_the_ledger_has_a_row_for_each_room_and_no_other():

@@ -34,8 +34,6 @@ def runnable(path: Path) -> list[Block]:
 
 
 ELSEWHERE = {
-    ('docs/export.md', 'cmake'): 'test/export/test_export.py',
-    ('docs/export.md', 'cpp'): 'test/export/test_export.py',
     ('docs/kernels.md', 'py'): 'test/bindings',
     ('docs/recordings.md', 'py'): 'test/fleet/test_outputs_of_a_fleet.py',
     ('docs/recordings.md', 'sql'): 'test/fleet/test_outputs_of_a_fleet.py',
@@ -43,6 +41,9 @@ ELSEWHERE = {
     ('README.md', 'python'): 'test/project/test_documentation.py',
     ('README.md', 'bash'): 'test/project/test_documentation_commands.py',
     ('CONTRIBUTING.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('docs/contributing.md', 'bash'): 'test/project/test_first_changes.py',
+    ('docs/contributing.md', 'diff'): 'test/project/test_first_changes.py',
+    ('docs/contributing.md', 'python'): 'test/project/test_first_changes.py',
     ('docs/releasing.md', 'bash'): 'test/project/test_release_branches.py',
     ('docs/notebooks/index.md', 'bash'): 'test/project/test_documentation_commands.py',
 }

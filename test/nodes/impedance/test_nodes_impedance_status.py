@@ -68,7 +68,10 @@ def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
 
 @pytest.mark.slow
 def test_every_topic_and_service_is_in_the_document():
-    section = re.split(r'^## ', DOCUMENT.split(f'## {NODE}\n')[1], flags=re.MULTILINE)[0]
+    section = ''.join(
+        re.split(r'^## ', DOCUMENT.split(f'## {title}\n')[1], flags=re.MULTILINE)[0]
+        for title in (NODE, 'Managed nodes')
+    )
     rows = re.findall(r'^\| `~/(\w+)` \| (\w+)/(\w+) \|', section, re.MULTILINE)
     told = {(f'/{NODE}/{name}', f'{package}/{kind}') for name, package, kind in rows}
     parameters = {'robot_description': description(), 'command_joints': NAMES}

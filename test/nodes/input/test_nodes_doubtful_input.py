@@ -59,7 +59,7 @@ def test_a_robot_without_inertias(user, process):
     user.wait_for(
         lambda: (
             "no mass is given for 'shoulder_link'"
-            in user.values('kinematics_node').get('doubts about the description', '')
+            in user.values('kinematics_node').get('warnings about the description', '')
         )
     )
     user.wait_for(lambda: warned(process, "robot 'bare': no mass is given for 'shoulder_link'"))

@@ -30,7 +30,7 @@ def test_a_doubt_is_logged_once_and_stays_in_diagnostics():
         logged = user.listen(Log, '/rosout', HISTORY)
         user.wait_for_status('dynamics_node', 'waiting for robot_description')
         user.publish('/robot_description', String(data=DOUBTFUL), LATCHED)
-        doubts = 'doubts about the description'
+        doubts = 'warnings about the description'
         user.wait_for(lambda: user.values('dynamics_node').get(doubts) == DOUBT)
         (warning,) = user.wait_for(lambda: [log for log in logged if DOUBT in log.msg])
         assert (warning.name, warning.level) == ('dynamics_node', 30)
