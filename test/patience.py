@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 PATIENCE = 400.0
 """Seconds: far more than anything here takes, also beside many busy processes on two cores."""
 
@@ -11,6 +13,9 @@ thorough = False
 """Whether the run has ``--thorough``."""
 
 
-def times(usual: int, many: int) -> int:
-    """How often something is repeated: as usual, or as often as in a run with ``--thorough``."""
+T = TypeVar('T')
+
+
+def times(usual: T, many: T) -> T:
+    """How often something is repeated, or with what: as usual, or as in a run with ``--thorough``."""
     return many if thorough else usual
