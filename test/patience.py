@@ -17,5 +17,5 @@ T = TypeVar('T')
 
 
 def times(usual: T, many: T) -> T:
-    """How often something is repeated, or with what: as usual, or as in a run with ``--thorough``."""
+    """How often something is done, or with what: as usual, or as with ``--thorough``."""
     return many if thorough else usual
