@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 PATIENCE = 400.0
 """Seconds: far more than anything here takes, also beside many busy processes on two cores."""
@@ -19,3 +19,10 @@ T = TypeVar('T')
 def times(usual: T, many: T) -> T:
     """How often something is done, or with what: as usual, or as with ``--thorough``."""
     return many if thorough else usual
+
+
+def examples(usual: int) -> Any:
+    """Settings of hypothesis for so many examples, and ten times as many with ``--thorough``."""
+    from hypothesis import settings
+
+    return settings(max_examples=times(usual, 10 * usual))

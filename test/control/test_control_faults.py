@@ -25,6 +25,7 @@ def cell(request):
 
 @pytest.mark.parametrize('fault', FAULTS)
 @pytest.mark.parametrize('mode', ['twist', 'guiding', 'braking', 'rest'])
+@pytest.mark.few(20)
 def test_an_arm_with_wrong_joint_states_is_braked(cell, fault, mode):
     speed, energy = ALLOWED.get(fault, (0.5, 2.0))
     for joints in (range(7), *([number] for number in times((3,), (1, 3, 5)))):
@@ -58,6 +59,7 @@ def test_an_arm_that_stays_blind_gets_gravity_torques_and_slows_down(cell):
 
 @pytest.mark.parametrize('driver', DRIVERS)
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
+@pytest.mark.few(4)
 def test_true_joint_states_stop_nothing(driver, slow):
     cell = next(cells('arm', 0.1))
     usual = (('twist', 1000.0), ('guiding', 250.0))
@@ -67,6 +69,7 @@ def test_true_joint_states_stop_nothing(driver, slow):
 
 
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
+@pytest.mark.few(1)
 def test_encoders_of_12_bits_stop_no_arm_whose_wrist_is_light_beside_its_rotors(slow):
     """A step of one joint moved the predictions of others, and rotors were not expected there."""
     cell = next(cells('xarm7', 0.1))
