@@ -212,7 +212,7 @@ def test_a_goal_that_cannot_be_is_aborted_at_once(ros, actions, goal, text):
 )
 def test_motion_that_nothing_can_be_learned_from_is_refused(ros, actions, motion, text):
     states = moving(ros, **motion)
-    answer = result_of(ros, accepted(ros, actions, states, duration=16.0), states)
+    answer = result_of(ros, accepted(ros, actions, states, duration=12.0), states)
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert text in answer.result.result.message
     assert not ros.get_parameter(NODE, 'friction.coulomb')
