@@ -18,6 +18,7 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import numpy as np
 import patience
 import pytest
 
@@ -30,7 +31,7 @@ else:
     # law that does not hold there leaves many of them out.
     usual = settings(
         deadline=None,
-        max_examples=20,
+        max_examples=10,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         # The same examples at every run: a change is judged by what it changed.
         derandomize=True,
@@ -117,10 +118,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave thorough tests to the weekly run."""
-    left_out = [
-        item for item in items if not patience.thorough and item.get_closest_marker('thorough')
-    ]
+    """Leave thorough tests, and most cases of tests with many similar ones, to the weekly run."""
+    if patience.thorough:
+        return
+    left_out = [item for item in items if item.get_closest_marker('thorough')]
+    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker('few'):
+            cases.setdefault((item.path, item.originalname), []).append(item)
+    for some in cases.values():
+        (count,) = some[0].get_closest_marker('few').args
+        kept = {round(place) for place in np.linspace(0, len(some) - 1, count)}
+        left_out += [item for number, item in enumerate(some) if number not in kept]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]

@@ -20,10 +20,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 IMPORTED = (
@@ -50,15 +52,24 @@ def forkable() -> bool:
 
 
 class Server:
-    """The process, for nodes in one environment."""
+    """The process, for nodes in one environment.
+
+    Attributes:
+        address: of the socket to which run_forked.py connects.
+    """
 
     def __init__(self, environment: dict[str, str]) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.address = str(Path(self._folder.name) / 'requests')
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as requests:
+            requests.bind(self.address)
+            requests.listen()
+            passed = [theirs.fileno(), requests.fileno()]
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, __file__, *map(str, passed)],
                 env={**environment, 'PYTHONUNBUFFERED': '1'},
-                pass_fds=[theirs.fileno()],
+                pass_fds=passed,
                 stdin=subprocess.DEVNULL,
             )
         self._socket = ours
@@ -134,6 +145,16 @@ def start_alone(command: list[str], environment: dict[str, str], output: IO[str]
     return subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 
+def server_for(environment: dict[str, str]) -> Server:
+    """The server for an environment."""
+    common = {name: value for name, value in environment.items() if name not in PER_NODE}
+    key = frozenset(common.items())
+    server = _servers.get(key)
+    if server is None:
+        server = _servers[key] = Server(common)
+    return server
+
+
 def start(command: list[str], environment: dict[str, str], output: IO[str]) -> Any:
     """Start an executable of this package, forked from the second one on in an environment."""
     common = {name: value for name, value in environment.items() if name not in PER_NODE}
@@ -141,61 +162,83 @@ def start(command: list[str], environment: dict[str, str], output: IO[str]) -> A
     if key not in _servers or not forkable():
         _servers[key] = None
         return start_alone(command, environment, output)
-    server = _servers[key]
-    if server is None:
-        server = _servers[key] = Server(common)
     own = {name: environment[name] for name in PER_NODE if name in environment}
-    return server.start(command, own, output)
+    return server_for(environment).start(command, own, output)
 
 
 # --- in the server ------------------------------------------------------------------------------
 
 
-def serve(connection: socket.socket) -> None:
-    """Fork nodes until the test run ends; the nodes end with it."""
+def serve(tests: socket.socket, requests: socket.socket) -> None:
+    """Fork nodes until the test run ends; the nodes end with it.
+
+    Args:
+        tests: connection to the test run.
+        requests: where others connect; what is forked for one of them ends with its connection.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all its processes
     gc.disable()
     for module in IMPORTED:
         import_module(f'dynamics_ros.{module}')
     inspect.getmodule(serve)  # reads the files of all modules, as the first line of a log does
     gc.freeze()
-    children: dict[int, int] = {}  # by pidfd
-    while True:
-        ready, _, _ = select.select([connection, *children], [], [])
+    connections = {tests}
+    children: dict[int, tuple[int, socket.socket]] = {}  # by pidfd
+    while tests in connections:
+        ready, _, _ = select.select([requests, *connections, *children], [], [])
         for end in ready:
-            if end is connection:
-                content, files, *_ = socket.recv_fds(connection, LARGEST, 1)
-                if not content:
-                    for pid in children.values():
-                        os.kill(pid, signal.SIGKILL)
-                    return
-                command, folder, environment = json.loads(content)
-                pid = os.fork()
-                if not pid:
-                    connection.close()
-                    for other in children:
-                        os.close(other)
-                    become(command, folder, environment, files[0])
-                os.close(files[0])
-                own = os.pidfd_open(pid)
-                children[own] = pid
-                socket.send_fds(connection, [json.dumps(['started', pid]).encode()], [own])
+            if end is requests:
+                connections.add(requests.accept()[0])
+            elif end in connections:
+                content, files, *_ = socket.recv_fds(end, LARGEST, 3)
+                if content:
+                    own, pid = fork(json.loads(content), files, [requests, *connections, *children])
+                    children[own] = pid, end
+                    socket.send_fds(end, [json.dumps(['started', pid]).encode()], [own])
+                else:
+                    connections.remove(end)
+                    for pid, asked in children.values():
+                        if asked is end or end is tests:
+                            os.kill(pid, signal.SIGKILL)
+                    end.close()
             else:
-                pid = children.pop(end)
+                pid, asked = children.pop(end)
                 os.close(end)
                 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                connection.send(json.dumps(['ended', pid, code]).encode())
+                if asked in connections:
+                    asked.send(json.dumps(['ended', pid, code]).encode())
 
 
-def become(command: list[str], folder: str, environment: dict[str, str], output: int) -> NoReturn:
+def fork(request: list[Any], files: list[int], others: list[Any]) -> tuple[int, int]:
+    """Fork a process for a request; its pidfd and pid.
+
+    Args:
+        request: command, folder and environment.
+        files: standard input, output and error, or output and error in one.
+        others: files of the server that the process does not need.
+    """
+    pid = os.fork()
+    if not pid:
+        for one in others:
+            os.close(one if isinstance(one, int) else one.fileno())
+        become(*request, files)
+    for file in files:
+        os.close(file)
+    return os.pidfd_open(pid), pid
+
+
+def become(
+    command: list[str], folder: str, environment: dict[str, str], files: list[int]
+) -> NoReturn:
     """Run an executable in this process, as the interpreter would."""
     code: Any = 1
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         gc.enable()
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os.close(output)
+        for number, file in zip((0, 1, 2) if len(files) > 1 else (1, 2), (files * 2)[:3]):
+            os.dup2(file, number)
+        for file in files:
+            os.close(file)
         os.chdir(folder)
         os.environ.update(environment)
         sys.argv = command
@@ -215,4 +258,4 @@ def become(command: list[str], folder: str, environment: dict[str, str], output:
 
 
 if __name__ == '__main__':
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(*(socket.socket(fileno=int(number)) for number in sys.argv[1:]))

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 PATIENCE = 400.0
 """Seconds: far more than anything here takes, also beside many busy processes on two cores."""
 
@@ -11,6 +13,16 @@ thorough = False
 """Whether the run has ``--thorough``."""
 
 
-def times(usual: int, many: int) -> int:
-    """How often something is repeated: as usual, or as often as in a run with ``--thorough``."""
+T = TypeVar('T')
+
+
+def times(usual: T, many: T) -> T:
+    """How often something is done, or with what: as usual, or as with ``--thorough``."""
     return many if thorough else usual
+
+
+def examples(usual: int) -> Any:
+    """Settings of hypothesis for so many examples, and ten times as many with ``--thorough``."""
+    from hypothesis import settings
+
+    return settings(max_examples=times(usual, 10 * usual))

@@ -10,17 +10,29 @@ import subprocess
 import sys
 from pathlib import Path
 
+import node_server
 from patience import PATIENCE
 from ros_harness import executable
 
-ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+ROOT = HERE.parent
 
 ROS2 = """\
 #!/bin/sh
-case "$1 $2" in
-  "run dynamics_ros") program=$3; shift 3; exec "%s/$program" "$@" ;;
+case "$1 $2 $3" in
+  "run dynamics_ros "*_node | "run dynamics_ros dynamics_ros" | *robot_simulator)
+    program=$3; shift 3; exec {run} "{executables}/$program" "$@" ;;
+  "run dynamics_ros "*) program=$3; shift 3; exec "{executables}/$program" "$@" ;;
   "launch "*) echo "no ros2 launch here" >&2; exit 2 ;;
-  *) exec python3 "%s/scripts/graph.py" "$@" ;;
+  *) exec {run} "{root}/scripts/graph.py" "$@" ;;
+esac
+"""
+
+PYTHON = """\
+#!/bin/sh
+case "$1" in
+  *.py) exec {run} "$@" ;;
+  *) exec {python} "$@" ;;
 esac
 """
 
@@ -31,11 +43,16 @@ class Terminals:
     def __init__(self, folder: Path, domain: int) -> None:
         self._folder = folder
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        run = sys.executable
+        if node_server.forkable():
+            run += f' -IS {HERE}/run_forked.py {node_server.server_for(dict(os.environ)).address}'
+        places = {'root': ROOT, 'executables': Path(executable('contact_node')).parent}
         tools = folder / 'bin'
         tools.mkdir()
-        command = tools / 'ros2'
-        command.write_text(ROS2 % (Path(executable('contact_node')).parent, ROOT))
-        command.chmod(0o755)
+        for name, text in (('ros2', ROS2), ('python3', PYTHON)):
+            command = tools / name
+            command.write_text(text.format(run=run, python=sys.executable, **places))
+            command.chmod(0o755)
         self._environment = {
             **os.environ,
             'PATH': os.pathsep.join(

@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close, rate
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import DIFFERENCE, DIFFERENCE_STEP, EXACT
 
@@ -17,7 +18,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 
-FEW = settings(max_examples=15, deadline=None)
+FEW = examples(8)
 
 
 @FEW

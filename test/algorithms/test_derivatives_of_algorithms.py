@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import EXACT, LAW
 
@@ -27,7 +28,7 @@ from dynamics_ros.algorithms.quantity import define
 from dynamics_ros.kernels import PlainFunction, derivative, gradient, jacobian, trace
 from dynamics_ros.spatial import Force, Motion
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = examples(4)
 """Every random robot is traced and differentiated anew."""
 
 MODES = ('forward', 'reverse')

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, LAW
 
@@ -32,7 +33,7 @@ from dynamics_ros.constraints import (
 )
 from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = examples(4)
 
 
 def differences(robot, function, q, *others):
@@ -139,7 +140,7 @@ def held_by(robot, seed, kind):
 
 
 @pytest.mark.parametrize('kind', HELD)
-@settings(max_examples=5, deadline=None)
+@examples(3)
 @given(robots(['floating'], (1, 3)), SEEDS)
 def test_dynamics_in_contact(kind, robot, seed):
     robot, held = held_by(robot, seed, kind)
@@ -223,7 +224,7 @@ def held_and_stabilized(robot, seed, kind):
 
 
 @pytest.mark.parametrize('kind', STABILIZED)
-@settings(max_examples=3, deadline=None)
+@examples(2)
 @given(robots(['floating'], (2, 3)), SEEDS, st.randoms(use_true_random=False))
 def test_constraints_of_all_kinds(kind, robot, seed, random):
     """What can be simulated can be linearized: forward, with prescribed joints, at an impact."""

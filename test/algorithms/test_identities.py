@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close, rate
+from patience import examples
 from random_robots import SEEDS, random_robot, random_state, robots
 from tolerances import DIFFERENCE, EXACT, LAW, SIMULATED
 
 from dynamics_ros.constraints import projected_newton_euler
 
-FEW = settings(max_examples=15, deadline=None)
+FEW = examples(8)
 """Every random robot is traced anew, a tenth of a second for each quantity."""
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
@@ -86,7 +87,7 @@ def test_potential_energy_changes_by_the_power_against_gravity(robot, seed):
     assert_close(change, power, DIFFERENCE, 10.0)
 
 
-@settings(max_examples=4, deadline=None)
+@examples(2)
 @given(robots(joints=(2, 4)), SEEDS)
 def test_a_simulation_conserves_energy(robot, seed):
     s = random_state(robot, seed)
@@ -108,7 +109,7 @@ def test_momentum_does_not_change_without_external_force(robot, seed):
     assert_close(change, np.zeros(6), DIFFERENCE, np.abs(a).max() * robot.total_mass)
 
 
-@settings(max_examples=3, deadline=None)
+@examples(2)
 @given(robots(roots=('floating',), joints=(2, 3), gravity=WEIGHTLESS), SEEDS)
 def test_a_simulation_conserves_momentum_whatever_the_joints_do(robot, seed):
     s = random_state(robot, seed)

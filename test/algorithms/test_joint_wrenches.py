@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import AGAINST_PINOCCHIO, EXACT, LAW
 
@@ -18,7 +19,7 @@ from dynamics_ros import Robot, spatial
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.spatial import Force
 
-FEW = settings(max_examples=15, deadline=None)
+FEW = examples(8)
 
 
 def pose_in_parent(robot, q, body):

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
     MIN_PIVOT,
@@ -70,7 +71,7 @@ def test_of_floats(size, seed):
     assert_all_close(everything(M.tolist(), b.tolist()), expected(M, b))
 
 
-@settings(max_examples=10, deadline=None)
+@examples(5)
 @given(size=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
 def test_of_symbols(size, seed):
     kernel = Kernel(trace(everything, {'M': (size, size), 'b': size}, 'everything'))
@@ -97,7 +98,7 @@ def test_what_is_not_positive_definite():
 
 @pytest.mark.parametrize('rank', [1, 3, 6])
 @pytest.mark.parametrize('backend', ['numbers', 'python', 'llvm'])
-@settings(max_examples=30)
+@examples(15)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(-6.0, 6.0))
 def test_an_inverse_bounds_the_smallest_eigenvalue(rank, backend, seed, scale):
     B = 10.0**scale * np.random.default_rng(seed).normal(size=(6, rank))

@@ -7,9 +7,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from random_robots import random_state
 from tolerances import DIFFERENCE, EXACT
 
@@ -19,7 +20,7 @@ from dynamics_ros.inverse_kinematics.iteration import iterate
 from dynamics_ros.model import ROOT
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=20, deadline=None)
+FEW = examples(10)
 
 LINK = """<link name="{0}"><inertial><origin xyz="0.05 -0.1 {1}" rpy="0.2 0 0.1"/>
 <mass value="{2}"/>

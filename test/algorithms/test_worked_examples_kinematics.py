@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from laws import assert_close
+from patience import examples
 from planar_arms import planar_arm
 from random_robots import SEEDS, random_state, robots
 from tolerances import EXACT, PRINTED
@@ -94,7 +95,7 @@ def test_example_2_8_7_geometric_jacobian(arm, angles):
     assert_close(arm.jacobian(angles, 'tip'), np.array(expected), EXACT)  # eq. 2.186, 2.188
 
 
-@settings(max_examples=8, deadline=None)
+@examples(4)
 @given(robots(roots=('floating',), joints=(2, 4)), SEEDS)
 @pytest.mark.parametrize(
     'rotation', [EULER_ZYX, EULER_XYZ, ROTATION_VECTOR, DIRECTION_COSINES], ids=repr

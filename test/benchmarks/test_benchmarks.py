@@ -99,6 +99,7 @@ def test_accuracy_writes_an_error_for_each_quantity(tmp_path):
 
 
 @pytest.mark.ros
+@pytest.mark.thorough
 def test_estimates_are_held_against_pushes_of_known_size(tmp_path, capsys):
     out = tmp_path / 'figures.json'
     assert main(['estimation', '--quick', '--robot', 'panda', '--json', str(out)]) == 0

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from random_robots import MOVING, SEEDS, random_robot, random_state
 from tolerances import DIFFERENCE, DIFFERENCE_STEP, LAW
 
@@ -30,7 +31,7 @@ from dynamics_ros.constraints import (
 from dynamics_ros.control import WholeBodyProblem
 from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
 
-FEW = settings(max_examples=15, deadline=None)
+FEW = examples(8)
 
 CRANK, COUPLER, CRANK_MASS, COUPLER_MASS, GRAVITY = 0.3, 0.8, 0.4, 0.7, 9.81
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from laws import assert_close, rate
+from patience import examples
 from planar_arms import planar_arm
 from random_robots import SEEDS, random_state, robots
 from tolerances import DIFFERENCE, LAW
@@ -31,7 +32,7 @@ from dynamics_ros.constraints import (
 )
 from dynamics_ros.errors import InfeasibleError, InvalidArgumentError, RankDeficientError
 
-FEW = settings(max_examples=10, deadline=None)
+FEW = examples(5)
 
 WELL_CONDITIONED = 1e-3
 """Ratio of the singular values that count; nearer to a singularity forces grow without bound, and

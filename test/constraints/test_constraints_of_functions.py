@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close, rate
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import DIFFERENCE, LAW
 
@@ -35,7 +36,7 @@ from dynamics_ros.errors import InvalidArgumentError
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 WRENCH = np.array([3.0, -2.0, 5.0, 0.3, -0.4, 0.2])
 
-few = settings(max_examples=12)
+few = examples(6)
 trees = robots(joints=(2, 4))
 
 

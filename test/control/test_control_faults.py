@@ -10,6 +10,7 @@ from __future__ import annotations
 import mujoco  # noqa: F401 (without it there is nothing to test)
 import numpy as np
 import pytest
+from patience import times
 
 from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, cells
 
@@ -24,9 +25,10 @@ def cell(request):
 
 @pytest.mark.parametrize('fault', FAULTS)
 @pytest.mark.parametrize('mode', ['twist', 'guiding', 'braking', 'rest'])
+@pytest.mark.few(20)
 def test_an_arm_with_wrong_joint_states_is_braked(cell, fault, mode):
     speed, energy = ALLOWED.get(fault, (0.5, 2.0))
-    for joints in (range(7), [1], [3], [5]):
+    for joints in (range(7), *([number] for number in times((3,), (1, 3, 5)))):
         outcome = cell.run(fault, joints, mode, 1000.0)
         assert outcome.speed <= speed, joints
         assert outcome.energy <= energy, joints
@@ -57,15 +59,17 @@ def test_an_arm_that_stays_blind_gets_gravity_torques_and_slows_down(cell):
 
 @pytest.mark.parametrize('driver', DRIVERS)
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
+@pytest.mark.few(4)
 def test_true_joint_states_stop_nothing(driver, slow):
     cell = next(cells('arm', 0.1))
-    for mode in ('twist', 'guiding'):
-        for rate in (1000.0, 250.0):
-            assert cell.stops(driver, mode, rate, slow=slow) == (0, ''), (mode, rate)
+    usual = (('twist', 1000.0), ('guiding', 250.0))
+    for mode, rate in times(usual, (*usual, ('twist', 250.0), ('guiding', 1000.0))):
+        assert cell.stops(driver, mode, rate, slow=slow) == (0, ''), (mode, rate)
     assert cell.stops(driver, 'twist', 500.0, slow=slow, wall=True) == (0, '')
 
 
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
+@pytest.mark.few(1)
 def test_encoders_of_12_bits_stop_no_arm_whose_wrist_is_light_beside_its_rotors(slow):
     """A step of one joint moved the predictions of others, and rotors were not expected there."""
     cell = next(cells('xarm7', 0.1))

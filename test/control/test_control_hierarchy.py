@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from laws import assert_close, rate
+from patience import examples
 from random_robots import State
 from scipy.optimize import nnls
 from tolerances import DIFFERENCE, LAW
@@ -56,7 +57,7 @@ def problem_of(seed, rows, inequalities, n):
     return A, b, C, C @ inside + rng.uniform(0.0, 1.0, inequalities)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS, st.integers(1, 6), st.integers(0, 12), st.integers(1, 6))
 def test_least_squares_with_inequalities_is_optimal(seed, rows, inequalities, n):
     A, b, C, d = problem_of(seed, rows, inequalities, n)
@@ -69,7 +70,7 @@ def test_least_squares_with_inequalities_is_optimal(seed, rows, inequalities, n)
     assert unbalanced <= OPTIMAL * max(100.0, np.abs(gradient).max())
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS, st.integers(2, 5))
 def test_without_inequalities_it_is_the_null_space_projection(seed, n):
     rng = np.random.default_rng(seed)
@@ -78,7 +79,7 @@ def test_without_inequalities_it_is_the_null_space_projection(seed, n):
     assert_close(x, solve_prioritized([Task(A, b) for A, b in parts]), 1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS)
 # In these, bounds that meet in one point depend on each other.
 @example(907)

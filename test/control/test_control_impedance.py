@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from impedance_plant import FREE, HOME, STEP, Plant, gains, turned
 from laws import assert_close
+from patience import examples
 from planar_arms import planar_arm
 from random_robots import SEEDS, random_robot
 from tolerances import EXACT, LAW
@@ -63,7 +64,7 @@ def test_the_posture_changes_and_the_tool_stays(panda, controller):
     assert farthest < 1e-4
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SEEDS)
 def test_no_posture_torque_accelerates_the_tool(panda, controller, seed):
     """J a + J-dot v is what springs, dampers and the wanted acceleration make of it, exactly."""
@@ -208,7 +209,7 @@ def test_an_empty_tank_brakes_and_does_not_drive(panda, controller):
 # The law is one function: floats, symbols, machine code.
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(st.integers(0, 30), SEEDS)
 def test_traced_and_on_floats_it_is_the_same(tree, seed):
     rng = np.random.default_rng(seed)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from impedance_plant import FREE, HOME, STEP, Plant, gains
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_robot, random_urdf
 from tolerances import EXACT, LAW
 
@@ -43,7 +44,7 @@ def arguments(controller, given, q=HOME, v=None, memory=None):
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 15), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
 def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, which, numbers, seed):
     """Any input replaced in some places by any number, none or infinity among them."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close
-from patience import PATIENCE
+from patience import PATIENCE, examples
 from random_robots import SEEDS, random_robot
 from tolerances import LAW
 
@@ -75,6 +75,7 @@ def called(library, name, arguments, outputs):
 
 
 @pytest.mark.parametrize('law', LAWS[:-1])
+@pytest.mark.few(3)
 def test_exported_c_computes_what_the_kernel_computes(arm, library, law):
     rng = np.random.default_rng(1)
     kernel = arm.kernel(*law.split(':'))
@@ -144,7 +145,7 @@ def test_before_the_first_step_memory_may_be_nan(arm, library):
 # Each against the quantities that define it.
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(SEEDS, SEEDS)
 def test_joint_laws_are_their_equations_on_any_tree(tree, seed):
     robot, rng = random_robot(tree % 40, 4), np.random.default_rng(seed)
@@ -160,7 +161,7 @@ def test_joint_laws_are_their_equations_on_any_tree(tree, seed):
     assert_close(tau, robot.inverse_dynamics(q, v, a + springs), LAW)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(SEEDS)
 def test_hybrid_control_is_its_equation(arm, seed):
     rng = np.random.default_rng(seed)
@@ -181,7 +182,7 @@ def test_hybrid_control_is_its_equation(arm, seed):
     assert_close(found, expected, 1e-6)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(SEEDS)
 def test_the_kernel_in_contact_agrees_with_the_general_solver(arm, seed):
     """The same rows as a constraint of one's own take the other way."""

@@ -121,6 +121,7 @@ NONE = {
 
 
 @pytest.mark.parametrize('what', NONE)
+@pytest.mark.few(5)
 def test_what_is_no_number_brakes_and_is_forgotten(what):
     wrong, flag = NONE[what]
     plant = plant_of()

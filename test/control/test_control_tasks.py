@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from tolerances import LAW
 
 from dynamics_ros.constraints import constraint_jacobian
@@ -50,14 +51,14 @@ def test_any_damping_does_for_a_matrix_of_any_rank(damping, rank):
         assert_close(inverse, A.T @ np.linalg.inv(A @ A.T + np.eye(3)), 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SIZES, SIZES, SEEDS)
 def test_without_damping_the_damped_inverse_is_the_pseudo_inverse(m, n, seed):
     A = np.random.default_rng(seed).normal(size=(m, n))
     assert_close(damped_pseudo_inverse(A, 0.0), np.linalg.pinv(A), 1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SIZES, SIZES, SEEDS, st.floats(0.01, 10.0))
 def test_the_damped_inverse_minimizes_error_and_size(m, n, seed, damping):
     rng = np.random.default_rng(seed)
@@ -68,7 +69,7 @@ def test_the_damped_inverse_minimizes_error_and_size(m, n, seed, damping):
     assert np.linalg.norm(x) <= np.linalg.norm(b) / (2.0 * damping) * (1.0 + LAW)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SIZES, SIZES, SEEDS)
 def test_the_weighted_inverse_minimizes_weighted_errors_and_motions(m, n, seed):
     rng = np.random.default_rng(seed)
@@ -80,7 +81,7 @@ def test_the_weighted_inverse_minimizes_weighted_errors_and_motions(m, n, seed):
     assert_close(null_space_projector(A) @ (columns * x), np.zeros(n), 1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS)
 def test_a_task_of_lower_priority_does_not_disturb(seed):
     rng = np.random.default_rng(seed)

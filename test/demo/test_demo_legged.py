@@ -20,7 +20,7 @@ from dynamics_ros.demo.processes import DOMAIN_VARIABLE
 from dynamics_ros.errors import ModelError
 
 DOMAIN = 151
-ARGUMENTS = ('--robot', 'anymal', '--duration', '8', '--json')
+ARGUMENTS = ('--robot', 'anymal', '--duration', '5', '--json')
 
 
 @pytest.mark.ros

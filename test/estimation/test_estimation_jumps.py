@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 from urdf_texts import pendulum
 
 from dynamics_ros import Robot
@@ -59,7 +60,7 @@ def test_stamps_that_stand_still(robot):
     assert found(robot, np.zeros(20), np.where(np.arange(20) % 2, 0.3, -0.5))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     speed=st.floats(0.0, 2.0),
     frequency=st.floats(0.1, 20.0),

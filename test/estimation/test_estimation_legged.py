@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from patience import examples
 from scipy.special import expit, log_ndtr
 from scipy.stats import norm
 
@@ -266,7 +267,7 @@ def test_feet_on_one_body_share_the_force_of_least_norm(anymal):
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     force=st.floats(-1e6, 1e6),
     deviation=st.floats(1e-6, 1e3),

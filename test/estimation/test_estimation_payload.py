@@ -177,6 +177,7 @@ def test_nothing_held_is_found_to_weigh_nothing(panda):
 
 @pytest.mark.parametrize('noise', [0.0, 1e-9, 1e-6, 1e-3, 0.1])
 @pytest.mark.parametrize('postures', [1, 3])
+@pytest.mark.few(4)
 def test_nothing_held_by_an_arm_that_stands_still(panda, noise, postures):
     """Directions that are known to all digits stand beside ones that nothing is known of."""
     stamps, q, v, tau = still(panda, panda, postures)

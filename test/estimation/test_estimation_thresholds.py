@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from patience import examples
 from random_robots import SEEDS, random_robot
 
 from benchmarks.robots import urdf_path
@@ -159,7 +160,7 @@ def test_noise_of_velocities_shows_in_all_joints_at_once(robot):
     assert np.mean(normalised) == pytest.approx(6.0, abs=0.55)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=SEEDS)
 def test_wrenches_of_random_robots_are_those_of_a_singular_value_decomposition(seed):
     """Damped least squares by NumPy's SVD, at the last link, about a point and in other axes."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from patience import examples
 from publishers import LEFT, RIGHT, START, taking_turns
 
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS, MIN_OLD_MESSAGES
@@ -136,7 +137,7 @@ def test_a_clock_of_one_publisher_that_is_set_back_is_taken_for_that_publisher()
 PERIODS = st.sampled_from([MS, 2 * MS, 10 * MS])
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 # Of 3 ms one publisher ends three whole cycles before the other, which goes on without it then.
 @given(PERIODS, st.integers(-2999, 2999), st.booleans())
 def test_two_publishers_that_are_apart_make_one_state_a_cycle(period, micros, by_stamp):

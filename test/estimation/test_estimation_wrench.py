@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -46,7 +47,7 @@ components = st.floats(-50.0, 50.0)
 wrenches = st.tuples(*[components] * 6).map(np.array)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(wrench=wrenches)
 def test_a_wrench_that_can_be_felt_is_recovered_exactly(panda, wrench):
     estimator = WrenchEstimator(panda, HAND)
@@ -57,7 +58,7 @@ def test_a_wrench_that_can_be_felt_is_recovered_exactly(panda, wrench):
     assert estimate.expressed_in == panda.root_frame
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(wrench=wrenches, seed=st.integers(0, 10**6))
 def test_an_estimate_that_is_not_degraded_misses_at_most_5_percent(panda, wrench, seed):
     q = panda.random_configuration(seed)
@@ -112,7 +113,7 @@ def test_axes_and_reference_point_are_chosen_apart(panda):
     assert estimate.frame == HAND
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     wrench=wrenches,
     first=st.tuples(*[st.floats(-0.3, 0.3)] * 3).map(np.array),

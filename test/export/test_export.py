@@ -105,6 +105,7 @@ class TestTheCode:
                 assert np.abs(result - value).max(initial=0.0) <= tolerance * scale, text
 
     @needs_compilers
+    @pytest.mark.few(2)
     def test_it_is_cpp_too(self, exported, tmp_path):
         _, code, header = exported
         made(CPP, '-std=c++14', *STRICT, '-x', 'c++', '-c', code, '-o', tmp_path / 'code.o')

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from built import once
 from few_joint_arms import ARMS, few_joint_arm
 from patience import PATIENCE
 from tolerances import LAW
@@ -79,20 +80,30 @@ def urdf_text(file):
     return (robots_folder() / file).read_text()
 
 
-def exported(name, folder):
+def exported(name, folder, then=lambda package: None):
+    """A package, with what a function adds to it."""
     file, tool, locked = ROBOTS[name]
     try:
         text = few_joint_arm(file) if file in ARMS else urdf_text(file)
     except FileNotFoundError as error:
         pytest.skip(str(error))
     robot = Robot.from_urdf(text, locked_joints=locked)
-    files = export_ros2_control(robot, text, 'my_arm', folder, tool)
-    return SimpleNamespace(robot=robot, tool=tool, folder=folder / 'my_arm', files=files)
+
+    def make(into):
+        export_ros2_control(robot, text, 'my_arm', into, tool)
+        then(into / 'my_arm')
+
+    made = once(f'{name} {then.__name__}', folder, make)
+    return SimpleNamespace(robot=robot, tool=tool, folder=made / 'my_arm')
 
 
-@pytest.fixture(scope='module')
-def package(tmp_path_factory):
-    return exported('seven_joint_arm', tmp_path_factory.mktemp('package'))
+def library(package):
+    """Compile a package, one of them with the optimizer, which warns of more and takes longer."""
+    optimized = '-O1' if 'seven_joint_arm' in str(package) else '-O0'
+    sources = [package / 'src' / name for name in ('control.c', 'my_arm_kernels.c')]
+    options = [*STRICT, optimized, '-shared', '-fPIC', f'-I{package / "include"}']
+    command = [C, *options, '-o', package / 'control.so', *sources, '-lm']
+    subprocess.run(command, check=True, timeout=PATIENCE)
 
 
 @pytest.fixture(scope='module', params=ROBOTS)
@@ -100,14 +111,8 @@ def compiled(request, tmp_path_factory):
     """A package with its library, and the structures of its header."""
     if C is None:
         pytest.skip('no C compiler here')
-    made = exported(request.param, tmp_path_factory.mktemp('package'))
-    library = made.folder / 'control.so'
-    sources = [made.folder / 'src' / name for name in ('control.c', 'my_arm_kernels.c')]
-    # The optimizer warns of more, and takes most of the time: once.
-    optimized = ['-O1'] if request.param == 'seven_joint_arm' else ['-O0']
-    options = [*STRICT, *optimized, '-shared', '-fPIC', f'-I{made.folder / "include"}']
-    subprocess.run([C, *options, '-o', library, *sources, '-lm'], check=True, timeout=PATIENCE)
-    made.c = ctypes.CDLL(str(library))
+    made = exported(request.param, tmp_path_factory.mktemp('package'), library)
+    made.c = ctypes.CDLL(str(made.folder / 'control.so'))
     made.c.my_arm_frame.argtypes = (ctypes.c_char_p,)
     made.rng = np.random.default_rng(4)
     return made
@@ -405,8 +410,9 @@ class TestKinematicsAndDynamics:
 
 
 @needs_compiler
-def test_steps_allocate_nothing(package, tmp_path):
+def test_steps_allocate_nothing(tmp_path):
     """Counted by malloc itself, over a thousand steps of the controller and of the broadcaster."""
+    package = exported('seven_joint_arm', tmp_path, library)
     program = tmp_path / 'main.c'
     program.write_text(
         '#include <stdio.h>\n#include <stddef.h>\n#include "my_arm/control.h"\n'
@@ -430,11 +436,9 @@ def test_steps_allocate_nothing(package, tmp_path):
         '  char *probe = (char *)malloc(1);\n'
         '  printf("%ld %ld\\n", made, probe ? count - before : -1L);\n  return 0;\n}\n'
     )
-    sources = [package.folder / 'src' / name for name in ('control.c', 'my_arm_kernels.c')]
-    options = ['-O1', '-fno-builtin-malloc', f'-I{package.folder / "include"}']
     binary = tmp_path / 'main'
-    subprocess.run(
-        [C, *options, '-o', binary, program, *sources, '-lm'], check=True, timeout=PATIENCE
-    )
+    options = ['-O1', '-fno-builtin-malloc', f'-I{package.folder / "include"}', '-o', binary]
+    command = [C, *options, program, package.folder / 'control.so', '-lm']
+    subprocess.run(command, check=True, timeout=PATIENCE)
     told = subprocess.run([binary], check=True, timeout=PATIENCE, capture_output=True, text=True)
     assert told.stdout.split() == ['0', '1']

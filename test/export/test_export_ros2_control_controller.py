@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from built import once
 from patience import PATIENCE
 
 from dynamics_ros import Robot
@@ -79,19 +80,20 @@ def library(tmp_path_factory):
     assert f'{roll}"revolute"' in text
     text = text.replace(f'{roll}"revolute"', f'{roll}"continuous"')
     robot = Robot.from_urdf(text)
-    export_ros2_control(robot, text, 'my_arm', folder, 'tool0')
-    package = folder / 'my_arm'
-    objects = []
-    for name in ('control.c', 'my_arm_kernels.c'):
-        objects.append(folder / f'{name}.o')
-        options = ['-O0', '-fPIC', '-c', f'-I{package / "include"}', '-o', objects[-1]]
-        subprocess.run([C, *options, package / 'src' / name], check=True, timeout=PATIENCE)
-    shared = folder / 'controller.so'
-    folders = [f'-I{path}' for path in (INTERFACES, package / 'src', package / 'include')]
-    options = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', *folders]
-    source = INTERFACES / 'controller_in_c.cpp'
-    subprocess.run([CPP, *options, '-o', shared, source, *objects], check=True, timeout=PATIENCE)
-    made = ctypes.CDLL(str(shared))
+
+    def make(into):
+        export_ros2_control(robot, text, 'my_arm', into, 'tool0')
+        package, objects = into / 'my_arm', []
+        for name in ('control.c', 'my_arm_kernels.c'):
+            objects.append(into / f'{name}.o')
+            options = ['-O0', '-fPIC', '-c', f'-I{package / "include"}', '-o', objects[-1]]
+            subprocess.run([C, *options, package / 'src' / name], check=True, timeout=PATIENCE)
+        folders = [f'-I{path}' for path in (INTERFACES, package / 'src', package / 'include')]
+        options = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', *folders]
+        command = [CPP, *options, '-o', into / 'controller.so', INTERFACES / 'controller_in_c.cpp']
+        subprocess.run([*command, *objects], check=True, timeout=PATIENCE)
+
+    made = ctypes.CDLL(str(once('controller', folder, make) / 'controller.so'))
     for name in ('configure', 'activate', 'deactivate', 'update'):
         getattr(made, name).restype = ctypes.c_bool
     for name in ('effort', 'reference'):

@@ -174,6 +174,7 @@ def test_a_motion_that_runs_away_is_told_until_it_is_caught(compiled):  # noqa: 
 @pytest.mark.parametrize('step', ['brake', 'guide', 'reflex'])
 @pytest.mark.parametrize('where', ['q', 'v', 'interval'])
 @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
+@pytest.mark.few(40)
 def test_numbers_that_are_none_leave_torques_within_limits(compiled, step, where, number):  # noqa: F811
     both = Both(compiled)
     n = both.robot.nv

@@ -58,6 +58,7 @@ def check(summaries, expected):
             np.testing.assert_allclose(row[key], expected[row['bag']][key], rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_processes_of_a_local_cluster(bags, expected, tmp_path):
     from distributed import LocalCluster
 

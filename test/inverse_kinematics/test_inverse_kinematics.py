@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -157,7 +158,7 @@ def test_a_target_turned_by_half_a_turn_is_no_trap(ur5):
         assert max(pose_errors(ur5, result.q, 'tool0', turned)) <= RECHECK
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(turns=st.lists(st.integers(-3, 3), min_size=3, max_size=3))
 def test_continuous_joints_come_on_the_turn_nearest_the_seed(kinova, turns):
     free = np.flatnonzero(np.isinf(kinova.lower_limits))

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 from random_robots import SEEDS, random_robot
 from six_axis_arms import KINDS, random_axes, urdf_of_axes
 
@@ -64,7 +65,7 @@ def arm_of_axes(axes, seed=0, limit=None):
     return robot, solvable_arm(robot.model, robot.model.frame('tool'))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(SEEDS, st.sampled_from(KINDS), st.booleans())
 def test_a_random_arm_is_recognized_and_the_positions_of_a_pose_are_found_again(
     seed, kind, inverted
@@ -85,7 +86,7 @@ def test_a_random_arm_is_recognized_and_the_positions_of_a_pose_are_found_again(
         assert distance(found, q) < HERE
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SEEDS)
 def test_an_arm_of_any_other_geometry_has_no_closed_form(seed):
     rng = np.random.default_rng(seed)
@@ -183,7 +184,7 @@ def test_a_pose_out_of_reach_has_no_branch():
     assert found['counts'] == [0.0, 0.0]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(SEEDS)
 def test_limits_take_branches_away_and_choose_the_turn(seed):
     rng = np.random.default_rng(seed)

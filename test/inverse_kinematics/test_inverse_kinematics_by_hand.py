@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 
 from dynamics_ros import Robot
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
@@ -224,7 +225,7 @@ def rotation_matrix(phi):
     return np.eye(3) + np.sin(angle) * K + 2.0 * np.sin(angle / 2) ** 2 * K @ K
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     direction=directions,
     angle=st.one_of(st.floats(0.0, np.pi), st.floats(0.0, 1e-6), st.floats(np.pi - 1e-5, np.pi)),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from patience import examples
 from random_robots import SEEDS
 
 from dynamics_ros import Robot
@@ -25,7 +26,7 @@ def near(seed):
     return ARM.forward_kinematics(q, 'tool0')
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(SEEDS)
 def test_steps_of_the_inverse_arrive_in_a_few(seed):
     found = iterate(ARM, near(seed), 'tool0', HOME)
@@ -33,7 +34,7 @@ def test_steps_of_the_inverse_arrive_in_a_few(seed):
     np.testing.assert_allclose(ARM.forward_kinematics(found.q, 'tool0'), near(seed), atol=1e-7)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(SEEDS)
 def test_steps_of_the_transpose_come_nearer_without_an_inverse(seed):
     errors = [

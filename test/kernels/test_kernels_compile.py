@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.special
 from c_library import VECTOR, compiled, needs_compiler
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 from tolerances import DIFFERENCE, EXACT
 
 from dynamics_ros import kernels
@@ -76,7 +77,7 @@ STATES = st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3).map(np.array)
 def test_a_function_answers_as_on_numbers(kernel_of, name):
     kernel = kernel_of(name)
 
-    @settings(max_examples=25)
+    @examples(13)
     @given(STATES)
     def answers(x):
         np.testing.assert_allclose(kernel(x), FUNCTIONS[name](x), rtol=1e-12, atol=1e-12)
@@ -93,7 +94,7 @@ def test_many_states_are_a_batch(kernel_of):
 @pytest.mark.parametrize(
     'name', ['ufuncs', 'products', 'reductions', 'module', 'outer', 'norms', 'scipy']
 )
-@settings(max_examples=20)
+@examples(10)
 @given(x=STATES.filter(lambda x: np.abs(x).min() > 1e-2))
 def test_derivatives_are_slopes(kernel_of, name, x):
     slope = kernel_of(name).derivative('x')(x)

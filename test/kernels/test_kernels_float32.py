@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from patience import examples
 from random_robots import SEEDS, random_urdf
 
 from dynamics_ros import Robot
@@ -139,7 +140,7 @@ def test_plain_python_answers_as_well(backend):
 
 
 @pytest.mark.slow
-@settings(max_examples=4, deadline=None)
+@examples(2)
 @given(SEEDS)
 def test_dynamics_of_random_robots(seed):
     robot = Robot.from_urdf(random_urdf(seed), backend='llvm')

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from patience import examples
 from random_robots import SEEDS, random_robot, random_urdf
 from tolerances import EXACT
 
@@ -38,7 +39,7 @@ def assert_pulls_back(kernel, arrays, seed):
         np.testing.assert_allclose(one, wanted, rtol=0.0, atol=100 * EXACT * scale)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(5)
 @given(SEEDS)
 def test_of_the_dynamics_of_random_robots(seed):
     robot = random_robot(seed, joints=4)

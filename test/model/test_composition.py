@@ -9,9 +9,10 @@ import re
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from random_robots import MOVING, SEEDS, random_robot, random_state, random_urdf
 from tolerances import AGAINST_PINOCCHIO
 
@@ -25,7 +26,7 @@ from dynamics_ros.errors import (
     UnknownNameError,
 )
 
-FEW = settings(max_examples=25, deadline=None)
+FEW = examples(13)
 ROOTS = st.sampled_from(['fixed', 'floating', 'planar'])
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close, rate
+from patience import examples
 from random_robots import random_state
 from tolerances import DIFFERENCE, EXACT
 
@@ -17,7 +18,7 @@ from dynamics_ros.model.joints import JOINT_KINDS, Entries, JointKind
 from dynamics_ros.spatial import Motion, Transform, Vector3, rotation_about
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=10, deadline=None)
+FEW = examples(5)
 
 
 class Cylindrical(JointKind):

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import LAW
 
@@ -18,7 +19,7 @@ from dynamics_ros.multibody import dynamics
 
 JOINTS = 40
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = examples(4)
 
 MASSLESS = """<robot name="r"><link name="a"/><link name="b"/>
 <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""

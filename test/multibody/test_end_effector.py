@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_robot, random_state, robots
 from tolerances import EXACT
 
@@ -30,7 +31,7 @@ H = 1e-6
 """s between the states of a difference."""
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(robots(joints=(1, 4)), SEEDS, EVERY_ROTATION, EVERY_POSITION)
 def test_its_rate_is_the_analytical_jacobian_times_the_velocity(robot, seed, turn, place):
     s, frame = random_state(robot, seed), robot.body_names[-1]
@@ -47,7 +48,7 @@ def test_its_rate_is_the_analytical_jacobian_times_the_velocity(robot, seed, tur
     assert_close(rates, change, 1e-5 * (1.0 + np.abs(rates).max() ** 2))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(robots(joints=(1, 3)), SEEDS, EVERY_ROTATION, EVERY_POSITION)
 def test_the_parameters_give_the_pose_back(robot, seed, turn, place):
     s, frame = random_state(robot, seed), robot.body_names[-1]

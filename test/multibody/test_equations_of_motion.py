@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import LAW
 
@@ -19,7 +20,7 @@ from dynamics_ros.multibody.equations_of_motion import (
 )
 
 
-@settings(max_examples=15)
+@examples(8)
 @given(robots(roots=('floating',), joints=(1, 4)), SEEDS)
 def test_the_same_motion_takes_the_same_torques(robot, seed):
     s = random_state(robot, seed)

@@ -10,8 +10,9 @@ import weakref
 import numpy as np
 import pytest
 from arm import ARM
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 from random_robots import robots
 from tolerances import EXACT, LAW
 
@@ -84,7 +85,7 @@ class TestParameters:
             wanted = robot.with_gravity(gravity).inverse_dynamics(q, v, a)
             np.testing.assert_allclose(kernel(q, v, a, gravity), wanted, rtol=LAW, atol=LAW)
 
-    @settings(max_examples=15, deadline=None)
+    @examples(8)
     @given(robots(), st.integers(0, 2**32 - 1))
     def test_placements_are_where_joints_are(self, robot, seed):
         rng = np.random.default_rng(seed)

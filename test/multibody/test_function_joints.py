@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close
+from patience import examples
 from random_robots import MOVING, SEEDS, random_state, random_urdf
 from tolerances import EXACT, LAW
 
@@ -19,7 +20,7 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
 from dynamics_ros.multibody.function_joint import function_joint
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = examples(4)
 
 CRANK, GROOVE = 0.07, 0.13
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from laws import assert_close
+from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import LAW
 from urdf_texts import pendulum
@@ -164,7 +165,7 @@ def test_wrenches_may_be_symbols(arm):
     assert_close(kernel.derivative('wrench')(wrench), -J.T, LAW)
 
 
-@settings(max_examples=10)
+@examples(5)
 @given(robots(roots=('fixed',), joints=(1, 3)), SEEDS)
 def test_torques_of_gravity_are_the_slope_of_the_potential(robot, seed):
     s = random_state(robot, seed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tolerances import AGAINST_PINOCCHIO, EXACT
+from tolerances import AGAINST_PINOCCHIO, EXACT, LAW
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -201,7 +201,8 @@ def test_methods_may_be_called_from_several_threads(arm):
         thread.join()
     for mine, truth in zip(results, expected, strict=True):
         assert len(mine) == 200
-        assert all((result == truth).all() for result in mine)
+        # Plain Python, which runs while something else is compiled, may round otherwise.
+        assert all(np.abs(result - truth).max() <= LAW for result in mine)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import math
 import numpy as np
 import pytest
 from dual_numbers import moving, rates, values
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from patience import examples
 from scipy.spatial.transform import Rotation
 from spatial_samples import angles, quaternions, rotation_vectors, tiny, vectors
 from tolerances import GROUP, RATES
@@ -81,7 +82,7 @@ def test_a_rotation_survives_the_way_there_and_back(kind, q):
 
 
 @pytest.mark.parametrize(('source', 'target'), PAIRS, ids=[f'{a}-{b}' for a, b in PAIRS])
-@settings(max_examples=30)
+@examples(30)
 @given(q=quaternions)
 def test_every_conversion_keeps_the_rotation(source, target, q):
     p = source.to(source.from_quaternion(q), target)

@@ -8,8 +8,9 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 from tolerances import EXACT
 
 from benchmarks.robots import NAMED, urdf_path
@@ -60,7 +61,7 @@ def assert_same_poses(robot, q):
 
 @pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
 @given(seed=st.integers(0, 10**6), n_joints=st.integers(1, 8))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_on_random_trees(root, seed, n_joints):
     robot = Robot.from_urdf(random_urdf(seed, n_joints), root, backend='python')
     assert_same_poses(robot, robot.random_configuration(np.random.default_rng(seed)))

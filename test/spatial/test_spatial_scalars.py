@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from patience import examples
 from spatial_samples import quaternions, rotation_vectors, vectors
 from tolerances import EXACT, GROUP
 
@@ -85,7 +86,7 @@ for name, kind in POSITIONS.items():
 
 
 @pytest.mark.parametrize(('function', 'kinds'), CASES.values(), ids=CASES)
-@settings(max_examples=10)
+@examples(10)
 @given(data=st.data())
 def test_floats_arrays_and_traces_agree(function, kinds, data):
     # Regular rotations: what happens at singularities is tested by name elsewhere.

@@ -153,6 +153,7 @@ START = 'from dynamics_ros.nodes.executables import dynamics_node; dynamics_node
         ('dynamics_ros.nodes.rclpy_private', '_message'),
     ],
 )
+@pytest.mark.few(3)
 def test_an_error_in_a_task_is_logged_and_the_process_goes_on(ros, tmp_path, module, method):
     """The events executor of rclpy 9.1.2 crashes if a task raises."""
     script = tmp_path / 'node'

@@ -212,7 +212,7 @@ def test_a_goal_that_cannot_be_is_aborted_at_once(ros, actions, goal, text):
 )
 def test_motion_that_nothing_can_be_learned_from_is_refused(ros, actions, motion, text):
     states = moving(ros, **motion)
-    answer = result_of(ros, accepted(ros, actions, states, duration=16.0), states)
+    answer = result_of(ros, accepted(ros, actions, states, duration=12.0), states)
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert text in answer.result.result.message
     assert not ros.get_parameter(NODE, 'friction.coulomb')
@@ -246,7 +246,7 @@ def test_calibrations_are_undone_one_by_one_with_another_robot_in_between(ros, a
 def test_a_file_that_cannot_be_written_any_more_changes_nothing(ros, actions, tmp_path):
     folder, states, feedback = tmp_path / 'gone', moving(ros), []
     folder.mkdir()
-    goal = {'duration': 60.0, 'path': str(folder / 'found.yaml')}
+    goal = {'duration': 12.0, 'path': str(folder / 'found.yaml')}
     handle = accepted(ros, actions, states, feedback, **goal)
     ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
     folder.rmdir()
@@ -282,7 +282,7 @@ def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
     answer = result_of(ros, handle, states)
     assert 'were changed' in answer.result.result.message
     assert ros.set_parameter(NODE, 'effort.noise', [0.05]).successful
-    handle = accepted(ros, actions, states, duration=60.0)
+    handle = accepted(ros, actions, states, duration=12.0)
     assert ros.set_parameter(NODE, 'robot_description', pendulum('other')).successful
     answer = result_of(ros, handle, states)
     assert answer.status == GoalStatus.STATUS_ABORTED

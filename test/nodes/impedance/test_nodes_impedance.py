@@ -219,6 +219,7 @@ def test_a_parameter_that_nobody_can_mean_is_refused_by_name(held, name, value, 
 
 
 @pytest.mark.parametrize('gravity', [(0.0, 0.0, -30.0), (25.0, 0.0, -9.81), (0.0, 0.0, 0.0)])
+@pytest.mark.few(1)
 def test_a_wrong_gravity_moves_the_arm_slowly(gravity):
     with arm(DOMAIN + 1) as one:
         one.wait_for_status('holding')

@@ -107,6 +107,7 @@ def test_the_parameter_knows_all_strategies():
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)
+@pytest.mark.few(3)
 def test_a_collision_is_reacted_to_until_it_is_acknowledged(watched, strategy):
     react(watched, strategy)
     watched.wait_for_status('holding until ~/acknowledge')

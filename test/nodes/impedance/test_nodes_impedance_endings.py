@@ -248,6 +248,7 @@ def test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named():
 
 
 @pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.few(2)
 def test_a_signal_ends_the_process_after_the_arm_has_been_braked(by):
     for _ in range(TRIES):
         with arm(DOMAIN + 1, **LOST) as one:

@@ -152,6 +152,7 @@ def ros():
 
 
 @pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.few(2)
 def test_what_is_said_is_what_pinocchio_says(ros, name):
     make, root = ROBOTS[name]
     text = make()

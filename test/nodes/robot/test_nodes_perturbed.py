@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 DOMAIN = 107
 
-SWAPS = 8
+SWAPS = 4
 FUZZ = 400
 SAME = 1e-9
 

@@ -34,8 +34,11 @@ ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)
 
 # The simulated joints follow what they are sent as real ones do: within some milliseconds at the
-# speeds here, which is some millimetres; and commands go out at 200 Hz on a machine that is busy.
+# speeds here, which is some millimetres; and commands go out at 100 Hz on a machine that is busy.
 NEAR = 5e-3
+
+STATES, COMMANDS = 125.0, 100.0
+"""Joint states of the simulated arm, and commands of the servo [Hz]."""
 
 TRIES = 5
 """Commands of which one has to be followed for as long as it counts, on a busy machine too."""
@@ -120,11 +123,11 @@ def stamp(message):
 def start(kind='trajectory', domain=DOMAIN, **parameters):
     """Contexts of the simulator and the servo, connected."""
     ours, theirs = CONNECTIONS[kind]
-    given = {'command_type': kind, **FREE, **parameters}
+    given = {'command_type': kind, 'rate': COMMANDS, **FREE, **parameters}
     if kind != 'trajectory':
         given.setdefault('command_joints', NAMES)
     return (
-        running('robot_simulator', domain, {'motion': False}),
+        running('robot_simulator', domain, {'motion': False, 'joint_state_rate': STATES}),
         running(
             'cartesian_servo_node',
             domain,
@@ -266,7 +269,7 @@ def test_it_stops_when_commands_cease_and_says_nothing_more(arm):
     assert len(commands) == count
     # Softly: no step of velocity above what the acceleration allows in the longest step there is.
     speeds = np.array([m.points[0].velocities for m in commands])
-    assert np.abs(np.diff(speeds, axis=0)).max() < 10.0 * 2.0 / 200.0 + 1e-6
+    assert np.abs(np.diff(speeds, axis=0)).max() < 10.0 * 2.0 / COMMANDS + 1e-6
     arm.lead(0.3, [0.0, -0.05, 0.0, 0.0, 0.0, 0.0])
 
 
