@@ -146,7 +146,7 @@ def target_of(n):
 
 def memory_of(n):
     return structure(
-        memory=4 * n + 7, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0,
+        memory=4 * n + 8, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0,
         state=2 * n, sample=n, check=n + (2 + len(ROWS)) * n, missing=0, blind=0, lost=None,
         doubted=None,
     )  # fmt: skip
