@@ -343,3 +343,31 @@ def test_an_unknown_mode_or_reaction_is_no_configuration(left_as_found):
     made.reconfigure.restype = ctypes.c_bool
     assert not made.reconfigure(b'impedence', b'none', False)
     assert not made.reconfigure(b'impedance', b'jump', False)
+
+
+@pytest.mark.parametrize(
+    ('name', 'good', 'bad'),
+    [
+        ('stiffness', 500.0, (1e6, -1.0, np.nan)),
+        ('damping', 20.0, (1e6, -1.0, np.inf)),
+        ('posture_stiffness', 0.0, (1e6, -1.0, np.nan)),
+        ('posture_damping', 0.0, (1e5, np.nan)),
+        ('limit_stiffness', 0.0, (1e6, -1.0)),
+        ('guard_rate', 20.0, (0.0, 1e4, np.nan)),
+        ('max_torque_rate', 500.0, (0.0, np.inf)),
+        ('friction.load', 0.1, (1.5, -0.1)),
+        ('force.selected', 1.0, (1.5, -1.0)),
+        ('setpoint_limits', 0.5, (0.0, 1e4)),
+        ('blending_time', 0.5, (0.0, 1e3, np.nan)),
+        ('torque_share', 0.5, (0.0, 1.5, np.nan)),
+        ('state_timeout', 0.05, (0.0, np.nan)),
+        ('guiding.lower', -2.0, (2e9, np.nan)),
+        ('guiding.damping', 5.0, (1e6, -1.0)),
+    ],
+)
+def test_settings_beyond_their_bounds_are_no_configuration(left_as_found, name, good, bad):
+    made, _ = left_as_found
+    made.accepts.restype = ctypes.c_bool
+    assert made.accepts(name.encode(), ctypes.c_double(good))
+    for value in bad:
+        assert not made.accepts(name.encode(), ctypes.c_double(value)), value
