@@ -168,6 +168,7 @@ class TestImpedance:
         gains, target, memory = gains_of(n), target_of(n), memory_of(n)
         q = numbers.start(robot, tool)
         call(c.my_arm_default_gains, gains)
+        gains.blending_time = 1e-9  # springs of joint ranges at once
         call(c.my_arm_target_at, q, target)
         c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
         controller = ImpedanceController(robot, tool)

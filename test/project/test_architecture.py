@@ -19,17 +19,17 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (8892, 6900),
+    'algorithms': (9075, 6900),
     'bindings': (699, 300),
     'calibration': (2675, 1700),
     'collision': (642, 900),
-    'commanding': (982, 600),
+    'commanding': (1047, 600),
     'constraints': (2391, 1200),
-    'control': (3497, 2600),
+    'control': (3499, 2600),
     'demo': (1681, 1100),
     'doctor': (870, 500),
     'estimation': (9161, 5300),
-    'export': (1243, 1000),
+    'export': (1247, 1000),
     'fleet': (2039, 1200),
     'identification': (8169, 4700),
     'inspect': (547, 400),
@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (467, 200),
     'model': (3954, 3100),
     'multibody': (3784, 2500),
-    'nodes': (10263, 6300),
+    'nodes': (10276, 6300),
     'page': (1200, 700),
     'parameters': (1252, 900),
     'recordings': (1624, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2287, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1380, 650),
-    'test': (66628, 45000),
+    'test': (66798, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

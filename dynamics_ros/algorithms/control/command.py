@@ -141,8 +141,11 @@ class JointState:
         factors, hold = factorize(M), held_for(dt, before.hold)
         return cls(
             *(q, v, before, dt, hold, bad_state, bad_memory, bad_interval),
-            *(gravity_torques(model, q), coriolis_torques(model, q, v)),
-            *(M, factors, inverse_of(factors)),
+            gravity_torques(model, q),
+            coriolis_torques(model, q, v),
+            M,
+            factors,
+            inverse_of(factors),
         )
 
 

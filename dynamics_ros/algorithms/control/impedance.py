@@ -318,9 +318,9 @@ def _force(
 
 def _limit_torques(model: Model, state: JointState, joints: Mapping[str, Values]) -> list[Scalar]:
     """Torques (nv) of the potential within the margins of the joint ranges."""
-    ranges = [joints[name] for name in ('lower', 'upper', 'margin')]
+    lower, upper, margin = (joints[name] for name in ('lower', 'upper', 'margin'))
     springs = bounded_ranges(joints['limit_stiffness'], state.M_inverse, state.hold)
-    return limit_torques(model, state.q, *ranges, springs)
+    return limit_torques(model, state.q, lower, upper, margin, springs)
 
 
 def _rows_of(values: Values) -> list[Values]:
