@@ -12,6 +12,9 @@ from .prepared_arm import PreparedArm
 
 NO_NEWS = 'no news'
 
+UNSEEN = frozenset({Reason.POSITION_NOT_FINITE, Reason.JOINTS_STALE})
+"""Reasons for which the check of the motion has not seen a state."""
+
 SURELY_STABLE = 0.008
 """Interval of joint states up to which stability is not examined, for lack of time [s]."""
 
@@ -66,7 +69,7 @@ def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) 
         reason: of ``doubt_of`` for this state.
     """
     arm, check = prepared.arm, prepared.check
-    if reason.startswith(NO_NEWS):
+    if reason.reason in UNSEEN:
         # The check has not seen this state: what it said of the one before does not apply.
         if state.ages is not None:
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)

@@ -192,11 +192,20 @@ def test_nodes_that_stand_still_for_a_while_are_called_slow_and_not_wrong():
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_ctrl_c_before_the_end_takes_everything_down_and_is_no_success():
+@pytest.mark.parametrize('moment', ['a process starts', 'everything runs', 'push 1 at', 'twice'])
+def test_ctrl_c_before_the_end_takes_everything_down_and_is_no_success(moment):
     process = start()
-    wait_for(process, 'everything runs')
-    assert len(descendants()) == 2
+    if moment == 'a process starts':
+        until = time.monotonic() + PATIENCE
+        while not descendants() and time.monotonic() < until:
+            time.sleep(0.01)
+    else:
+        wait_for(process, 'everything runs' if moment == 'twice' else moment)
+        assert len(descendants()) == 2
     process.send_signal(signal.SIGINT)
+    if moment == 'twice':
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 1
     assert err == 'demo: interrupted before everything was shown\n'

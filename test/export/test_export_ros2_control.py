@@ -141,7 +141,7 @@ def call(function, *arguments):
 def gains_of(n):
     return structure(
         stiffness=36, damping=36, axes=9, force=24, joints=15 * n, settings=5, setpoint_limits=6,
-        velocity_limits=n, speed_share=0, state_timeout=0, friction=n,
+        velocity_limits=n, speed_share=0, state_timeout=0, friction=n, blending_time=0,
     )  # fmt: skip
 
 
@@ -151,9 +151,9 @@ def target_of(n):
 
 def memory_of(n):
     return structure(
-        memory=4 * n + 7, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0,
-        state=2 * n, sample=n, check=n + (2 + len(ROWS)) * n, missing=0, blind=0, lost=None,
-        doubted=None,
+        memory=4 * n + 8, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0,
+        state=2 * n, sample=n, check=n + (2 + len(ROWS)) * n, range_share=0, missing=0, blind=0,
+        lost=None, doubted=None,
     )  # fmt: skip
 
 
@@ -173,6 +173,7 @@ class TestImpedance:
         gains, target, memory = gains_of(n), target_of(n), memory_of(n)
         q = numbers.start(robot, tool)
         call(c.my_arm_default_gains, gains)
+        gains.blending_time = 1e-9  # springs of joint ranges at once
         call(c.my_arm_target_at, q, target)
         c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
         controller = ImpedanceController(robot, tool)

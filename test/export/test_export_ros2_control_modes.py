@@ -13,6 +13,7 @@ from test_export_ros2_control import (
     memory_of,
     pointer,
     structure,
+    target_of,
 )
 from tolerances import LAW
 
@@ -25,6 +26,7 @@ from dynamics_ros.control import (
     Reaction,
     ReactionSettings,
     Trail,
+    joint_ranges,
 )
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
 from dynamics_ros.control.compliance.motion_check import velocity_limits
@@ -40,7 +42,7 @@ WALL = 0.05
 class Both:
     """The arm of the library and the functions of C, with the same settings and samples."""
 
-    def __init__(self, compiled):  # noqa: F811
+    def __init__(self, compiled, blending_time=1e-6):  # noqa: F811
         robot, tool, self.c = compiled.robot, compiled.tool, compiled.c
         self.robot, self.rng = robot, np.random.default_rng(7)
         self.q = numbers.start(robot, tool)
@@ -67,9 +69,9 @@ class Both:
             *numbers.GUIDING_SPEEDS,
         )
         stiffness = np.diag(numbers.STIFFNESS)
-        # Springs of joint ranges appear at once in C.
+        self.gains.blending_time = blending_time
         settings = ArmSettings(
-            Compliance(stiffness), self.guiding, joints=joints, blending_time=1e-6
+            Compliance(stiffness), self.guiding, joints=joints, blending_time=blending_time
         )
         self.arm = CompliantArm(ImpedanceController(robot, tool), settings)
         self.arm.start(self.q, np.zeros(n))
@@ -115,6 +117,29 @@ def test_guiding_is_that_of_the_library(compiled):  # noqa: F811
         call(both.c.my_arm_guide_step, both.memory, both.gains, guiding, *both.results(q, v))
 
     both.compare(60, by_library, guide)
+
+
+def test_springs_of_joint_ranges_appear_as_those_of_the_library(compiled):  # noqa: F811
+    both = Both(compiled, 0.3)
+    robot, q, rest = both.robot, both.q.copy(), np.zeros(both.robot.nv)
+    upper, k = joint_ranges(robot)[1], 3
+    q[k] = upper[k] - 0.5 * numbers.MARGIN
+    both.arm.start(q, rest)
+    both.c.my_arm_impedance_start(pointer(both.memory), pointer(both.gains), pointer(q), None)
+    target = target_of(robot.nv)
+    call(both.c.my_arm_target_at, q, target)
+    gravity, pulled = robot.gravity(q)[k], []
+    for _ in range(400):
+        wanted = both.arm.approach(q, rest, DT, None)
+        call(
+            both.c.my_arm_impedance_step,
+            *(both.memory, both.gains, target, q, rest, np.zeros(6), DT, both.tau, both.flags),
+        )
+        assert np.abs(both.tau - wanted).max() <= 1e3 * LAW * max(1.0, np.abs(wanted).max())
+        pulled.append(gravity - both.tau[k])
+    full = numbers.LIMIT_STIFFNESS * 0.5 * numbers.MARGIN
+    np.testing.assert_allclose(pulled[0], full * DT / 0.3, rtol=1e-6)
+    np.testing.assert_allclose(pulled[149:], full * np.minimum(np.arange(150, 401) / 300, 1.0))
 
 
 @pytest.mark.parametrize('strategy', ['float', 'torque_reflex', 'admittance_reflex'])

@@ -51,11 +51,11 @@ class Arm(Controller):
         self.configure(self.c, **options)
         assert self.c.activate()
 
-    def live(self, seconds, push=None, states='measured'):
+    def live(self, seconds, push=None, states='measured', dt=DT, rotors=ROTORS):
         """Move for a time, until an error; states: 'measured', 'frozen', 'nan', 'reversed'."""
         robot = self.robot
         force = np.zeros(6) if push is None else np.append(push, np.zeros(3))
-        for _ in range(round(seconds / DT)):
+        for _ in range(round(seconds / dt)):
             before = self.efforts
             for i in range(7):
                 if states != 'frozen':
@@ -63,15 +63,16 @@ class Arm(Controller):
                     sign = {'measured': 1.0, 'reversed': -1.0, 'nan': np.nan}[states]
                     self.set_state(i + 7, sign * self.v[i])
                 self.set_state(i + 14, before[i])
-            if not self.c.update(ctypes.c_double(DT)):
+            if not self.c.update(ctypes.c_double(dt)):
                 return False
             tau = self.efforts
-            self.steepest = max(self.steepest, np.abs(tau - before).max() / DT)
-            given = tau + robot.jacobian(self.q, 'tool0').T @ force
-            M = robot.mass_matrix(self.q) + ROTORS
-            a = np.linalg.solve(M, given - robot.nonlinear_effects(self.q, self.v))
-            self.v = self.v + DT * a
-            self.q = self.q + DT * self.v
+            self.steepest = max(self.steepest, np.abs(tau - before).max() / dt)
+            for _ in range(round(dt / DT)):
+                given = tau + robot.jacobian(self.q, 'tool0').T @ force
+                M = robot.mass_matrix(self.q) + rotors
+                a = np.linalg.solve(M, given - robot.nonlinear_effects(self.q, self.v))
+                self.v = self.v + DT * a
+                self.q = self.q + DT * self.v
         return True
 
     @property
@@ -158,6 +159,21 @@ def test_a_hand_guides_the_arm_and_leaves_it_where_it_is(left_as_found):
     arm.live(2.0)
     assert arm.fastest < 0.05
     assert np.linalg.norm(arm.place - there) < 0.3
+
+
+@pytest.mark.parametrize('dt', [0.001, 0.004, 0.01, 0.02])
+@pytest.mark.parametrize('mode', ['impedance', 'guiding', 'stop'])
+def test_a_light_wrist_without_rotors_comes_to_rest_however_long_its_cycle_is(
+    left_as_found, mode, dt
+):
+    arm = Arm(left_as_found, mode=mode)
+    arm.v[:] = 1e-3
+    arm.live(0.5, dt=dt, rotors=0.0)
+    assert arm.fastest < 0.01
+    arm.live(0.2, push=np.array([4.0, -4.0, 3.0]), dt=dt, rotors=0.0)
+    assert arm.fastest > 0.05
+    arm.live(1.0, dt=dt, rotors=0.0)
+    assert arm.fastest < (1.5 if mode == 'guiding' else 0.1)
 
 
 REACTIONS = ('stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
@@ -327,3 +343,31 @@ def test_an_unknown_mode_or_reaction_is_no_configuration(left_as_found):
     made.reconfigure.restype = ctypes.c_bool
     assert not made.reconfigure(b'impedence', b'none', False)
     assert not made.reconfigure(b'impedance', b'jump', False)
+
+
+@pytest.mark.parametrize(
+    ('name', 'good', 'bad'),
+    [
+        ('stiffness', 500.0, (1e6, -1.0, np.nan)),
+        ('damping', 20.0, (1e6, -1.0, np.inf)),
+        ('posture_stiffness', 0.0, (1e6, -1.0, np.nan)),
+        ('posture_damping', 0.0, (1e5, np.nan)),
+        ('limit_stiffness', 0.0, (1e6, -1.0)),
+        ('guard_rate', 20.0, (0.0, 1e4, np.nan)),
+        ('max_torque_rate', 500.0, (0.0, np.inf)),
+        ('friction.load', 0.1, (1.5, -0.1)),
+        ('force.selected', 1.0, (1.5, -1.0)),
+        ('setpoint_limits', 0.5, (0.0, 1e4)),
+        ('blending_time', 0.5, (0.0, 1e3, np.nan)),
+        ('torque_share', 0.5, (0.0, 1.5, np.nan)),
+        ('state_timeout', 0.05, (0.0, np.nan)),
+        ('guiding.lower', -2.0, (2e9, np.nan)),
+        ('guiding.damping', 5.0, (1e6, -1.0)),
+    ],
+)
+def test_settings_beyond_their_bounds_are_no_configuration(left_as_found, name, good, bad):
+    made, _ = left_as_found
+    made.accepts.restype = ctypes.c_bool
+    assert made.accepts(name.encode(), ctypes.c_double(good))
+    for value in bad:
+        assert not made.accepts(name.encode(), ctypes.c_double(value)), value

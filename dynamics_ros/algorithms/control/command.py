@@ -29,6 +29,7 @@ from dynamics_ros.spatial.scalar import where_less
 
 from .energy_tank import level_after, valve
 from .joint_limits import guard_torques
+from .sampled import held_for
 from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
 from .validity import (
     LARGEST,
@@ -55,7 +56,7 @@ MIN_VELOCITY = 1e-6
 
 def memory_size(model: Model) -> int:
     """Number of values in the memory of a step."""
-    return model.nq + 3 * model.nv + 7
+    return model.nq + 3 * model.nv + 8
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Memory:
         tau: commanded torques (nv).
         working: commanded torques (nv) without gravity and friction, whose work the tank counts.
         gravity: gravity torques (nv) of the last valid state.
+        hold: time for which torques are held [s], as of ``sampled.held_for``.
         energy: level of the tank [J].
         integral: integral part of the force control (6), in the axes of the stiffness [N, Nm].
     """
@@ -75,6 +77,7 @@ class Memory:
     tau: list[Scalar]
     working: list[Scalar]
     gravity: list[Scalar]
+    hold: Scalar
     energy: Scalar
     integral: list[Scalar]
 
@@ -85,11 +88,13 @@ class Memory:
         tau, working, gravity = (
             list(values[n + k * model.nv : n + (k + 1) * model.nv]) for k in range(3)
         )
-        return cls(list(values[:n]), tau, working, gravity, values[-7], list(values[-6:]))
+        rest = values[-8], values[-7], list(values[-6:])
+        return cls(list(values[:n]), tau, working, gravity, *rest)
 
     def values(self) -> list[Scalar]:
         """All values in one list."""
-        parts = (self.q, self.tau, self.working, self.gravity, [self.energy], self.integral)
+        numbers = [self.hold, self.energy]
+        parts = (self.q, self.tau, self.working, self.gravity, numbers, self.integral)
         return [x for part in parts for x in part]
 
 
@@ -101,15 +106,17 @@ class JointState:
         q, v: (nq), (nv); those of the previous step and zero if the state is invalid.
         before: memory of the previous step.
         interval: time since then [s].
+        hold: time for which torques are held [s].
         bad_state, bad_memory, bad_interval: as of `excess_of`.
         gravity, coriolis: torques (nv).
-        M, factors: mass matrix (nv, nv), and its factorization.
+        M, factors, M_inverse: mass matrix (nv, nv), its factorization and its inverse.
     """
 
     q: Values
     v: Values
     before: Memory
     interval: Scalar
+    hold: Scalar
     bad_state: Scalar
     bad_memory: Scalar
     bad_interval: Scalar
@@ -117,6 +124,7 @@ class JointState:
     coriolis: Values
     M: Sequence[Values]
     factors: Factors
+    M_inverse: Sequence[Values]
 
     @classmethod
     def of(cls, model: Model, q: Values, v: Values, memory: Values, interval: Scalar) -> JointState:
@@ -130,9 +138,14 @@ class JointState:
         q = if_valid(bad_state, q, before.q)
         v = if_valid(bad_state, v, [0.0] * model.nv)
         M = mass_matrix(model, q)
+        factors, hold = factorize(M), held_for(dt, before.hold)
         return cls(
-            *(q, v, before, dt, bad_state, bad_memory, bad_interval),
-            *(gravity_torques(model, q), coriolis_torques(model, q, v), M, factorize(M)),
+            *(q, v, before, dt, hold, bad_state, bad_memory, bad_interval),
+            gravity_torques(model, q),
+            coriolis_torques(model, q, v),
+            M,
+            factors,
+            inverse_of(factors),
         )
 
 
@@ -196,7 +209,7 @@ def commanded_torques(
     # Guard of the joint position limits.
     a = solve_factorized(state.factors, available)
     ranges = (joints['lower'], joints['upper'], joints['guard_rate'])
-    change = guard_torques(model, state.q, v, a, inverse_of(state.factors), ranges, dt)
+    change = guard_torques(model, state.q, v, a, state.M_inverse, ranges, dt)
     change = if_valid(bad_input, change, [0.0] * model.nv)
     guarded = added(available, change)
 
@@ -212,7 +225,8 @@ def commanded_torques(
     rate_limited = limited_rates(bounded, last, rates, dt)
     sent = within(rate_limited, largest)
     following = Memory(
-        *(list(state.q), sent, less(sent, compensation), list(gravity), level, before.integral)
+        *(list(state.q), sent, less(sent, compensation), list(gravity)),
+        *(state.hold, level, before.integral),
     )
     flags = {
         'state': is_bad(computed),

@@ -18,7 +18,7 @@ rate are within their limits in every case.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -35,6 +35,14 @@ from dynamics_ros.spatial.scalar import where_less
 
 from .command import JointState, added, commanded_torques, memory_size
 from .joint_limits import limit_torques
+from .sampled import (
+    SHARE,
+    SHARE_OF_SPRING,
+    bounded_by_samples,
+    bounded_posture,
+    bounded_ranges,
+    mobility_factor,
+)
 from .task_inertia import BoundedInertia, directions
 from .validity import (
     any_differs,
@@ -173,19 +181,14 @@ def impedance_step(
     error += log_matrix(X_0T.rotation @ X_0F.rotation.T)
     rate = [w - dot(row, v) for w, row in zip(target_twist, J, strict=True)]
     errors = [turned_back(R_0K, x) for x in (error, rate, target_wrench, wrench)]
+    M_inverse_Jt = [solve_factorized(state.factors, row) for row in J]
+    hold = state.hold
+    factor = [turned_back(R_0K, x) for x in mobility_factor(J, M_inverse_Jt)]
     force, integral, limited_integral = _force(
-        errors, stiffness, damping, force_gains, state.before.integral, state.interval
+        errors, stiffness, damping, force_gains, state.before.integral, state.interval, hold, factor
     )
     force = turned(R_0K, force)
     integral = if_valid(bad_input + state.bad_state, integral, state.before.integral)
-    springs = difference(model, q, posture)
-    tau_0 = [
-        k * e - d * w
-        for k, e, d, w in zip(
-            joints['posture_stiffness'], springs, joints['posture_damping'], v, strict=True
-        )
-    ]
-    M_inverse_Jt = [solve_factorized(state.factors, row) for row in J]
     inertia = BoundedInertia.of(
         J,
         M_inverse_Jt,
@@ -193,11 +196,20 @@ def impedance_step(
         at_least(values['largest_inertia'], MIN_INERTIA),
         directions(model, frame),
     )
+    posture_gains = joints['posture_stiffness'], joints['posture_damping']
+    free = inertia.null_space_mobilities(M_inverse_Jt, state.M_inverse)
+    tau_0 = [
+        share * (k * e - d * w)
+        for share, e, w, k, d in zip(
+            bounded_posture(*posture_gains, free, hold),
+            *(difference(model, q, posture), v, *posture_gains),
+            strict=True,
+        )
+    ]
     a_0 = [dot(column, tau_0) for column in M_inverse_Jt]
     wanted = [a - b - c for a, b, c in zip(target_acceleration, bias, a_0, strict=True)]
     force = [f + x for f, x in zip(force, inertia @ wanted, strict=True)]
-    limits = [joints[name] for name in ('lower', 'upper', 'margin', 'limit_stiffness')]
-    limit_torque = limit_torques(model, q, *limits)
+    limit_torque = _limit_torques(model, state, joints)
     law = [
         dot(column, force) + posture_torque + limit + c
         for column, posture_torque, limit, c in zip(
@@ -246,8 +258,7 @@ def torque_step(
     entries = [*torque, *settings, *(x for row in joint_gains for x in row)]
     bad_input = excess_of(entries) + state.bad_interval
     joints = dict(zip(JOINT_GAINS, joint_gains, strict=True))
-    limits = [joints[name] for name in ('lower', 'upper', 'margin', 'limit_stiffness')]
-    limit_torque = limit_torques(model, state.q, *limits)
+    limit_torque = _limit_torques(model, state, joints)
     law = added(added(torque, limit_torque), state.coriolis)
     values = dict(zip(SETTINGS, settings, strict=True))
     sent, following, flags = commanded_torques(
@@ -265,22 +276,32 @@ def _force(
     gains: Rows,
     integral: Values,
     dt: Scalar,
+    hold: Scalar,
+    factor: Rows,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
     """Force F (6), integral of the force error (6), and whether it is at its limit; in axes R_K.
 
     Selected directions have no spring; the measured wrench is controlled to the desired wrench.
 
     Args:
-        missing: pose error, twist error, desired wrench and measured wrench, (6) each.
+        errors: pose error, twist error, desired wrench and measured wrench, (6) each.
         stiffness, damping: (6, 6) as for `impedance_step`.
         gains: (4, 6), rows as in ``FORCE_GAINS``.
         integral: (6) integral part of the previous step.
         dt: interval [s].
+        hold: time for which torques are held [s].
+        factor: of the mobility, as for ``bounded_by_samples``.
     """
     error, rate, wanted, measured = errors
     selected, proportional, integral_gain, bound = gains
     force_selected = [between(x, 0.0, 1.0) for x in selected]
     motion_error = [(1.0 - x) * e for x, e in zip(force_selected, error, strict=True)]
+    spring = [
+        (1.0 - x) * dot(row, motion_error) for x, row in zip(force_selected, stiffness, strict=True)
+    ]
+    spring = bounded_by_samples(stiffness, factor, hold * hold / SHARE_OF_SPRING, spring)
+    damper = [dot(row, rate) for row in damping]
+    damper = bounded_by_samples(damping, factor, hold / SHARE, damper)
     next_integral: list[Scalar] = []
     force: list[Scalar] = []
     unbounded: list[Scalar] = []
@@ -290,10 +311,16 @@ def _force(
         unbounded.append(summed)
         limit = at_least(bound[i], 0.0)
         next_integral.append(between(summed, -limit, limit))
-        spring = (1.0 - force_selected[i]) * dot(stiffness[i], motion_error)
         closed = wanted[i] + force_selected[i] * proportional[i] * force_error + next_integral[i]
-        force.append(spring + dot(damping[i], rate) - closed)
+        force.append(spring[i] + damper[i] - closed)
     return force, next_integral, any_differs(unbounded, next_integral)
+
+
+def _limit_torques(model: Model, state: JointState, joints: Mapping[str, Values]) -> list[Scalar]:
+    """Torques (nv) of the potential within the margins of the joint ranges."""
+    lower, upper, margin = (joints[name] for name in ('lower', 'upper', 'margin'))
+    springs = bounded_ranges(joints['limit_stiffness'], state.M_inverse, state.hold)
+    return limit_torques(model, state.q, lower, upper, margin, springs)
 
 
 def _rows_of(values: Values) -> list[Values]:

@@ -140,6 +140,20 @@ class BoundedInertia:
         force = self @ [dot(column, tau) for column in M_inverse_Jt]
         return [x - dot(column, force) for x, column in zip(tau, transposed(J), strict=True)]
 
+    def null_space_mobilities(
+        self, M_inverse_Jt: Rows, M_inverse: Sequence[Values]
+    ) -> list[Scalar]:
+        """Diagonal (nv) of M^-1 N^T: acceleration of each joint by its own projected torque.
+
+        Args:
+            M_inverse_Jt: as for `of`.
+            M_inverse: (nv, nv).
+        """
+        return [
+            at_least(row[k] - dot(column, self @ column), 0.0)
+            for k, (row, column) in enumerate(zip(M_inverse, transposed(M_inverse_Jt), strict=True))
+        ]
+
 
 def _with_diagonal(lower: Rows, added: Scalar) -> Rows:
     n = len(lower)

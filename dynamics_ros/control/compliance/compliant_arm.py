@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,11 +38,11 @@ REFRESH = 0.1
 MOVED = 0.02
 """Joint displacement from which the inertia is computed again [rad or m]."""
 
-SHORTENING = 0.1
-"""Share by which a shorter interval of samples replaces the usual one."""
-
 DISPLACEMENT = 1e-6
 """Displacement and velocity by which torques are linearized [rad, rad/s; m, m/s]."""
+
+UNBOUNDED = 1e-6
+"""Interval for which the law does not bound its springs and dampers [s]."""
 
 FELT = 0.03
 """Share of the effort limits from which additional torques move an arm in spite of friction."""
@@ -176,13 +177,15 @@ class CompliantArm:
 
     def _responses(self, settings: ArmSettings, interval: float, guided: bool) -> Array:
         """Largest results of ``_response`` for all gains of settings; a speed for the distance."""
-        made, guiding, used = GainsBySettings(self.controller), settings.guiding, []
+        # The law bounds the damping of free directions, however large it is.
+        guiding = replace(settings.guiding, damping=np.zeros(6))
+        made, used = GainsBySettings(self.controller), []
         if guided:
             walls = (guiding.lower > -NO_LIMIT) | (guiding.upper < NO_LIMIT)
             bound = guiding.locked | np.append(walls, np.zeros(3, dtype=np.bool_))
             used = [_guided(guiding, x) for x in (guiding.locked, bound)]
         used = used or [settings.compliance]
-        gains = [made.damped(settings, x, self.q, interval, posture=not guided) for x in used]
+        gains = [made.damped(settings, x, self.q, posture=not guided) for x in used]
         # Stiffer springs must be stable in the margins of the ranges, where no joint may be yet.
         stiffer = (gains[0].joints - made.checked(self.settings).joints)[RANGE_SPRINGS]
         interval = min(RESERVE * interval, 0.5 * MAX_INTERVAL)
@@ -192,8 +195,9 @@ class CompliantArm:
     def _response(self, gains: ImpedanceGains, interval: float, stiffer: Array) -> Array:
         """Factor by which motion changes in an interval [s], and distance that ranges pull a joint.
 
-        The law is linearized at the present configuration, with the setpoint there, and its torques
-        are held during the interval; ``stiffer`` (nv) adds to the stiffness of the joint ranges.
+        The law is linearized at the present configuration, with the setpoint there and the gains as
+        they are set, and its torques are held during the interval; ``stiffer`` (nv) adds to the
+        stiffness of the joint ranges.
         """
         controller, q = self.controller, self.q
         robot, rest, n = controller.robot, np.zeros(controller.robot.nv), controller.robot.nv
@@ -203,7 +207,7 @@ class CompliantArm:
         target = ImpedanceTarget.unchecked(self.pose, q, REST, REST)
 
         def torques(q: Array, v: Array) -> Array:
-            step = controller.step(ImpedanceState(q, v, interval), target, gains, memory)
+            step = controller.step(ImpedanceState(q, v, UNBOUNDED), target, gains, memory)
             return step.tau - robot.gravity(q)
 
         here, moves = torques(q, rest), DISPLACEMENT * np.eye(n)
@@ -259,7 +263,7 @@ class CompliantArm:
         self._bound: Mask | None = None
         self._stop.forget()
         self._running_away = False
-        self._since_refresh, self._interval = 0.0, NOMINAL_INTERVAL
+        self._since_refresh = 0.0
         self._refresh(self.settings.compliance, 0.0)
         # A joint may stand in the margin of its range.
         self._gains = self._wanted.with_range_springs(0.0)
@@ -379,7 +383,7 @@ class CompliantArm:
         """
         if not believable(q, v, external):
             return self._brake(q, v, dt, 'input')
-        return self.give_way(q, v, dt, self._reflex.call(q, v, external, settings))
+        return self.give_way(q, v, dt, self._reflex.call(q, v, external, settings, _interval(dt)))
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
         """Compensate gravity, let all motion decay and hold the arm where it ends.
@@ -498,14 +502,13 @@ class CompliantArm:
     def _refresh(self, compliance: Compliance, dt: float, posture: bool = True) -> None:
         """Update the desired gains, with damping for the inertia at the current configuration."""
         self._since_refresh += dt
-        self._interval = max(dt, self._interval + SHORTENING * (dt - self._interval))
         if compliance is self._compliance and (
             self._since_refresh < REFRESH or np.abs(self.q - self._refreshed_at).max() < MOVED
         ):
             return
         self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
         self._wanted = self._gains_by_settings.damped(
-            self.settings, compliance, self.q, self._interval, posture=posture
+            self.settings, compliance, self.q, posture=posture
         )
         self._blending = self.settings.blending_time
 

@@ -50,7 +50,6 @@ class GainsBySettings:
         settings: ArmSettings,
         compliance: Compliance,
         q: Array,
-        interval: float,
         *,
         posture: bool = True,
     ) -> ImpedanceGains:
@@ -60,7 +59,6 @@ class GainsBySettings:
             settings: of the arm.
             compliance: of the tool.
             q: (nq) configuration.
-            interval: time between samples, which bounds the least damping [s].
             posture: whether springs hold the posture too.
         """
         key = settings, compliance, posture
@@ -77,7 +75,7 @@ class GainsBySettings:
         damping = self._damping.call(
             *(q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
             *(compliance.damping_ratio, settings.largest_inertia),
-            *(compliance.least_damping, interval),
+            compliance.least_damping,
         )
         return gains.with_damping(damping)
 

@@ -146,7 +146,8 @@ class ImpedanceController:
         before = gravity if tau is None else finite_vector('tau', tau, robot.nv)
         if not energy >= 0.0:
             raise InvalidArgumentError('energy', f'{energy}', '0 or more')
-        parts = (q, before, np.zeros(robot.nv), gravity, [min(energy, NO_LIMIT)], REST)
+        numbers = [0.0, min(energy, NO_LIMIT)]
+        parts = (q, before, np.zeros(robot.nv), gravity, numbers, REST)
         return np.concatenate(parts)
 
     def step(

@@ -39,6 +39,9 @@ and stiffness in the margin [Nm/rad]."""
 SPEED_SHARE = 1.5
 """Share of its velocity limit beyond which a joint is braked."""
 
+BLENDING_TIME = 0.3
+"""Time in which the springs of joint ranges appear after activation [s]."""
+
 STATE_TIMEOUT = 0.02
 """Longest time without a new state of a moving arm until it is braked [s]."""
 
@@ -101,6 +104,7 @@ def gains_text(robot: Robot, tool: str) -> str:
             'speed_share': np.array(SPEED_SHARE),
             'state_timeout': np.array(STATE_TIMEOUT),
             'friction': FRICTION_SHARE * default_gains.joints[TORQUE_LIMITS[0]],
+            'blending_time': np.array(BLENDING_TIME),
         }
     )
 

@@ -22,6 +22,7 @@ from dynamics_ros.commanding.arm_settings import (
     reaction_settings,
     stiffness_of,
 )
+from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Event, after
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
 from dynamics_ros.commanding.doubts import doubt_of, state_to_use
 from dynamics_ros.commanding.joints import check_effort_joints, unwound
@@ -42,7 +43,7 @@ from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import Template
 
 from .commands import EffortCommands, FallbackController
-from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus
+from .status import BRAKING, GUIDED, HOLDING, OK_REASONS, PAUSED, Action, ImpedanceStatus
 from .targets import ArmTargets, StiffnessTarget
 
 NAME = 'impedance_controller_node'
@@ -67,20 +68,10 @@ rates [s], and the share of the torque limits that may remain."""
 MOST_TAKEN_BACK = 0.5
 """Share of the torques of a gravity or payload that an arm takes back which does not carry it."""
 
-BRAKING = 'braking'
-
 RUNNING = 'a joint was far beyond its velocity limit'
 
 MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
-
-EXPECTED_REASONS = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
-"""Reasons for braking that are not reported as problems."""
-
-
-def _code_of(reason: str) -> Reason:
-    """Code of the status while the arm brakes for a reason."""
-    return reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
 
 
 class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus]):
@@ -98,8 +89,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._reaction = reaction_settings(self.parameters.values.collision)
         self._pace = Pace()
         self._braking_since = 0.0
-        self._braking = ''
-        self._ending = self._releasing = False
+        self._state = ArmState.OFF
+        self._braking_reason = ''
         self._surrender: Explanation | None = None
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
@@ -130,7 +121,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Hold the tool, and follow targets that arrive from now on."""
         self._targets.drop('')
         self._collisions.begin_anew()
-        self._braking, self._surrender = '', None
+        self._braking_reason, self._surrender = '', None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
@@ -167,8 +158,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             same = before.robot.joint_names == prepared.robot.joint_names
             if same and before.joints == prepared.joints:
                 return
-        if before.arm.started:
-            self._brake(ROBOT)
+        if self._state is not ArmState.OFF:
+            self._brake(ROBOT, expected=True)
             self._bring_to_rest(before)
         self._prepared = None
 
@@ -177,18 +168,18 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         before = self._prepared
         self._targets.drop('')
         self._collisions.begin_anew()
-        if before is not None and before.arm.started:
+        if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
             prepared.check.begin(arm.q, arm.v, arm.tau)
-            self._brake(ROBOT)
+            self._brake(ROBOT, expected=True)
         self._prepared, self.state = prepared, None
         self._apply(self.parameters.values)
 
     def resistance(self, before: Robot) -> str:
         """Return why the arm does not carry what gravity or payload say since a robot."""
         prepared = self._prepared
-        if prepared is None or not prepared.arm.started:
+        if prepared is None or self._state is ArmState.OFF:
             return ''
         robot, arm = prepared.robot, prepared.arm
         if robot.joint_names != before.joint_names:
@@ -215,7 +206,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._brake(self.silence)
 
     def _silence(self) -> str:
-        return '' if self._ending else self.inactive()
+        return '' if self._state in LEAVING else self.inactive()
 
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
@@ -236,7 +227,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _check_running(self, values: ImpedanceParameters) -> None:
         """Refuse parameters, with the commanded stiffness, that would move a running arm."""
         prepared = self._prepared
-        if prepared is not None and prepared.arm.started:
+        if prepared is not None and self._state is not ArmState.OFF:
             arm, settings = prepared.arm, self._settings(prepared, values)
             check_carries(arm, settings)
             interval = max(self._pace.cycle, self._pace.shortest)
@@ -255,7 +246,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if 'stiffness' in names:
             self._targets.drop_stiffness()
         if 'mode' in names:
-            self._brake(MODE)
+            self._brake(MODE, expected=True)
         self._apply(self.parameters.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
@@ -293,26 +284,28 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def pause(self) -> None:
         """Brake and hold until the next target."""
-        self._brake(PAUSED)
+        self._brake(PAUSED, expected=True)
 
-    def _brake(self, reason: str) -> None:
+    def _brake(self, reason: str, expected: bool = False) -> None:
         """Drop the targets, brake until the arm is at rest, then hold.
 
         Args:
             reason: reason, reported in the status; a problem stays there until the next target.
+            expected: whether this is no problem.
         """
-        self._targets.drop('' if reason in EXPECTED_REASONS else reason)
+        self._targets.drop('' if expected else reason)
         self._collisions.reflex = None
-        if not self._braking:
+        if not self._braking_reason:
             self._braking_since = time.monotonic()
-        self._braking = reason
+        self._braking_reason = reason
+        self._state = after(self._state, Event.BRAKE)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
         """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
         reacting = self._collisions.strategy
         response.message = self._collisions.acknowledge()
         if reacting:
-            self._brake(ACKNOWLEDGED)
+            self._brake(ACKNOWLEDGED, expected=True)
         if self._prepared is not None:
             self._prepared.arm.refill()
         response.success = True
@@ -326,10 +319,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if prepared is None or commands is None or state is None:
             return None
         arm = prepared.arm
-        is_first = not arm.started
+        is_first = self._state is ArmState.OFF
         if is_first:
-            if self._ending:
-                return None
             arm.start(state.q, state.v)
             guided = self.parameters.values.mode == 'guiding'
             try:
@@ -338,6 +329,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 arm.forget()
                 self._surrender = Explanation(Reason.CHANGE_REFUSED, str(error))
                 return None
+            self._state = after(self._state, Event.START)
+            if self._braking_reason:  # before it was started
+                self._state = after(self._state, Event.BRAKE)
             prepared.check.begin(state.q, state.v, arm.tau)
             self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
@@ -349,44 +343,61 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._brake(implausible)
         state = state_to_use(prepared, state, implausible)
         reported = state.ages is None or not state.ages.any()
-        if prepared.check.blind and prepared.check.lasting and reported and not self._ending:
+        blind = prepared.check.blind and prepared.check.lasting
+        if blind and reported and self._state not in LEAVING:
             self._surrender = prepared.check.reason
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
-        self._collisions.notice(watching, arm, bool(is_first or self._ending or self._braking))
+        self._collisions.notice(watching, arm, is_first or self._state in BRAKED)
+        if self._collisions.reflex is not None:
+            self._state = after(self._state, Event.COLLIDE)
+        braked = self._state in BRAKED
         action, tau = self._step(arm, state, interval)
-        if 'speed' in arm.acting and not self._braking:
+        if 'speed' in arm.acting and not self._braking_reason:
             self._brake(RUNNING)
         self._pace.answered = self._pace.sent = time.monotonic()
-        self.status.record(() if action.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
-        self._publish_status(self._collisions.describe(action, watching is not None))
+        self.status.record(() if braked else arm.acting, arm.setpoint.waits)
+        self._publish_status(self._described(action, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
-    def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
-        """Return a description of the current action, and its torques (nv)."""
+    def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Action, Array]:
+        """Return the current action, and its torques (nv)."""
         q, v, values = state.q, state.v, self.parameters.values
-        if self._releasing:
-            return f'{BRAKING}: deactivated', arm.give_way(q, v, dt, np.zeros(len(v)))
-        if self._ending or self._braking:
-            tau, reason = arm.brake(q, v, dt), self._braking or 'deactivated'
+        if self._state is ArmState.RELEASING:
+            released = Action(Reason.BRAKING, f'{BRAKING}: deactivated')
+            return released, arm.give_way(q, v, dt, np.zeros(len(v)))
+        if self._state in BRAKED:
+            tau, reason = arm.brake(q, v, dt), self._braking_reason or 'deactivated'
             if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
-                self._braking = ''
+                self._braking_reason, self._state = '', after(self._state, Event.REST)
                 arm.stay()
-            return Explanation(_code_of(reason), f'{BRAKING}: {reason}'), tau
+            code = reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
+            return Action(code, f'{BRAKING}: {reason}'), tau
         reflex = self._collisions.reflex
         if reflex is not None:
             tau = self._collisions.step(reflex, q, v, dt)
             if reflex.over:
-                self._brake(REFLEX)
-            return '', tau
+                self._brake(REFLEX, expected=True)
+            return Action(Reason.REACTING, ''), tau
         if self._collisions.strategy:
-            return UNTIL, arm.approach(q, v, dt, None)
+            return Action(Reason.REACTING, UNTIL), arm.approach(q, v, dt, None)
         if values.mode == 'guiding' and not self.paused:
-            return GUIDED, arm.guide(q, v, dt)
-        action, tau = self._targets.follow(arm, q, v, dt, values.command_timeout)
+            return Action(Reason.GUIDED, GUIDED), arm.guide(q, v, dt)
+        followed, tau = self._targets.follow(arm, q, v, dt, values.command_timeout)
+        code, doing = Reason.FOLLOWING, followed
+        if not followed:
+            code, doing = (Reason.PAUSED, PAUSED) if self.paused else (Reason.HOLDING, HOLDING)
         problem = self._targets.problem
-        if not action:
-            action = PAUSED if self.paused else HOLDING
-        return f'{action}: {problem}' if problem else action, tau
+        if problem:
+            code = Reason.HALTED if code is Reason.HOLDING else code
+            return Action(code, f'{doing}: {problem}', has_problem=True), tau
+        return Action(code, doing), tau
+
+    def _described(self, action: Action, watching: bool) -> Action:
+        """Add the reaction to a collision, or why collisions are not detected."""
+        text = self._collisions.describe(action.text, watching)
+        if self._collisions.strategy:
+            return Action(Reason.REACTING, text)
+        return action._replace(text=text, has_problem=action.has_problem or text != action.text)
 
     def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
         """Return the efforts for the controller, in its joint order, from torques (nv)."""
@@ -402,13 +413,13 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._hand_over(reason)
         elif not self.active or prepared is None or commands is None:
             self._publish_status(self._idle())
-        elif prepared.arm.started:
+        elif self._state is not ArmState.OFF:
             self._brake_without_states(prepared, commands)
         elif commands.output.has_subscribers(now):
             self._publish_status(self._idle())
         else:
             text = f'waiting: nobody listens to {commands.output.topic}'
-            self._publish_status(Explanation(Reason.NO_SUBSCRIBER, text))
+            self._publish_status(Action(Reason.NO_SUBSCRIBER, text))
 
     def _hand_over(self, reason: Explanation) -> None:
         """Give up an arm whose motion is unknown: its drives and brakes have to hold it."""
@@ -443,9 +454,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
+                self._state = after(self._state, Event.LEAVE)
                 return
         self._send_predicted(prepared, commands)
-        self._publish_status(self._collisions.describe(f'{BRAKING}: {reason}', False))
+        self._publish_status(self._described(Action(Reason.BRAKING, f'{BRAKING}: {reason}'), False))
 
     def _send_predicted(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques for the predicted motion of the arm."""
@@ -461,9 +473,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
         """Send braking torques until the arm is at rest, then the final command."""
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
-        if commands is None or not arm.started:
+        if commands is None or self._state is ArmState.OFF:
             return
-        self._ending, self.silence = True, ''
+        self._state, self.silence = after(self._state, Event.END), ''
         last_motion = time.monotonic()
 
         def rests() -> bool:
@@ -474,12 +486,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
         try:
             self._send_until(rests, values.stop_time, prepared, commands)
-            self._releasing = True
+            self._state = after(self._state, Event.RELEASE)
             self._send_until(
                 lambda: arm.held_beside_weight < RELEASED_SHARE, RELEASE_TIME, prepared, commands
             )
         finally:
-            self._ending = self._releasing = False
+            self._state = after(self._state, Event.LEAVE)
             last = self._efforts(prepared, arm.gravity)
             commands.finish(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
             arm.forget()
@@ -511,13 +523,15 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     # --- status ---------------------------------------------------------------------------------
 
-    def _idle(self) -> str:
+    def _idle(self) -> Action:
         if not self.active:
-            return self.inactive()
+            inactive = self.inactive()
+            has_problem = inactive.reason not in OK_REASONS
+            return Action(inactive.reason, inactive, has_problem)
         why = self.problem or self.silence or self.context.inputs.waiting_for()
-        return Explanation(reason_of(why), f'waiting: {why}')
+        return Action(reason_of(why), f'waiting: {why}', has_problem=True)
 
-    def _publish_status(self, action: str) -> None:
+    def _publish_status(self, action: Action) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
         self.status.publish_action(action, robot, self.lifecycle, arm, self.other_publishers)

@@ -5,29 +5,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from rclpy.node import Node
 
-from dynamics_ros.commanding.collisions import REACTING
 from dynamics_ros.control import CompliantArm
-from dynamics_ros.nodes.lifecycle import FINALIZED, INACTIVE, UNCONFIGURED
 from dynamics_ros.nodes.outputs import Status
-from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
+from dynamics_ros.reasons import FAULTS, Explanation, Reason
 
-HOLDING, GUIDED, PAUSED = 'holding', 'guided by hand', 'paused'
+HOLDING, GUIDED, PAUSED, BRAKING = 'holding', 'guided by hand', 'paused', 'braking'
 
-OK_ACTIONS = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
-"""Descriptions, other than of following a target, that indicate no problem."""
-
-ACTIONS = (
-    (HOLDING, Reason.HOLDING),
-    (GUIDED, Reason.GUIDED),
-    (PAUSED, Reason.PAUSED),
-    ('braking', Reason.BRAKING),
-    ('following', Reason.FOLLOWING),
-    (REACTING, Reason.REACTING),
+OK_REASONS = frozenset(
+    {
+        *(Reason.HOLDING, Reason.GUIDED, Reason.PAUSED, Reason.FOLLOWING),
+        *(Reason.UNCONFIGURED, Reason.INACTIVE, Reason.FINALIZED),
+    }
 )
-"""Beginnings of the descriptions of actions, with their codes."""
+"""Codes of actions that indicate no problem."""
+
+
+class Action(NamedTuple):
+    """What the arm does.
+
+    Attributes:
+        reason: code of the action, or of the reason for it.
+        text: description for people.
+        has_problem: whether the text names a problem beside an action that is none.
+    """
+
+    reason: Reason
+    text: str
+    has_problem: bool = False
+
 
 LIMITS = {
     'singular': 'near a singularity',
@@ -49,7 +58,7 @@ class ImpedanceStatus(Status):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node, 'impedance')
-        self._action = ''
+        self._action: Action | None = None
         self._active_limits: set[str] = set()
 
     def record(self, acting: Iterable[str], setpoint_waited: bool) -> None:
@@ -65,7 +74,7 @@ class ImpedanceStatus(Status):
 
     def publish_action(
         self,
-        action: str,
+        action: Action,
         robot: str,
         lifecycle: str,
         arm: CompliantArm | None,
@@ -74,7 +83,7 @@ class ImpedanceStatus(Status):
         """Publish the status if it has changed or is due.
 
         Args:
-            action: description of the current action.
+            action: what the arm does.
             robot: name of the robot; '' without one.
             lifecycle: lifecycle state of the node.
             arm: the controlled arm; None without one.
@@ -85,26 +94,16 @@ class ImpedanceStatus(Status):
         limits = [
             description for flag, description in LIMITS.items() if flag in self._active_limits
         ]
-        text = '; limited by: '.join([action, *([', '.join(limits)] if limits else [])])
+        text = '; limited by: '.join([action.text, *([', '.join(limits)] if limits else [])])
         text = '; '.join(filter(None, (text, other_publishers)))
-        reason = action_reason(action)
+        reason = action.reason
         if limits and reason not in FAULTS:
             reason = Reason.LIMITED
-        following = action.startswith('following') and ': ' not in action
-        ok = not limits and not other_publishers and (following or action in OK_ACTIONS)
+        fine = action.reason in OK_REASONS and not action.has_problem
+        ok = fine and not limits and not other_publishers
         values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
         if arm is not None and arm.started:
             values['energy [J]'] = f'{arm.energy:.3g}'
         self._action = action
         self._active_limits.clear()
         self.publish(Explanation(reason, text), ok, robot, values)
-
-
-def action_reason(action: str) -> Reason:
-    """Return the code of an action."""
-    if isinstance(action, Explanation):
-        return reason_of(action)
-    doing, _, problem = action.partition(': ')
-    if problem and doing == HOLDING:
-        return Reason.HALTED
-    return next((reason for begin, reason in ACTIONS if doing.startswith(begin)), Reason.OTHER)

@@ -53,6 +53,21 @@ bool reconfigure(const char * mode, const char * reaction, bool start_from_comma
   return succeeded(controller.on_configure(STATE));
 }
 
+// Whether a configuration with one number in place of all of a parameter is accepted; the parameter stays as it was.
+bool accepts(const char * name, double value)
+{
+  auto & parameter = controller.get_node()->parameters.at(name);
+  const auto before = parameter;
+  if (auto * numbers = std::any_cast<std::vector<double>>(&parameter)) {
+    std::fill(numbers->begin(), numbers->end(), value);
+  } else {
+    parameter = value;
+  }
+  const bool accepted = succeeded(controller.on_configure(STATE));
+  parameter = before;
+  return succeeded(controller.on_configure(STATE)) && accepted;
+}
+
 int number_of_state_interfaces()
 {
   return static_cast<int>(controller.state_interface_configuration().names.size());

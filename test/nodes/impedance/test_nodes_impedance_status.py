@@ -19,11 +19,13 @@ from ros_harness import client, description, running
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
-from dynamics_ros.nodes.impedance.status import LIMITS, ImpedanceStatus
+from dynamics_ros.nodes.impedance.status import LIMITS, Action, ImpedanceStatus
+from dynamics_ros.reasons import Reason
 
 pytestmark = pytest.mark.ros
 
 DOMAIN = 115
+FOLLOWING = Action(Reason.FOLLOWING, 'following pose_command')
 OF_PARAMETERS = re.compile(r'_parameters(_atomically)?$|parameter_types$|_description$')
 DOCUMENT = (Path(__file__).parents[3] / 'docs' / 'interfaces.md').read_text()
 
@@ -51,7 +53,7 @@ def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
     monkeypatch.setattr('dynamics_ros.nodes.outputs.Output', lambda *_: said)
     status = ImpedanceStatus(said)
     status.record(['guard', 'torque_rate'], True)
-    status.publish_action('following pose_command', 'arm', 'active', None)
+    status.publish_action(FOLLOWING, 'arm', 'active', None)
     first = said.messages[-1]
     assert first.message == (
         'following pose_command; limited by: a joint kept from the end of its range, '
@@ -59,9 +61,9 @@ def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
     )
     assert first.level != b'\0'
     # Not again before it is due, and by then it is over.
-    status.publish_action('following pose_command', 'arm', 'active', None)
+    status.publish_action(FOLLOWING, 'arm', 'active', None)
     assert len(said.messages) == 1
-    status.publish_action('holding', 'arm', 'active', None)
+    status.publish_action(Action(Reason.HOLDING, 'holding'), 'arm', 'active', None)
     assert said.messages[-1].message == 'holding'
     assert said.messages[-1].level == b'\0'
 

@@ -14,9 +14,7 @@ from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import product, transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
     cholesky,
-    dot,
     factorize,
-    solve_factorized,
     solve_lower,
 )
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
@@ -43,9 +41,6 @@ RATIO = 0.9
 WALL_SPEED, LEAD = 0.1, 0.05
 """Largest speed at which a wall pulls in a tool [m/s], also near a singularity; and distance from
 the tool from which the held pose waits for it [m]."""
-
-SAMPLED = 0.5
-"""Most of the motion that the least damping may take in one sample, by the inertia of the model."""
 
 
 @quantity(
@@ -119,14 +114,11 @@ def task_damping(
     ratio: Scalar,
     largest_inertia: Scalar,
     least: Annotated[Values, Input(6)],
-    interval: Scalar,
 ) -> Rows:
     """Damping (6, 6) with one damping ratio for all directions of a tool ([AlbuSchaeffer2003]).
 
     With Lambda = Q Q^T and K = Q diag(k) Q^T it is D = 2 ratio Q diag(sqrt(k)) Q^T, beside the
-    least damping. A sampled damper with more than 2 Lambda / interval would drive a light wrist, so
-    the least damping S^2 is bounded by ``SAMPLED`` Lambda / interval: it is
-    S (1 + X) / (1 + X + X^2) S with X = S Lambda^-1 S interval / ``SAMPLED``.
+    least damping. The control law bounds both for its interval (`sampled.bounded_by_samples`).
 
     Args:
         model, frame: an arm on a fixed base, and its tool frame.
@@ -137,7 +129,6 @@ def task_damping(
         ratio: damping ratio; 1 is critical.
         largest_inertia: of the tool in any direction [kg].
         least: (6) damping along and around the axes, whatever the stiffness [Ns/m, Nms/rad].
-        interval: time between samples [s].
     """
     J, _ = frame_rows(model, q, [0.0] * model.nv, frame, range(6))
     inertia = bounded_task_inertia(J, factorize(mass_matrix(model, q)), largest_inertia)
@@ -153,22 +144,11 @@ def task_damping(
     values, vectors = symmetric_eigen([solve_lower(L, row) for row in transposed(half)])
     Q = product(L, vectors)
     roots = [2.0 * ratio * sqrt(larger(k, 0.0)) for k in values]
-    wanted = [sqrt(x) for x in least]
-    units = [[root if i == j else 0.0 for j in range(6)] for i, root in enumerate(wanted)]
-    lowered = [solve_lower(L, row) for row in units]
-    X = [[interval / SAMPLED * dot(a, b) for b in lowered] for a in lowered]
-    above = [[x + (1.0 if i == j else 0.0) for j, x in enumerate(row)] for i, row in enumerate(X)]
-    below = factorize(
-        [
-            [x + y for x, y in zip(*rows, strict=True)]
-            for rows in zip(above, product(X, X), strict=True)
-        ]
-    )
-    added = [solve_factorized(below, row) for row in product(units, above)]
     return [
         [
-            sum(x * y * root for x, y, root in zip(a, b, roots, strict=True)) + root_a * extra
-            for b, root_a, extra in zip(Q, wanted, row, strict=True)
+            sum(x * y * root for x, y, root in zip(a, b, roots, strict=True))
+            + (least[i] if i == j else 0.0)
+            for j, b in enumerate(Q)
         ]
-        for a, row in zip(Q, added, strict=True)
+        for i, a in enumerate(Q)
     ]

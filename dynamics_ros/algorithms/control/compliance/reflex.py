@@ -20,6 +20,9 @@ SETTINGS = ('rate', 'torque_gain', 'admittance', 'speed')
 """Decay rate of the difference from the wanted velocity [1/s], motor torque per external torque,
 velocity per external torque [rad/s/Nm, m/s/N], largest velocity [rad/s or m/s]."""
 
+STABLE = 0.5
+"""Largest share of a difference of velocities that one sample removes."""
+
 TINY = 1e-9
 """Lower bound of a velocity used as a divisor [rad/s or m/s]."""
 
@@ -35,6 +38,7 @@ def reflex_torques(
     v: V,
     external: PerVelocity,
     settings: Annotated[Values, Input(len(SETTINGS))],
+    interval: Scalar,
 ) -> list[Scalar]:
     """Torques (nv) of a reflex, in addition to those of gravity and Coriolis forces.
 
@@ -48,8 +52,10 @@ def reflex_torques(
         q, v: state (nq), (nv).
         external: r (nv), torques of the environment on the robot.
         settings: values as in ``SETTINGS``: rate, K, A, largest velocity.
+        interval: time since the previous sample [s].
     """
     rate, torque_gain, admittance, speed = settings
+    rate = smaller(rate, STABLE / interval)
     wanted = [admittance * r for r in external]
     fastest: Scalar = TINY
     for x in wanted:
