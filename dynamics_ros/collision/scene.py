@@ -46,6 +46,9 @@ PRECISION = 1e-9
 """Tolerance of coal's iterations. The direction of a normal is exact to about its square root;
 coal's default of 1e-6 takes as long."""
 
+OUTSIDE = 1e-3
+"""Distance by which a closest point may lie outside of the bounding sphere of its shape [m]."""
+
 UNIT = 1e-9
 """Distance below which the direction between two points is not defined [m]."""
 
@@ -246,11 +249,18 @@ class Collisions:
         chosen = np.array(rows, dtype=np.intp)
         measured = np.array(values)
         p, n = np.reshape(points, (-1, 2, 3)), np.reshape(normals, (-1, 3))
-        if not np.isfinite(n).all() or not np.isfinite(p).all():
-            # Where shapes just touch, coal may leave the direction open: that of the centres.
-            bad = ~(np.isfinite(n).all(axis=1) & np.isfinite(p).all(axis=(1, 2)))
-            first, second = (placed[self._ends[chosen[bad], end]] for end in range(2))
+        ends = self._ends[chosen]
+        # Where shapes just touch, coal may leave the direction open, and deep inside each other it
+        # may return points that are on neither: then that of the centres.
+        with np.errstate(invalid='ignore'):
+            away = np.abs(p - placed[ends]).max(axis=2)
+            sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
+        sound &= np.isfinite(n).all(axis=1)
+        if not sound.all():
+            bad = ~sound
+            first, second = (placed[ends[bad, end]] for end in range(2))
             apart = second - first
+            measured[bad] = np.maximum(measured[bad], -self._reach[chosen[bad]])
             n[bad] = apart / np.maximum(np.linalg.norm(apart, axis=1), UNIT)[:, None]
             p[bad] = 0.5 * (first + second)[:, None]
         names = tuple(self._names[k] for k in rows)
@@ -364,8 +374,8 @@ class Collisions:
             pair_of(names[i], names[j]) if j < self._links else (names[i], names[j])
             for i, j in self._pair_ends
         ]
-        radii = np.array([body.radius for body in bodies])
-        self._reach = radii[self._ends].sum(axis=1)
+        self._radii = np.array([body.radius for body in bodies])
+        self._reach = self._radii[self._ends].sum(axis=1)
         self._calls = [
             library.ComputeDistance(bodies[i].geometry, bodies[j].geometry)
             for i, j in self._pair_ends

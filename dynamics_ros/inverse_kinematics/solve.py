@@ -59,9 +59,6 @@ FREEING_DAMPING, FREEING_LIMIT = 0.05, 0.3
 """Damping of such a step, relative to Jacobians of about 1 m, and its largest joint motion [rad or
 m]."""
 
-LARGEST_LEVER = 1e3
-"""Rate of a distance per joint velocity beyond which it is no rate of a robot [m/rad or m/m]."""
-
 SEARCHING = 0.8
 """Fraction of the timeout for finding a solution; the rest is for the closest approach."""
 
@@ -447,9 +444,7 @@ def _free(
     for _ in range(FREEING_STEPS):
         within = collisions.margin + FREEING_DISTANCE
         found, J = collisions.distance_jacobian(solution.q, within)
-        # Deep in a hull, coal may return points and normals that are no numbers of this scene.
-        sound = np.abs(J).max(axis=1) < LARGEST_LEVER
-        J, apart = J[sound][:, chain.v_index], found.distance[sound]
+        J, apart = J[:, chain.v_index], found.distance
         if problem.locked is not None:
             J = np.where(problem.locked, 0.0, J)
         wanted = np.maximum(collisions.margin + FREEING_CLEARANCE - apart, 0.0)
