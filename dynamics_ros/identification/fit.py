@@ -96,7 +96,6 @@ def fit_equations(
     maker: EquationMaker,
     equations: Equations,
     moving: NDArray[np.bool_],
-    solver: str = 'auto',
     held: bool = False,
     loads: Array | None = None,
 ) -> Fit:
@@ -106,7 +105,6 @@ def fit_equations(
         maker: source of the equations.
         equations: equations of one or more recordings of the robot.
         moving: (nv) whether joints move.
-        solver: solver of the last step, as in ``consistency.solve``.
         held: whether bodies are fixed to the description; then only friction and rotors are fitted.
         loads: (nv) usual torques that joints with load-dependent friction carry; None: no joint has
             such friction.
@@ -143,7 +141,7 @@ def fit_equations(
         PRIOR_WEIGHT,
         positive[free],
     )
-    x = np.concatenate([known[: free.start], consistency.solve(program, solver)])
+    x = np.concatenate([known[: free.start], consistency.solve(program)])
     # Without a Stribeck term friction at rest is Coulomb friction.
     coulomb = layout.inertial + FRICTION.index('coulomb') + len(FRICTION) * np.arange(layout.joints)
     absent = coulomb[H[coulomb + 1, coulomb + 1] == 0.0]

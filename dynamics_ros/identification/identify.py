@@ -18,7 +18,6 @@ from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
-from .effort_lag import EffortLag, late_efforts, without_lag
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .equations.column_store import ColumnStore
@@ -69,7 +68,6 @@ class Identified:
         maker: source of the equations, with filters and effort scale.
         fit: the fitted unknowns.
         effort_model: meaning of reported efforts, with friction and rotors.
-        lag: delay of efforts relative to positions, which is compensated.
         train: residuals on the recordings.
         parameters: all parameters with their standard deviations.
         moved: (nv) whether the joints moved.
@@ -91,7 +89,6 @@ class Identified:
     maker: EquationMaker
     fit: Fit
     effort_model: EffortModel
-    lag: EffortLag
     train: Evaluation
     parameters: tuple[Parameter, ...]
     moved: NDArray[np.bool_]
@@ -129,7 +126,6 @@ class Identified:
 def identify(
     robot: Robot,
     recordings: Sequence[JointSamples],
-    solver: str = 'auto',
     scale: Array | None = None,
     held: bool = False,
 ) -> Identified:
@@ -138,7 +134,6 @@ def identify(
     Args:
         robot: described robot with a fixed base and joints of one coordinate.
         recordings: recordings of its joints in its order (``for_robot``).
-        solver: as in ``consistency.solve``.
         scale: (nv) torque per unit of reported effort; None: it is estimated.
         held: whether bodies are fixed to the description; then only friction, offsets, rotors and
             noise are identified.
@@ -178,14 +173,12 @@ def identify(
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
 
     def fitted(maker: EquationMaker, equations: Equations) -> Fit:
-        return fit_equations(maker, equations, moved, solver, held)
+        return fit_equations(maker, equations, moved, held)
 
     fit = fitted(maker, equations)
-    maker, equations, fit, lag = without_lag(maker, equations, fit, equations_by, fitted)
-    findings += late_efforts(robot, equations, lag)
     maker, equations, of_speed = with_best_shape(maker, equations, fit, equations_by)
     fit = fitted(maker, equations)
-    maker, equations, fit = with_load(maker, equations, fit, equations_by, moved, solver)
+    maker, equations, fit = with_load(maker, equations, fit, equations_by, moved)
     fit = replace(fit, of_speed=of_speed)
     fit, guessed = friction_at_rest(robot, fit, moved)
     findings += [*still, *guessed, *mostly_standing(robot, equations, moved)]
@@ -212,7 +205,6 @@ def identify(
         replace(maker, store=None),
         fit,
         effort_model_of(maker, fit),
-        lag,
         train,
         tuple(known),
         moved,

@@ -31,7 +31,6 @@ def with_load(
     fit: Fit,
     made: Callable[[EquationMaker], Equations],
     moving: NDArray[np.bool_],
-    solver: str,
 ) -> tuple[EquationMaker, Equations, Fit]:
     """Add load-dependent friction to the joints for which the recording supports it.
 
@@ -42,7 +41,6 @@ def with_load(
         maker, equations, fit: equations without load-dependent friction, and their fit.
         made: returns the equations of another maker.
         moving: (nv) whether joints move.
-        solver: as in ``consistency.solve``.
     """
     b, inertial = len(maker.base), fit.layout.inertial
 
@@ -60,7 +58,7 @@ def with_load(
         return maker, equations, fit
     for _ in range(2):
         other, changed = loaded(fit, chosen)
-        fit = fit_equations(other, changed, moving, solver, fit.held, usual * chosen)
+        fit = fit_equations(other, changed, moving, fit.held, usual * chosen)
     return other, changed, fit
 
 

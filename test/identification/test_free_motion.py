@@ -35,7 +35,6 @@ from dynamics_ros.files import write_files
 from dynamics_ros.identification import (
     NotThisRobotError,
     UnusableRecordingError,
-    identify,
 )
 from dynamics_ros.identification.bodies.pseudo_inertia import given
 from dynamics_ros.identification.uncertainty import Recorder, identify_drives
@@ -218,11 +217,6 @@ def test_joints_that_did_not_move_keep_their_values():
     assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
     assert merged['effort.noise'][6] == np.inf
     assert merged['friction.velocity'] == found.effort_model.friction_velocity
-
-
-def test_held_bodies_need_no_conic_solver(samples, found):
-    other = identify(ROBOT, [samples], held=True, solver='newton')
-    assert other.effort_model.coulomb == pytest.approx(found.effort_model.coulomb, abs=1e-3)
 
 
 def test_a_recorder_keeps_bounded_memory_and_says_what_is_missing():

@@ -18,8 +18,6 @@ FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
 """Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
 [rad/s]. The first one is the usual one, and is chosen by ``friction_shape``."""
 
-TURNING_DISTANCE = 1e-3
-"""Usual distance in which friction turns round after a reversal [rad]."""
 
 
 def friction_columns(
@@ -38,22 +36,3 @@ def friction_columns(
     fading = stribeck * smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
     columns = v, np.ones_like(v), smooth - fading, fading, np.abs(carried) * smooth
     return np.stack(columns, axis=-1)
-
-
-def late_friction(q: Array, v: Array) -> Array:
-    """(n, nv) what unit dry friction lacks after a reversal, because gears bend before they slip.
-
-    Friction turns round within a distance d of motion, dz/dq = (sign v - z) / d (Dahl's model): it
-    lacks 2 exp(-distance / d) of its new sign.
-
-    Args:
-        q, v: consecutive positions and velocities (n, nv) [rad, rad/s].
-    """
-    sign = np.sign(v)
-    index = np.zeros(q.shape, dtype=np.int64)
-    index[1:] = np.where(sign[1:] != sign[:-1], np.arange(1, len(q))[:, np.newaxis], 0)
-    last = np.maximum.accumulate(index, axis=0)
-    way = np.zeros_like(q)
-    way[1:] = np.cumsum(np.abs(np.diff(q, axis=0)), axis=0)
-    distance = way - np.take_along_axis(way, last, axis=0)
-    return np.where(last > 0, -2.0 * sign * np.exp(-distance / TURNING_DISTANCE), 0.0)

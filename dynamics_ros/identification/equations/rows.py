@@ -39,7 +39,7 @@ from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
 from .column_store import ColumnStore, Kept
-from .friction import FRICTION_VELOCITY, friction_columns, late_friction
+from .friction import FRICTION_VELOCITY, friction_columns
 
 Array = NDArray[np.float64]
 
@@ -111,11 +111,10 @@ class Chunk:
         v: (n, nv) velocities, for friction plots [rad/s or m/s].
         inertial: (n, nv, b) columns of base parameters.
         friction: (n, nv, 5) columns of friction.
-        effort, slope: (n, nv) scaled efforts [Nm or N], and their time derivatives.
+        effort: (n, nv) scaled efforts [Nm or N].
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
         further: (n, nv, m) additional columns, made by ``EquationMaker.further``.
-        turning: (n, nv) what unit friction lacks after reversals (``late_friction``).
     """
 
     time: Array
@@ -123,11 +122,9 @@ class Chunk:
     inertial: Array
     friction: Array
     effort: Array
-    slope: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
     further: Array
-    turning: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,28 +133,24 @@ class Equations:
 
     Attributes:
         rows: (nv, r, b + 6) columns of base parameters, friction, effort.
-        slope: (nv, r) time derivative of the effort; 0 if unknown [Nm/s or N/s].
         block: (r) block index of each row.
         begins: (blocks) start time of each block in its recording [s].
         counts: (nv, blocks) number of rows of each joint before compression.
         standing: (blocks) whether the rows of a block are those of joints at rest, or in motion.
             Rows of a joint are zero in blocks of the other kind.
-        turning: (nv, r) what unit friction lacks after reversals; 0 if unknown.
     """
 
     rows: Array
-    slope: Array
     block: NDArray[np.int64]
     begins: Array
     counts: NDArray[np.int64]
     standing: NDArray[np.bool_]
-    turning: Array
 
     def scaled(self, scale: Array) -> Equations:
         """Equations with efforts multiplied by a scale (nv)."""
         rows = self.rows.copy()
         rows[..., -1] *= scale[:, np.newaxis]
-        return replace(self, rows=rows, slope=self.slope * scale[:, np.newaxis])
+        return replace(self, rows=rows)
 
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
@@ -165,12 +158,10 @@ class Equations:
         shifts = np.cumsum([0] + [len(part.begins) for part in parts[:-1]])
         return cls(
             np.concatenate([part.rows for part in parts], axis=1),
-            np.concatenate([part.slope for part in parts], axis=1),
             np.concatenate([p.block + shift for p, shift in zip(parts, shifts, strict=True)]),
             np.concatenate([part.begins for part in parts]),
             np.concatenate([part.counts for part in parts], axis=1),
             np.concatenate([part.standing for part in parts]),
-            np.concatenate([part.turning for part in parts], axis=1),
         )
 
 
@@ -212,7 +203,6 @@ class EquationMaker:
             fit; zero for joints without load-dependent friction. None: no such friction.
         cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
             clipped.
-        lag: delay of efforts relative to positions, which is compensated [s].
         further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
         store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
@@ -226,7 +216,6 @@ class EquationMaker:
     stribeck: bool = False
     load: Array | None = None
     cut_off: Array | None = None
-    lag: float = 0.0
     further: Callable[[Array, Array, Array], Array] | None = None
     store: ColumnStore | None = None
 
@@ -256,8 +245,8 @@ class EquationMaker:
         begins: list[float] = []
         blocks, numbers, counts, still = [], [], [], []
         for chunk in self.chunks(samples):
-            efforts = np.stack([chunk.turning, chunk.slope, chunk.effort], axis=-1)
-            whole = np.concatenate([chunk.inertial, chunk.friction, efforts], axis=-1)
+            effort = chunk.effort[..., np.newaxis]
+            whole = np.concatenate([chunk.inertial, chunk.friction, effort], axis=-1)
             for standing in (False, True):
                 own = (chunk.standing == standing) & ~chunk.cut_off
                 some = own.any(axis=1)
@@ -271,25 +260,21 @@ class EquationMaker:
                 begins.append(chunk.time[0])
                 counts.append(own.sum(axis=0))
                 still.append(standing)
-        rows = np.concatenate(blocks, axis=1)
         return Equations(
-            np.delete(rows, (-3, -2), axis=-1),
-            rows[..., -2],
+            np.concatenate(blocks, axis=1),
             np.array(numbers, dtype=np.int64),
             np.array(begins),
             np.array(counts, dtype=np.int64).T,
             np.array(still),
-            rows[..., -3],
         )
 
     def smoothed(self, stretch: Stretch, scaled: bool = True) -> Smoothed:
-        """A stretch after the wide filter, with the lag of efforts compensated.
+        """A stretch after the wide filter.
 
         Args:
             stretch: the stretch.
             scaled: whether efforts are multiplied by ``scale``; otherwise they are as reported.
         """
-        stretch = stretch.with_efforts_later(-self.lag)
         every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         position = with_velocities(stretch, self.filtering.narrow)
@@ -332,7 +317,7 @@ class EquationMaker:
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             time = smooth.time[centers][:: narrow.every] - origin
             v = smooth.v[centers][:: narrow.every]
-            effort, slope = columns.effort * self.scale, columns.slope * self.scale
+            effort = columns.effort * self.scale
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
                 yield Chunk(
@@ -341,11 +326,9 @@ class EquationMaker:
                     columns.inertial[own],
                     friction[own],
                     effort[own],
-                    slope[own],
                     columns.standing[own],
                     columns.cut_off[own],
                     further[own],
-                    columns.turning[own],
                 )
 
     def _columns(self, smooth: Smoothed, narrow: LowPass, taken: slice) -> _Columns:
@@ -358,8 +341,6 @@ class EquationMaker:
             Y,
             narrow(Y),
             narrow(effort),
-            narrow(effort, 1),
-            narrow(late_friction(q / motion_scales(self.robot), v)),
             still,
             _within_window(smooth.cut_off, narrow)[centers]
             if smooth.cut_off.any()
@@ -367,10 +348,10 @@ class EquationMaker:
         )
 
     def _kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
-        """What was made before under a key, with the same robot, filters and lag, or made now."""
+        """What was made before under a key, with the same robot and filters, or made now."""
         if self.store is None:
             return made()
-        return self.store.kept((self.robot, self.base, self.filtering, self.lag, *key), made)
+        return self.store.kept((self.robot, self.base, self.filtering, *key), made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,15 +360,12 @@ class _Columns:
 
     Attributes:
         Y: (samples, nv, b) regressor before the narrow filter.
-        inertial, effort, slope, turning, standing, cut_off: as in ``Chunk``, with efforts
-            as reported.
+        inertial, effort, standing, cut_off: as in ``Chunk``, with efforts as reported.
     """
 
     Y: Array
     inertial: Array
     effort: Array
-    slope: Array
-    turning: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
 
