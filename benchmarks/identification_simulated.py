@@ -253,9 +253,9 @@ def cost(options: argparse.Namespace) -> Iterator[Record]:
     samples = arm.recorded(t, arm.motion(t, rng, np.arange(7), 1.0), rng)
     programs: list[Program] = []
 
-    def kept(program: Program, solver: str = 'auto') -> Array:
+    def kept(program: Program) -> Array:
         programs.append(program)
-        return solve(program, solver)
+        return solve(program)
 
     original = fitting.consistency.solve
     fitting.consistency.solve = kept

@@ -17,7 +17,7 @@ from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
 from .fit import Fit
-from .normal_equations import FRICTION, Layout, Sums, grams
+from .normal_equations import FRICTION, Layout, normal_system
 
 Array = NDArray[np.float64]
 
@@ -112,14 +112,12 @@ def parameters(
     """
     factors = correlation_factors(evaluation)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
-    everything = np.ones(len(equations.begins), dtype=bool)
-    gram = grams(equations, weights, everything)
     base, layout = maker.base, fit.layout
-    whole, _, _ = Sums.of(layout, gram).assembled()
+    whole, _, _ = normal_system(layout, equations, weights)
     posterior = whole + fit.prior.precision + fit.prior.divergence
     if fit.held:
         free = slice(layout.bodies, None)
-        spread = _standard_deviations(posterior[free, free], fit.of_speed[free])
+        spread = _standard_deviations(posterior[free, free])
         found = _body_parameters(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
         return found[layout.bodies :] + _friction_parameters(
             maker, fit, evaluation, spread[layout.joints :], moved
@@ -136,13 +134,13 @@ def parameters(
         )
         for name, i, value, deviation, open_, width in zip(
             *(base.expressions, base.chosen, values),
-            *(_standard_deviations(one, fit.of_speed, combined) for one in (posterior, loose)),
+            *(_standard_deviations(one, combined) for one in (posterior, loose)),
             reach,
             strict=False,
         )
     ]
-    spread = _standard_deviations(posterior, fit.of_speed)
-    found += _body_parameters(maker, fit, spread, _standard_deviations(loose, fit.of_speed))
+    spread = _standard_deviations(posterior)
+    found += _body_parameters(maker, fit, spread, _standard_deviations(loose))
     return found + _friction_parameters(maker, fit, evaluation, spread[layout.inertial :], moved)
 
 
@@ -232,8 +230,7 @@ def torque_deviations(
     """
     layout, robot = fit.layout, maker.robot
     weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
-    gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
-    whole, _, _ = Sums.of(layout, gram).assembled()
+    whole, _, _ = normal_system(layout, equations, weights)
     information = whole + fit.prior.precision + fit.prior.divergence
     scale = 1.0 / np.sqrt(np.diag(information))
     open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)
@@ -336,12 +333,11 @@ def _inertial(matrix: Array, layout: Layout) -> Array:
     return matrix[: layout.inertial, : layout.inertial]
 
 
-def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -> Array:
+def _standard_deviations(H: Array, rows: Array | None = None) -> Array:
     """Standard deviations of unknowns with the information H.
 
     Args:
         H: (n, n) information.
-        of_speed: (n) deviation of all unknowns together due to that of the friction speed.
         rows: (m, n) linear combinations of the unknowns; None: each unknown.
 
     Returns:
@@ -351,6 +347,5 @@ def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -
     values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
     combined = np.diag(scale) if rows is None else rows * scale
     # Limit the deviation in directions without information.
-    own = np.linalg.norm(combined @ vectors / np.sqrt(np.maximum(values, 1e-14)), axis=1)
-    found: Array = np.hypot(own, of_speed if rows is None else rows @ of_speed)
+    found: Array = np.linalg.norm(combined @ vectors / np.sqrt(np.maximum(values, 1e-14)), axis=1)
     return found

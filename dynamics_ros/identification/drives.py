@@ -15,7 +15,7 @@ from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from .equations import EquationMaker
-from .equations.friction import STRIBECK_VELOCITY
+from .equations.friction import FRICTION_VELOCITY, STRIBECK_VELOCITY
 from .fit import Fit
 from .normal_equations import FRICTION
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
-    """Effort model from a fit, and from the effort scale and friction speed of its equations."""
+    """Effort model from a fit, and from the effort scale of its equations."""
     viscous, offset, dry, rest, _ = np.maximum(fit.friction, [0.0, -np.inf, 0.0, 0.0, 0.0]).T
     # The effort model computes torques on the bodies: motor offset and friction are subtracted.
     return EffortModel.ideal(maker.robot).with_values(
@@ -34,7 +34,7 @@ def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
         stribeck=rest - dry,
         load_friction=np.minimum(fit.load_friction, MAX_LOAD_FRICTION),
         rotor_inertia=np.maximum(fit.rotors, 0.0),
-        friction_velocity=maker.friction_velocity,
+        friction_velocity=FRICTION_VELOCITY,
         stribeck_velocity=STRIBECK_VELOCITY,
     )
 

@@ -1,15 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fit of a robot to its equations: robust weights, physical consistency.
+"""Fit of a robot to its equations: robust weights, then physical consistency.
 
-1. Joints and one-second blocks are weighted by their residuals (``robust_weights``).
-2. A semidefinite program computes physically consistent parameters (``consistency``).
-3. Standard deviations account for residuals that are correlated in time (``deviations``).
+``weighed`` weights joints and one-second blocks by their residuals (``robust_weights``) and solves
+least squares with a quadratic prior. ``regularized`` replaces its solution by physically consistent
+parameters, from a semidefinite program (``consistency``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from .bodies import consistency
 from .effort_scale import rotors_told
 from .equations import EquationMaker, Equations
-from .normal_equations import FRICTION, Layout
+from .normal_equations import FRICTION, Layout, normal_system
 from .prior import PRIOR_WEIGHT, Prior
 from .robust_weights import (
     dry_friction,
-    normal_system,
     reweighted,
+    ridge,
     share_at_rest,
     standing_blocks,
 )
@@ -44,11 +44,9 @@ class Fit:
             largest static friction; 0 if a joint has no rows in the block.
         begins: (blocks) start times of the blocks [s].
         standing: (blocks) whether a block is of joints at rest.
-        information: (n, n) matrix H of the data, without the prior.
+        information, pull: (n, n) matrix H and (n) right side g of the data, without the prior.
         prior: the prior.
         held: whether bodies were fixed to the description.
-        of_speed: (n) standard deviation of the unknowns due to that of the friction speed, with the
-            signs of their correlation.
     """
 
     layout: Layout
@@ -60,9 +58,9 @@ class Fit:
     begins: Array
     standing: NDArray[np.bool_]
     information: Array
+    pull: Array
     prior: Prior
     held: bool
-    of_speed: Array
 
     @property
     def bodies(self) -> Array:
@@ -92,14 +90,15 @@ class Fit:
         return found
 
 
-def fit_equations(
+def weighed(
     maker: EquationMaker,
     equations: Equations,
     moving: NDArray[np.bool_],
     held: bool = False,
     loads: Array | None = None,
+    robust: bool = True,
 ) -> Fit:
-    """Fit physically consistent bodies, rotors and friction to equations.
+    """Weights of equations, and their least-squares solution with the prior.
 
     Args:
         maker: source of the equations.
@@ -108,36 +107,39 @@ def fit_equations(
         held: whether bodies are fixed to the description; then only friction and rotors are fitted.
         loads: (nv) usual torques that joints with load-dependent friction carry; None: no joint has
             such friction.
+        robust: whether blocks with large residuals are weighted less.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
-    efforts = equations.rows[..., -1]
-    sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum(axis=1))
+    sizes = np.sqrt((equations.rows[..., -1] ** 2).sum(axis=1) / equations.counts.sum(axis=1))
     prior = Prior.of(robot, layout, sizes, moving, held)
     rotors = rotors_told(layout, equations, prior.mean)
     prior = Prior.of(robot, layout, sizes, moving, held, rotors)
     standing = standing_blocks(equations, moving)
     loads = np.zeros(robot.nv) if loads is None else loads
-    weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)
-    sigma = 0.1 * sizes + 1e-9
-    sigma, weights, departures = reweighted(
-        layout, equations, prior, loads, sigma, weights, standing
+    sigma, weights, departures = reweighted(layout, equations, prior, loads, standing, robust)
+    H, g, _ = normal_system(layout, equations, weights / sigma[:, np.newaxis] ** 2)
+    return Fit(
+        *(layout, loads, ridge(H, g, prior), sigma, weights, departures),
+        *(equations.begins, equations.standing, H, g, prior, held),
     )
-    H, g, _ = normal_system(layout, equations, sigma, weights)
-    mean = prior.precision @ prior.mean
-    rotors = np.zeros_like(prior.divergence)
+
+
+def regularized(fit: Fit) -> Fit:
+    """The fit with physically consistent parameters."""
+    layout, prior, H = fit.layout, fit.prior, fit.information
     own = slice(layout.bodies, layout.inertial)
-    rotors[own, own] = PRIOR_WEIGHT * prior.divergence[own, own]
+    total, pull = H + prior.precision, fit.pull + prior.precision @ prior.mean
+    total[own, own] += PRIOR_WEIGHT * prior.divergence[own, own]
     positive = np.zeros(layout.count, dtype=bool)
     positive[layout.bodies :] = True
     positive[layout.inertial + 1 :: len(FRICTION)] = False
-    known, free = prior.mean[: layout.bodies], slice(layout.bodies if held else 0, None)
-    total, pull = H + prior.precision + rotors, g + mean
-    if held:
+    known, free = prior.mean[: layout.bodies], slice(layout.bodies if fit.held else 0, None)
+    if fit.held:
         pull = pull - total[:, : layout.bodies] @ known
     program = consistency.Program(
         total[free, free],
         pull[free],
-        prior.bodies[:0] if held else prior.bodies,
+        prior.bodies[:0] if fit.held else prior.bodies,
         PRIOR_WEIGHT,
         positive[free],
     )
@@ -146,7 +148,4 @@ def fit_equations(
     coulomb = layout.inertial + FRICTION.index('coulomb') + len(FRICTION) * np.arange(layout.joints)
     absent = coulomb[H[coulomb + 1, coulomb + 1] == 0.0]
     x[absent + 1] = x[absent]
-    return Fit(
-        *(layout, loads, x, sigma, weights, departures, equations.begins, equations.standing),
-        *(H, prior, held, np.zeros(layout.count)),
-    )
+    return replace(fit, x=x)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .base_systems import BasePrior, BaseSystems
 from .equations import MIN_MOVING_ROWS, Equations
-from .normal_equations import Layout, Sums, grams
+from .normal_equations import Layout
 from .prior import PRIOR_WEIGHT, Prior
 
 Array = NDArray[np.float64]
@@ -38,12 +38,23 @@ def reweighted(
     equations: Equations,
     prior: Prior,
     loads: Array,
-    sigma: Array,
-    weights: Array,
     standing: NDArray[np.bool_],
+    robust: bool = True,
 ) -> tuple[Array, Array, Array]:
-    """Standard deviations of joints, weights of blocks, and normalised residuals of blocks."""
+    """Standard deviations of joints, weights of blocks, and normalised residuals of blocks.
+
+    Args:
+        layout, equations, prior: the equations, and the layout and prior of their unknowns.
+        loads: (nv) usual torques that joints with load-dependent friction carry [Nm or N].
+        standing: (nv, blocks) whether a joint is at rest, from ``standing_blocks``.
+        robust: whether blocks with large residuals are weighted less.
+    """
     counts, b = equations.counts, len(layout.base)
+    efforts = (equations.rows[..., -1] ** 2).sum(axis=1) / counts.sum(axis=1)
+    sigma, weights = (
+        0.1 * np.sqrt(efforts) + 1e-9,
+        np.where(standing, 1.0 / np.maximum(counts, 1), 1.0),
+    )
     base_prior, rows = BasePrior.of(layout, prior), equations.rows
     for _ in range(ROUNDS):
         scaled = (weights / sigma[:, np.newaxis] ** 2)[:, equations.block, np.newaxis] * rows
@@ -64,7 +75,8 @@ def reweighted(
         holds = _dry_friction(friction, loads)[:, np.newaxis] * standing
         deviation = np.hypot(sigma[:, np.newaxis], holds)
         departures = np.sqrt(squares / np.maximum(counts, MIN_BLOCK_ROWS)) / deviation
-        weights = np.minimum(1.0, (ROBUST_LIMIT / np.maximum(departures, 1e-9)) ** 2)
+        limit = ROBUST_LIMIT if robust else np.inf
+        weights = np.minimum(1.0, (limit / np.maximum(departures, 1e-9)) ** 2)
         weights *= share_at_rest(holds / sigma[:, np.newaxis], counts)
     return sigma, weights, departures
 
@@ -77,15 +89,6 @@ def ridge(H: Array, g: Array, prior: Prior) -> Array:
     solved = np.linalg.solve(A * np.outer(scale, scale), (g + total @ prior.mean) * scale)
     found: Array = scale * solved
     return found
-
-
-def normal_system(
-    layout: Layout, equations: Equations, sigma: Array, weights: Array
-) -> tuple[Array, Array, float]:
-    """Weighted normal equations H x = g of all rows, and half the weighted squares of efforts."""
-    everything = np.ones(len(equations.begins), dtype=bool)
-    gram = grams(equations, weights / sigma[:, np.newaxis] ** 2, everything)
-    return Sums.of(layout, gram).assembled()
 
 
 def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -7,9 +7,9 @@ derivatives and efforts; then a narrow filter for the columns of the regressor a
 after which only as many rows are kept as the bandwidth requires. A row of joint i is
 
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
-               + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2),
+               + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2).
 
-with columns for several v_f and v_s, which are selected later. If the load of the joints is known
+If the load of the joints is known
 (``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base parameters
 are kept. A block with more rows than columns is replaced by the R factor of its QR factorization,
 so the memory does not grow with the length of a recording.
@@ -39,7 +39,7 @@ from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
 from .column_store import ColumnStore, Kept
-from .friction import FRICTION_VELOCITY, friction_columns
+from .friction import friction_columns
 
 Array = NDArray[np.float64]
 
@@ -197,7 +197,6 @@ class EquationMaker:
         base: its base parameters.
         filtering: cutoff frequencies.
         scale: (nv) torque per unit of reported effort.
-        friction_velocity: speed at which dry friction reaches 76 % [rad/s].
         stribeck: whether dry friction at rest differs from that at speed.
         load: (nv, b) base parameters that give the torque which each joint carries, from a previous
             fit; zero for joints without load-dependent friction. None: no such friction.
@@ -206,18 +205,19 @@ class EquationMaker:
         further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
         store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
+        fused: whether fast motion comes from velocities (``with_velocities``).
     """
 
     robot: Robot
     base: BaseParameters
     filtering: Filtering
     scale: Array
-    friction_velocity: float = FRICTION_VELOCITY
     stribeck: bool = False
     load: Array | None = None
     cut_off: Array | None = None
     further: Callable[[Array, Array, Array], Array] | None = None
     store: ColumnStore | None = None
+    fused: bool = True
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """Filtered equations of a recording, block by block.
@@ -277,7 +277,9 @@ class EquationMaker:
         """
         every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
-        position = with_velocities(stretch, self.filtering.narrow)
+        position = stretch.position
+        if self.fused:
+            position = with_velocities(stretch, self.filtering.narrow)
         q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort) * (self.scale if scaled else 1.0)
@@ -309,8 +311,7 @@ class EquationMaker:
             )
             carried = 0.0 if self.load is None else np.einsum('tjb,jb->tj', columns.Y, self.load)
             motion = motion_scales(self.robot)
-            shape = self.friction_velocity, self.stribeck
-            friction = narrow(friction_columns(smooth.v[taken], *shape, motion, carried))
+            friction = narrow(friction_columns(smooth.v[taken], self.stribeck, motion, carried))
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
                 further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))

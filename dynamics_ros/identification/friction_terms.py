@@ -1,10 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Load-dependent friction: selection of the joints that have it, and the fit with it."""
+"""Terms of friction that not every robot has: the Stribeck term, and friction that depends on load.
+
+A Stribeck term has one unknown more of each joint and has to reduce the squared residual.
+Load-dependent friction is selected joint by joint, by cross-validation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +16,16 @@ from numpy.typing import NDArray
 
 from .base_systems import BasePrior, BaseSystems
 from .equations import EquationMaker, Equations
-from .fit import Fit, fit_equations
-from .normal_equations import grams
+from .fit import Fit
+from .normal_equations import grams, normal_system
 from .prior import LOAD_REACH, PRIOR_WEIGHT
+from .problem import Problem
+from .robust_weights import ridge
 
 Array = NDArray[np.float64]
+
+MAX_STRIBECK_RATIO = 0.98
+"""Ratio of squared residuals with and without a Stribeck term up to which there is one."""
 
 MIN_IMPROVEMENT, FOLDS = 0.99, 5
 """Ratio of the errors on omitted folds that the load term of a joint has to reach; their number."""
@@ -25,41 +34,47 @@ SIGNIFICANT = 2.0
 """Standard deviations by which the load coefficient has to exceed zero."""
 
 
-def with_load(
-    maker: EquationMaker,
-    equations: Equations,
-    fit: Fit,
-    made: Callable[[EquationMaker], Equations],
-    moving: NDArray[np.bool_],
-) -> tuple[EquationMaker, Equations, Fit]:
-    """Add load-dependent friction to the joints for which the recording supports it.
+def add_stribeck(problem: Problem) -> None:
+    """Stage: dry friction at rest that differs from that at speed, if it explains the efforts."""
+    if not problem.uses('stribeck'):
+        return
+    fit, maker = problem.fit, replace(problem.maker, stribeck=True)
+    changed, squares = problem.equations_of(maker), []
+    for equations in (problem.equations, changed):
+        H, g, c = normal_system(fit.layout, equations, fit.weights / fit.sigma[:, np.newaxis] ** 2)
+        x, prior = ridge(H, g, fit.prior), fit.prior
+        off, total = x - prior.mean, prior.precision + PRIOR_WEIGHT * prior.divergence
+        squares.append(float(c + x @ (0.5 * H @ x - g) + 0.5 * off @ total @ off))
+    if squares[1] <= MAX_STRIBECK_RATIO * squares[0]:
+        problem.maker, problem.equations = maker, changed
+        problem.refit()
+
+
+def add_load(problem: Problem) -> None:
+    """Stage: load-dependent friction of the joints for which the recording supports it.
 
     The load comes from the previous fit, so that the equations stay linear. The load of the final
     fit comes from a fit with load-dependent friction.
-
-    Args:
-        maker, equations, fit: equations without load-dependent friction, and their fit.
-        made: returns the equations of another maker.
-        moving: (nv) whether joints move.
     """
-    b, inertial = len(maker.base), fit.layout.inertial
-
-    def loaded(fit: Fit, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:
-        base = maker.base.combination @ fit.x[:inertial]
-        other = replace(maker, load=joints[:, np.newaxis] * base)
-        return other, made(other)
-
-    other, changed = loaded(fit, moving)
+    if not problem.uses('load'):
+        return
+    b, fit = len(problem.maker.base), problem.fit
+    other, changed = _loaded(problem, problem.moved)
     assert other.load is not None
     carried = np.einsum('jrb,jb->jr', changed.rows[..., :b], other.load)
     usual = np.sqrt((carried**2).sum(axis=1) / changed.counts.sum(axis=1))
     chosen = joints_with_load(fit, changed, usual)
-    if not chosen.any():
-        return maker, equations, fit
-    for _ in range(2):
-        other, changed = loaded(fit, chosen)
-        fit = fit_equations(other, changed, moving, fit.held, usual * chosen)
-    return other, changed, fit
+    for _ in range(2 if chosen.any() else 0):
+        problem.maker, problem.equations = _loaded(problem, chosen)
+        problem.refit(usual * chosen)
+
+
+def _loaded(problem: Problem, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:
+    """Equations in which some joints (nv) carry the load of the fit."""
+    maker, fit = problem.maker, problem.fit
+    base = maker.base.combination @ fit.x[: fit.layout.inertial]
+    other = replace(maker, load=joints[:, np.newaxis] * base)
+    return other, problem.equations_of(other)
 
 
 def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np.bool_]:
