@@ -212,10 +212,10 @@ def as_json(
         | {
             'friction_velocity': model.friction_velocity,
             'stribeck_velocity': model.stribeck_velocity,
-            'noise': identified.effort_noise.tolist(),
-            'velocity_noise': identified.velocity_noise.tolist(),
-            'velocity_differenced': identified.velocity_differenced.tolist(),
-            'velocity_cutoff': identified.velocity_cutoff.tolist(),
+            'noise': identified.noise.effort.tolist(),
+            'velocity_noise': identified.noise.velocity.tolist(),
+            'velocity_differenced': identified.noise.differenced.tolist(),
+            'velocity_cutoff': identified.noise.cutoff.tolist(),
             'model_error': identified.model_error.tolist(),
         },
         'unexplained': None

@@ -17,6 +17,7 @@ from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
 from .fit import Fit
+from .joint_states.noise import SampleNoise
 from .normal_equations import FRICTION, Layout, normal_system
 
 Array = NDArray[np.float64]
@@ -62,6 +63,28 @@ class Parameter:
     value: float
     deviation: float
     identifiable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Errors of a model and noise of samples that are known before residuals are learned.
+
+    Attributes:
+        noise: noise of single samples, which estimators get separately; None: no noise.
+        of_fit: (nv) standard deviation of modelled torques in other postures [Nm or N].
+        largest_of_fit: (nv) the same in the worst posture, in which a robot may work permanently,
+            so thresholds use it [Nm or N].
+        residual: (nv) RMS residual of the model in slow motion; smaller noise does not require
+            another observer [Nm or N].
+        of_viscous: (nv) standard deviation of viscous friction; in faster motion than that of the
+            recordings it is an error per speed [Nms/rad or Ns/m].
+    """
+
+    noise: SampleNoise | None = None
+    of_fit: Array | float = 0.0
+    largest_of_fit: Array | float = 0.0
+    residual: Array | float = 0.0
+    of_viscous: Array | float = 0.0
 
 
 def correlation_factors(evaluation: Evaluation) -> Array:
@@ -117,7 +140,7 @@ def parameters(
     posterior = whole + fit.prior.precision + fit.prior.divergence
     if fit.held:
         free = slice(layout.bodies, None)
-        spread = _standard_deviations(posterior[free, free])
+        spread = _standard_deviations(posterior[free, free], fit.of_speed[free])
         found = _body_parameters(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
         return found[layout.bodies :] + _friction_parameters(
             maker, fit, evaluation, spread[layout.joints :], moved
@@ -134,13 +157,13 @@ def parameters(
         )
         for name, i, value, deviation, open_, width in zip(
             *(base.expressions, base.chosen, values),
-            *(_standard_deviations(one, combined) for one in (posterior, loose)),
+            *(_standard_deviations(one, fit.of_speed, combined) for one in (posterior, loose)),
             reach,
             strict=False,
         )
     ]
-    spread = _standard_deviations(posterior)
-    found += _body_parameters(maker, fit, spread, _standard_deviations(loose))
+    spread = _standard_deviations(posterior, fit.of_speed)
+    found += _body_parameters(maker, fit, spread, _standard_deviations(loose, fit.of_speed))
     return found + _friction_parameters(maker, fit, evaluation, spread[layout.inertial :], moved)
 
 
@@ -333,11 +356,12 @@ def _inertial(matrix: Array, layout: Layout) -> Array:
     return matrix[: layout.inertial, : layout.inertial]
 
 
-def _standard_deviations(H: Array, rows: Array | None = None) -> Array:
+def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -> Array:
     """Standard deviations of unknowns with the information H.
 
     Args:
         H: (n, n) information.
+        of_speed: (n) deviation of all unknowns together due to that of the friction speed.
         rows: (m, n) linear combinations of the unknowns; None: each unknown.
 
     Returns:
@@ -347,5 +371,6 @@ def _standard_deviations(H: Array, rows: Array | None = None) -> Array:
     values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
     combined = np.diag(scale) if rows is None else rows * scale
     # Limit the deviation in directions without information.
-    found: Array = np.linalg.norm(combined @ vectors / np.sqrt(np.maximum(values, 1e-14)), axis=1)
+    own = np.linalg.norm(combined @ vectors / np.sqrt(np.maximum(values, 1e-14)), axis=1)
+    found: Array = np.hypot(own, of_speed if rows is None else rows @ of_speed)
     return found

@@ -15,7 +15,7 @@ from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from .equations import EquationMaker
-from .equations.friction import FRICTION_VELOCITY, STRIBECK_VELOCITY
+from .equations.friction import STRIBECK_VELOCITY
 from .fit import Fit
 from .normal_equations import FRICTION
 
@@ -34,7 +34,7 @@ def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
         stribeck=rest - dry,
         load_friction=np.minimum(fit.load_friction, MAX_LOAD_FRICTION),
         rotor_inertia=np.maximum(fit.rotors, 0.0),
-        friction_velocity=FRICTION_VELOCITY,
+        friction_velocity=maker.friction_velocity,
         stribeck_velocity=STRIBECK_VELOCITY,
     )
 

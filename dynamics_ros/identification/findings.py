@@ -146,9 +146,8 @@ def much_left_over(fit: Fit, equations: Equations) -> list[str]:
     if share < LARGE_RESIDUAL:
         return []
     return [
-        f'{100.0 * share:.0f} % of the efforts are left unexplained in motion that is as usual, '
-        'where robots with gears leave 1 to 10: masses and friction are doubtful; look at the '
-        'mounting (--gravity), at what the robot carries, and at stamps that jitter or lag'
+        f'{100.0 * share:.0f} % of the efforts are unexplained, where 1 to 10 % are usual for '
+        'robots with gears; check mounting (--gravity), joint order, units, payload and stamps'
     ]
 
 

@@ -47,6 +47,8 @@ class Fit:
         information, pull: (n, n) matrix H and (n) right side g of the data, without the prior.
         prior: the prior.
         held: whether bodies were fixed to the description.
+        of_speed: (n) standard deviation of the unknowns due to that of the friction speed, with the
+            signs of their correlation.
     """
 
     layout: Layout
@@ -61,6 +63,7 @@ class Fit:
     pull: Array
     prior: Prior
     held: bool
+    of_speed: Array
 
     @property
     def bodies(self) -> Array:
@@ -119,8 +122,16 @@ def weighed(
     sigma, weights, departures = reweighted(layout, equations, prior, loads, standing, robust)
     H, g, _ = normal_system(layout, equations, weights / sigma[:, np.newaxis] ** 2)
     return Fit(
-        *(layout, loads, ridge(H, g, prior), sigma, weights, departures),
-        *(equations.begins, equations.standing, H, g, prior, held),
+        layout,
+        loads,
+        ridge(H, g, prior),
+        *(sigma, weights, departures),
+        equations.begins,
+        equations.standing,
+        *(H, g),
+        prior,
+        held,
+        np.zeros(layout.count),
     )
 
 

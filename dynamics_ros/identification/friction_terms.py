@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of friction that not every robot has: the Stribeck term, and friction that depends on load.
+"""Curve of dry friction, and friction that depends on the load.
 
-A Stribeck term has one unknown more of each joint and has to reduce the squared residual.
-Load-dependent friction is selected joint by joint, by cross-validation.
+The speed at which dry friction begins is the one that leaves the least residual. A Stribeck
+term has one unknown more of each joint and has to reduce the squared residual. Load-dependent
+friction is selected joint by joint, by cross-validation.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ from .robust_weights import ridge
 
 Array = NDArray[np.float64]
 
+SPEEDS = (0.005, 0.01, 0.02, 0.04)
+"""Candidates of the speed at which dry friction reaches 76 % [rad/s]."""
+
+HALVINGS = 3
+"""Number of halvings of the ratio of neighbouring candidates."""
+
 MAX_STRIBECK_RATIO = 0.98
 """Ratio of squared residuals with and without a Stribeck term up to which there is one."""
 
@@ -34,20 +41,55 @@ SIGNIFICANT = 2.0
 """Standard deviations by which the load coefficient has to exceed zero."""
 
 
-def add_stribeck(problem: Problem) -> None:
-    """Stage: dry friction at rest that differs from that at speed, if it explains the efforts."""
-    if not problem.uses('stribeck'):
+def choose_curve(problem: Problem) -> None:
+    """Stage: the speed at which dry friction begins, and whether it fades with the speed."""
+    if not problem.uses('curve'):
         return
-    fit, maker = problem.fit, replace(problem.maker, stribeck=True)
-    changed, squares = problem.equations_of(maker), []
-    for equations in (problem.equations, changed):
-        H, g, c = normal_system(fit.layout, equations, fit.weights / fit.sigma[:, np.newaxis] ** 2)
-        x, prior = ridge(H, g, fit.prior), fit.prior
-        off, total = x - prior.mean, prior.precision + PRIOR_WEIGHT * prior.divergence
-        squares.append(float(c + x @ (0.5 * H @ x - g) + 0.5 * off @ total @ off))
-    if squares[1] <= MAX_STRIBECK_RATIO * squares[0]:
-        problem.maker, problem.equations = maker, changed
-        problem.refit()
+    plain, fading = (_Search(problem, has).best() for has in (False, True))
+    _, problem.maker, problem.equations, of_speed = (
+        plain if fading[0] > MAX_STRIBECK_RATIO * plain[0] else fading
+    )
+    problem.refit()
+    problem.fit = replace(problem.fit, of_speed=of_speed)
+
+
+class _Search:
+    """Search of the friction speed, with or without a Stribeck term."""
+
+    def __init__(self, problem: Problem, stribeck: bool) -> None:
+        self._problem, self._stribeck = problem, stribeck
+        self._tried: dict[float, tuple[float, Array, EquationMaker, Equations]] = {}
+
+    def best(self) -> tuple[float, EquationMaker, Equations, Array]:
+        """Squared residual, maker and equations with the best speed.
+
+        The last value is the standard deviation (n) of the unknowns due to that of the speed, with
+        the signs of their correlation.
+        """
+        grid = np.log(SPEEDS)
+        best, step = min(grid.tolist(), key=self._squares), float(grid[1] - grid[0])
+        for _ in range(HALVINGS):
+            step *= 0.5
+            best = min((best - step, best, best + step), key=self._squares)
+        below, at, above = (self._squares(best + k * step) for k in (-1, 0, 1))
+        # Prior of the logarithm of the speed: a standard deviation of 1.
+        information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
+        deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
+        slope = (self._tried[best + step][1] - self._tried[best - step][1]) / (2.0 * step)
+        return at, *self._tried[best][2:], slope * deviation
+
+    def _squares(self, logarithm: float) -> float:
+        if logarithm not in self._tried:
+            fit, speed = self._problem.fit, float(np.exp(logarithm))
+            maker = replace(self._problem.maker, friction_velocity=speed, stribeck=self._stribeck)
+            equations = self._problem.equations_of(maker)
+            weights = fit.weights / fit.sigma[:, np.newaxis] ** 2
+            H, g, c = normal_system(fit.layout, equations, weights)
+            x, prior = ridge(H, g, fit.prior), fit.prior
+            off, total = x - prior.mean, prior.precision + PRIOR_WEIGHT * prior.divergence
+            squares = float(c + x @ (0.5 * H @ x - g) + 0.5 * off @ total @ off)
+            self._tried[logarithm] = squares, x, maker, equations
+        return self._tried[logarithm][0]
 
 
 def add_load(problem: Problem) -> None:
@@ -58,7 +100,7 @@ def add_load(problem: Problem) -> None:
     """
     if not problem.uses('load'):
         return
-    b, fit = len(problem.maker.base), problem.fit
+    b, fit, of_speed = len(problem.maker.base), problem.fit, problem.fit.of_speed
     other, changed = _loaded(problem, problem.moved)
     assert other.load is not None
     carried = np.einsum('jrb,jb->jr', changed.rows[..., :b], other.load)
@@ -67,6 +109,7 @@ def add_load(problem: Problem) -> None:
     for _ in range(2 if chosen.any() else 0):
         problem.maker, problem.equations = _loaded(problem, chosen)
         problem.refit(usual * chosen)
+        problem.fit = replace(problem.fit, of_speed=of_speed)
 
 
 def _loaded(problem: Problem, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:

@@ -15,7 +15,7 @@ from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
-from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
+from .deviations import Accuracy, Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Filtering
@@ -34,9 +34,9 @@ from .findings import (
     without_friction,
 )
 from .fit import Fit, regularized
-from .friction_terms import add_load, add_stribeck
+from .friction_terms import add_load, choose_curve
 from .joint_states.clock import extremes_of, regular_stretches
-from .joint_states.noise import sample_noises
+from .joint_states.noise import SampleNoise, sample_noise
 from .joint_states.plausibility import (
     NotThisRobotError,
     cut_off_at,
@@ -73,11 +73,7 @@ class Identified:
         moved: (nv) whether the joints moved.
         findings: one sentence for each fact that a user should know.
         missing: one sentence for each motion that would identify further parameters.
-        effort_noise: (nv) standard deviation of one reported effort, as a torque [Nm or N].
-        velocity_noise: (nv) standard deviation of one reported velocity in motion, as it acts at
-            low frequency [rad/s or m/s].
-        velocity_differenced: (nv) share of its variance that comes from position differences.
-        velocity_cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
+        noise: noise of single samples.
         model_error: (nv) RMS residual of the model [Nm or N].
         torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
             torques, from the uncertainty of the parameters [Nm or N].
@@ -94,10 +90,7 @@ class Identified:
     moved: NDArray[np.bool_]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
-    effort_noise: Array
-    velocity_noise: Array
-    velocity_differenced: Array
-    velocity_cutoff: Array
+    noise: SampleNoise
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array
@@ -117,6 +110,17 @@ class Identified:
         """(nv) standard deviations of 'offset', 'viscous' or 'coulomb' [Nm, Nms/rad, N or Ns/m]."""
         by_name = {one.name: one.deviation for one in self.parameters}
         return np.array([by_name[f'{name} {joint}'] for joint in self.robot.joint_names])
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """Known errors of the model and noise of the samples."""
+        return Accuracy(
+            self.noise,
+            self.torque_deviation,
+            self.largest_torque_deviation,
+            self.model_error,
+            self.deviations('viscous'),
+        )
 
     def evaluate(self, samples: JointSamples) -> Evaluation:
         """Residuals on another recording."""
@@ -256,7 +260,7 @@ def judge(problem: Problem) -> None:
 
 
 STAGES: tuple[Stage, ...] = (
-    *(read, resample, regress, convert, weigh, add_stribeck, add_load, regularize, judge),
+    *(read, resample, regress, convert, weigh, choose_curve, add_load, regularize, judge),
 )
 """The stages of an identification, in their order."""
 
@@ -277,7 +281,7 @@ def _result(problem: Problem) -> Identified:
         problem.moved,
         tuple(problem.findings),
         tuple(motions_that_would_tell(maker, fit, missing, problem.moved, train.rms)),
-        *sample_noises(problem.stretches, maker.scale),
+        sample_noise(problem.stretches, maker.scale),
         np.sqrt((train.residual**2).mean(axis=0)),
         *torque_deviations(maker, fit, equations, train, postures),
         postures,

@@ -24,7 +24,6 @@ from dynamics_ros.spatial import Inertia
 
 from .deviations import factors_of
 from .equations import MIN_MOVING_ROWS, Chunk
-from .equations.friction import FRICTION_VELOCITY
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .prior import PRIOR_WEIGHT
@@ -219,7 +218,7 @@ class _Runs:
         fit = identified.fit
         positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
         extremes = positions.min(axis=0), positions.max(axis=0)
-        functions = UnmodelledFriction(*extremes, FRICTION_VELOCITY)
+        functions = UnmodelledFriction(*extremes, identified.maker.friction_velocity)
         maker = replace(identified.maker, further=lambda q, v, _: functions(q, v))
         runs = [_thinned([c for s in part for c in maker.chunks(s)]) for part in (empty, loaded)]
         chunks = [chunk for run in runs for chunk in run]

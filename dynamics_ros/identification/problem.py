@@ -21,7 +21,7 @@ from .joint_states.samples import JointSamples
 
 Array = NDArray[np.float64]
 
-OPTIONAL = ('units', 'mounting', 'velocities', 'clipping', 'weights', 'stribeck', 'load', 'rest')
+OPTIONAL = ('units', 'mounting', 'velocities', 'clipping', 'weights', 'curve', 'load', 'rest')
 """Mechanisms that can be left out, as by ``scripts/bench identification --part ablation``."""
 
 

@@ -16,22 +16,22 @@ Array = NDArray[np.float64]
 
 FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
 """Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
-[rad/s]. Residuals of three recorded arms on other motion are 1.22, 3.06 and 9.28 %; with the v_f of
-each arm that leaves the least residual 1.22, 2.96 and 9.24 %."""
+[rad/s]. The first one is the usual one, and is chosen by ``friction_terms``."""
 
 
 def friction_columns(
-    v: Array, stribeck: bool, motion: Array | float, carried: Array | float
+    v: Array, speed: float, stribeck: bool, motion: Array | float, carried: Array | float
 ) -> Array:
     """(..., nv, 5) columns of viscous friction, offset, Coulomb friction, that at rest, and load.
 
     Args:
         v: (..., nv) velocities [rad/s or m/s].
+        speed: v_f [rad/s].
         stribeck: whether friction at rest differs from Coulomb friction; else its column is 0.
         motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
         carried: (..., nv) torques that the joints transmit; 0 without load friction [Nm or N].
     """
-    smooth = np.tanh(v / (FRICTION_VELOCITY * motion))
+    smooth = np.tanh(v / (speed * motion))
     fading = stribeck * smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
     columns = v, np.ones_like(v), smooth - fading, fading, np.abs(carried) * smooth
     return np.stack(columns, axis=-1)

@@ -39,7 +39,7 @@ from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
 from .column_store import ColumnStore, Kept
-from .friction import friction_columns
+from .friction import FRICTION_VELOCITY, friction_columns
 
 Array = NDArray[np.float64]
 
@@ -197,6 +197,7 @@ class EquationMaker:
         base: its base parameters.
         filtering: cutoff frequencies.
         scale: (nv) torque per unit of reported effort.
+        friction_velocity: speed at which dry friction reaches 76 % [rad/s].
         stribeck: whether dry friction at rest differs from that at speed.
         load: (nv, b) base parameters that give the torque which each joint carries, from a previous
             fit; zero for joints without load-dependent friction. None: no such friction.
@@ -212,6 +213,7 @@ class EquationMaker:
     base: BaseParameters
     filtering: Filtering
     scale: Array
+    friction_velocity: float = FRICTION_VELOCITY
     stribeck: bool = False
     load: Array | None = None
     cut_off: Array | None = None
@@ -311,7 +313,8 @@ class EquationMaker:
             )
             carried = 0.0 if self.load is None else np.einsum('tjb,jb->tj', columns.Y, self.load)
             motion = motion_scales(self.robot)
-            friction = narrow(friction_columns(smooth.v[taken], self.stribeck, motion, carried))
+            shape = self.friction_velocity, self.stribeck
+            friction = narrow(friction_columns(smooth.v[taken], *shape, motion, carried))
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
                 further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))

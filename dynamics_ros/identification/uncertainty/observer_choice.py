@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation import EffortModel, KalmanObserver, MomentumObserver, TorqueObserver
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
+from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -32,30 +33,6 @@ GAIN_RATIO, MIN_GAIN = 0.8, 10.0
 """Ratio of consecutive candidate gains; lowest gain [1/s]."""
 
 POSTURES = 50
-
-
-@dataclass(frozen=True, eq=False)
-class SampleNoise:
-    """Noise of single samples in motion.
-
-    Attributes:
-        effort: (nv) standard deviation, as a torque [Nm or N].
-        velocity: (nv) standard deviation [rad/s or m/s].
-        differenced: (nv) share of the velocity variance from position differences.
-        cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
-    """
-
-    effort: Array
-    velocity: Array
-    differenced: Array
-    cutoff: Array | float = 0.0
-
-    def of_torques(self, robot: Robot, observer: TorqueObserver, q: Array, period: float) -> Array:
-        """(n, nv) variances of external torques at configurations q (n, nq)."""
-        gains = observer.noise_gains(period)
-        momenta = np.square(robot.mass_matrix(q) * self.velocity).sum(axis=-1)
-        found: Array = np.square(gains.effort * self.effort) + gains.momentum**2 * momenta
-        return found
 
 
 @dataclass(frozen=True)

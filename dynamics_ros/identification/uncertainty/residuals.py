@@ -15,9 +15,10 @@ from dynamics_ros.estimation import EffortModel, TorqueObserver
 from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 
-from .observer_choice import ObserverChoice, SampleNoise
+from .observer_choice import ObserverChoice
 
 Array = NDArray[np.float64]
 
