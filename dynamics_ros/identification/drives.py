@@ -14,8 +14,7 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
-from .equations import EquationMaker
-from .equations.friction import STRIBECK_VELOCITY
+from .equations import STRIBECK_VELOCITY, EquationMaker
 from .fit import Fit
 from .normal_equations import FRICTION
 

@@ -13,10 +13,9 @@ from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
-from .fit import Fit
+from .fit import UNEXPLAINED, Fit
 from .joint_states.clock import Stretch
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .robust_weights import UNEXPLAINED
 
 Array = NDArray[np.float64]
 STILL = 0.01

@@ -15,13 +15,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .base_systems import BasePrior, BaseSystems
 from .equations import EquationMaker, Equations
-from .fit import Fit
+from .fit import BasePrior, BaseSystems, Fit, ridge
 from .normal_equations import grams, normal_system
 from .prior import LOAD_REACH, PRIOR_WEIGHT
 from .problem import Problem
-from .robust_weights import ridge
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,7 @@ from .bodies.base_parameters import BaseParameters
 from .deviations import Accuracy, Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
 from .effort_scale import effort_scale
-from .equations import EquationMaker, Filtering
-from .equations.column_store import ColumnStore
+from .equations import ColumnStore, EquationMaker, Filtering
 from .evaluation import Evaluation, evaluate
 from .findings import (
     brief,

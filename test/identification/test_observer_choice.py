@@ -16,7 +16,7 @@ from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import SampleNoise, sample_noise
 from dynamics_ros.identification.uncertainty import ObserverChoice, learn_unexplained
-from dynamics_ros.identification.uncertainty.observer_choice import (
+from dynamics_ros.identification.uncertainty.residuals import (
     MAX_NOISE,
     chosen_observer,
 )

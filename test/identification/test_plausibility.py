@@ -126,10 +126,10 @@ def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
     found = identify(ROBOT, [replace(samples, effort=effort)])
     (sentence,) = [one for one in found.findings if 'cut off' in one]
     assert NAMES[1] in sentence and NAMES[0] not in sentence
-    assert any('doubtful' in one for one in found.findings)
+    assert any('unexplained' in one for one in found.findings)
     coarse = replace(samples, effort=0.5 * np.round(2.0 * samples.effort))
     assert not any(
-        'cut off' in one or 'doubtful' in one for one in identify(ROBOT, [coarse]).findings
+        'cut off' in one or 'unexplained' in one for one in identify(ROBOT, [coarse]).findings
     )
 
 

@@ -22,10 +22,10 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
-from dynamics_ros.identification.equations.rows import MAX_BLOCKS, MIN_BLOCK_DURATION
+from dynamics_ros.identification.equations import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
+from dynamics_ros.identification.fit import UNEXPLAINED, dry_friction
 from dynamics_ros.identification.joint_states.plausibility import odd_velocities
-from dynamics_ros.identification.robust_weights import UNEXPLAINED, dry_friction
 from dynamics_ros.robot import Robot
 
 from .contacts import named

@@ -24,8 +24,7 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
 from .contacts import MAX_REVERSAL, Contact, contacts_in, lasting_force, named, rows_of
-from .observer_choice import ObserverChoice, chosen_observer
-from .residuals import Residuals, residuals_of
+from .residuals import ObserverChoice, Residuals, chosen_observer, residuals_of
 
 Array = NDArray[np.float64]
 

@@ -9,13 +9,16 @@ after which only as many rows are kept as the bandwidth requires. A row of joint
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
                + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2).
 
-If the load of the joints is known
-(``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base parameters
-are kept. A block with more rows than columns is replaced by the R factor of its QR factorization,
-so the memory does not grow with the length of a recording.
+If the load of the joints is known, there is one more column, |load_i| tanh(v_i / v_f). Only the
+columns of base parameters are kept. A block with more rows than columns is replaced by the R factor
+of its QR factorization, so the memory does not grow with the length of a recording.
 
 Static friction of a joint at rest has any value up to its dry friction. Rows at rest are kept in
-separate blocks, so that they can be weighted less (``robust_weights``).
+separate blocks, so that they can be weighted less (``fit``).
+
+All coefficients but the offset are not negative. Load-dependent friction is that of [Hamon2010];
+the load is the torque of bodies and rotors, the motor torque after friction, as in
+``joint_friction.torque_behind_friction``.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
@@ -33,15 +36,63 @@ from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
-from dynamics_ros.identification.joint_states.filters import LowPass
+from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
-from .column_store import ColumnStore, Kept
-from .friction import FRICTION_VELOCITY, friction_columns
-
 Array = NDArray[np.float64]
+
+FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
+"""Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
+[rad/s]. The first one is the usual one, and is chosen by ``friction_terms``."""
+
+
+def friction_columns(
+    v: Array, speed: float, stribeck: bool, motion: Array | float, carried: Array | float
+) -> Array:
+    """(..., nv, 5) columns of viscous friction, offset, Coulomb friction, that at rest, and load.
+
+    Args:
+        v: (..., nv) velocities [rad/s or m/s].
+        speed: v_f [rad/s].
+        stribeck: whether friction at rest differs from Coulomb friction; else its column is 0.
+        motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
+        carried: (..., nv) torques that the joints transmit; 0 without load friction [Nm or N].
+    """
+    smooth = np.tanh(v / (speed * motion))
+    fading = stribeck * smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
+    columns = v, np.ones_like(v), smooth - fading, fading, np.abs(carried) * smooth
+    return np.stack(columns, axis=-1)
+
+
+Kept = TypeVar('Kept')
+
+MAX_KEPT = 8_000_000
+"""Largest number of numbers that a ``ColumnStore`` keeps."""
+
+
+class ColumnStore:
+    """Filtered columns of recordings, so that equations with other loads take less time.
+
+    It keeps at most ``MAX_KEPT`` numbers; what exceeds them is computed again when it is used.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[Any, ...], Any] = {}
+        self._count = 0
+
+    def kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
+        """The value of a key, made by a function if it is not there."""
+        if key in self._values:
+            found: Kept = self._values[key]
+            return found
+        value = made()
+        size = sum(one.size for one in vars(value).values() if isinstance(one, np.ndarray))
+        if self._count + size <= MAX_KEPT:
+            self._count += size
+            self._values[key] = value
+        return value
+
 
 MIN_CUTOFF, MAX_CUTOFF = 2.0, 10.0
 """Bounds of the narrow filter's cutoff [Hz]."""
