@@ -110,7 +110,7 @@ setup(
     python_requires='>=3.10',
     install_requires=[*NEEDED, *([] if IN_WHEEL else ['setuptools'])],
     extras_require={
-        'calibration': ['clarabel', 'matplotlib', 'pyarrow', 'rosbags'],
+        'calibration': ['matplotlib', 'pyarrow', 'rosbags'],
         'collision': ['coal'],
         'control': ['daqp'],
         'descriptions': ['robot_descriptions', 'mujoco', 'xacro'],

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import (
+    identification_ablation,
     identification_drift,
     identification_estimates,
     identification_factor,
@@ -60,6 +61,7 @@ def excitation(options: argparse.Namespace) -> Iterator[Record]:
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'recordings': identification_recordings.run,
+    'ablation': identification_ablation.ablation,
     'poor-motion': poor_motion,
     'stops': stops,
     'payload': payload,

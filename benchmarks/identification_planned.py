@@ -26,6 +26,7 @@ from dynamics_ros.calibration.node_parameters import parameter_values
 from dynamics_ros.estimation import ContactState, EffortModel
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.identification import Identified, JointSamples, identify
+from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.excitation.fourier import plan_excitation
 from dynamics_ros.identification.uncertainty import (
     Learned,
@@ -86,15 +87,7 @@ def _arm(name: str, quick: bool) -> Iterator[Record]:
     learned = learn(identified, [recording])
     exact = _true_model(arm)
     known = replace(identified, effort_model=exact)
-    of_truth = learn_unexplained(
-        arm.real,
-        exact,
-        [recording],
-        effort_noise=identified.effort_noise,
-        velocity_noise=identified.velocity_noise,
-        velocity_differenced=identified.velocity_differenced,
-        velocity_cutoff=identified.velocity_cutoff,
-    )
+    of_truth = learn_unexplained(arm.real, exact, [recording], Accuracy(identified.noise))
     pipelines = (
         _pipeline(calibrated_robot(identified), frame, identified, learned),
         _pipeline(arm.real, frame, known, of_truth),

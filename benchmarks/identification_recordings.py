@@ -63,25 +63,39 @@ SHARE = 0.7
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
     """Residuals of each recording, in total and by joint, and the time, compared with the peers."""
+    for split, subject, train, test in divided(options):
+        yield from _measured(split, subject, train, test, options)
+
+
+def divided(
+    options: argparse.Namespace,
+) -> Iterator[tuple[Split, Subject, JointSamples, JointSamples]]:
+    """Each recording that is there, with its robot, and its parts for training and for testing."""
     for split in SPLITS:
         if options.robot not in split.robot:
             continue
-        absent = [f for f in (split.train, split.test) if not (options.recordings / f).exists()]
+        files = list(dict.fromkeys((split.train, split.test)))
+        absent = [f for f in files if not (options.recordings / f).exists()]
         if absent:
             print(f'{split.robot} is left out: there is no {options.recordings / absent[0]}')
             continue
-        yield from _measured(split, options)
+        subject = read_subject(
+            str(robots_folder() / split.description), [options.recordings / f for f in files]
+        )
+        whole, other = subject.recordings[0], subject.recordings[-1]
+        if len(files) > 1:
+            yield split, subject, whole, other
+        else:
+            yield split, subject, whole.between(0.0, SHARE), whole.between(SHARE, 1.0)
 
 
-def _measured(split: Split, options: argparse.Namespace) -> Iterator[Record]:
-    files = list(dict.fromkeys((split.train, split.test)))
-    subject = read_subject(
-        str(robots_folder() / split.description), [options.recordings / file for file in files]
-    )
-    whole, other = subject.recordings[0], subject.recordings[-1]
-    train, test = (
-        (whole, other) if len(files) > 1 else (whole.between(0.0, SHARE), whole.between(SHARE, 1.0))
-    )
+def _measured(
+    split: Split,
+    subject: Subject,
+    train: JointSamples,
+    test: JointSamples,
+    options: argparse.Namespace,
+) -> Iterator[Record]:
     identify(subject.robot, [train])  # The kernels of a machine are compiled once.
     begin = time.perf_counter()
     identified = identify(subject.robot, [train])
@@ -89,7 +103,7 @@ def _measured(split: Split, options: argparse.Namespace) -> Iterator[Record]:
     measured, fine = _measured_efforts(identified, test)
     ours = identified.evaluate(test)
     assert np.allclose(ours.measured, measured)
-    case = 'id1, tested on id2' if len(files) > 1 else '70 %, tested on 30 %'
+    case = 'id1, tested on id2' if split.train != split.test else '70 %, tested on 30 %'
     rms = {PLAIN: _least_squares_rms(identified, train, test)}
     theirs = _figaroh(subject, identified, train, fine) if FIGAROH in options.peers else None
     if theirs is not None:

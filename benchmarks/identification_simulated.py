@@ -28,7 +28,6 @@ from dynamics_ros.identification.bodies.consistency import Program, solve
 from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.identification.drives import friction_curve
 from dynamics_ros.identification.uncertainty import Learned, calibrated_robot, learn
-from dynamics_ros.identification.uncertainty.observer_choice import SampleNoise
 from dynamics_ros.identification.uncertainty.residuals import residuals_of
 
 Array = NDArray[np.float64]
@@ -110,12 +109,8 @@ def _relative_residual(
 
 def _relative_rms(found: Identified, learned: Learned, samples: JointSamples) -> float:
     """RMS of external torques, which should be zero, over the learned deviations."""
-    noise = SampleNoise(
-        *(found.effort_noise, found.velocity_noise, found.velocity_differenced),
-        found.velocity_cutoff,
-    )
     robot, model = calibrated_robot(found), found.effort_model
-    left = residuals_of(robot, model, [samples], learned.observer, noise)
+    left = residuals_of(robot, model, [samples], learned.observer, found.noise)
     own = learned.unexplained
     variance = own.constant**2 + left.noise + np.square(own.speed * left.v)
     variance = variance + np.square(own.load * left.load) + np.square(own.reversal * left.reversal)
@@ -253,9 +248,9 @@ def cost(options: argparse.Namespace) -> Iterator[Record]:
     samples = arm.recorded(t, arm.motion(t, rng, np.arange(7), 1.0), rng)
     programs: list[Program] = []
 
-    def kept(program: Program, solver: str = 'auto') -> Array:
+    def kept(program: Program) -> Array:
         programs.append(program)
-        return solve(program, solver)
+        return solve(program)
 
     original = fitting.consistency.solve
     fitting.consistency.solve = kept

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -213,12 +212,10 @@ def as_json(
         | {
             'friction_velocity': model.friction_velocity,
             'stribeck_velocity': model.stribeck_velocity,
-            'lag': identified.lag.seconds,
-            'lag_deviation': _or_none(identified.lag.deviation),
-            'noise': identified.effort_noise.tolist(),
-            'velocity_noise': identified.velocity_noise.tolist(),
-            'velocity_differenced': identified.velocity_differenced.tolist(),
-            'velocity_cutoff': identified.velocity_cutoff.tolist(),
+            'noise': identified.noise.effort.tolist(),
+            'velocity_noise': identified.noise.velocity.tolist(),
+            'velocity_differenced': identified.noise.differenced.tolist(),
+            'velocity_cutoff': identified.noise.cutoff.tolist(),
             'model_error': identified.model_error.tolist(),
         },
         'unexplained': None
@@ -266,10 +263,6 @@ def result_text(sentences: list[str], identified: Identified, tested: Evaluation
         f'{known} of {len(base)} combinations of masses and inertias are determined by the motion'
     )
     return '\n'.join(lines)
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _errors(evaluation: Evaluation) -> dict[str, Any]:

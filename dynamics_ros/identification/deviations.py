@@ -17,7 +17,8 @@ from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
 from .fit import Fit
-from .normal_equations import FRICTION, Layout, Sums, grams
+from .joint_states.noise import SampleNoise
+from .normal_equations import FRICTION, Layout, normal_system
 
 Array = NDArray[np.float64]
 
@@ -62,6 +63,28 @@ class Parameter:
     value: float
     deviation: float
     identifiable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Errors of a model and noise of samples that are known before residuals are learned.
+
+    Attributes:
+        noise: noise of single samples, which estimators get separately; None: no noise.
+        of_fit: (nv) standard deviation of modelled torques in other postures [Nm or N].
+        largest_of_fit: (nv) the same in the worst posture, in which a robot may work permanently,
+            so thresholds use it [Nm or N].
+        residual: (nv) RMS residual of the model in slow motion; smaller noise does not require
+            another observer [Nm or N].
+        of_viscous: (nv) standard deviation of viscous friction; in faster motion than that of the
+            recordings it is an error per speed [Nms/rad or Ns/m].
+    """
+
+    noise: SampleNoise | None = None
+    of_fit: Array | float = 0.0
+    largest_of_fit: Array | float = 0.0
+    residual: Array | float = 0.0
+    of_viscous: Array | float = 0.0
 
 
 def correlation_factors(evaluation: Evaluation) -> Array:
@@ -112,10 +135,8 @@ def parameters(
     """
     factors = correlation_factors(evaluation)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
-    everything = np.ones(len(equations.begins), dtype=bool)
-    gram = grams(equations, weights, everything)
     base, layout = maker.base, fit.layout
-    whole, _, _ = Sums.of(layout, gram).assembled()
+    whole, _, _ = normal_system(layout, equations, weights)
     posterior = whole + fit.prior.precision + fit.prior.divergence
     if fit.held:
         free = slice(layout.bodies, None)
@@ -232,8 +253,7 @@ def torque_deviations(
     """
     layout, robot = fit.layout, maker.robot
     weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
-    gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
-    whole, _, _ = Sums.of(layout, gram).assembled()
+    whole, _, _ = normal_system(layout, equations, weights)
     information = whole + fit.prior.precision + fit.prior.divergence
     scale = 1.0 / np.sqrt(np.diag(information))
     open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)

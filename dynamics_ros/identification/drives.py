@@ -14,8 +14,7 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
-from .equations import EquationMaker
-from .equations.friction import STRIBECK_VELOCITY
+from .equations import STRIBECK_VELOCITY, EquationMaker
 from .fit import Fit
 from .normal_equations import FRICTION
 
@@ -23,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
-    """Effort model from a fit, and from the effort scale and friction speed of its equations."""
+    """Effort model from a fit, and from the effort scale of its equations."""
     viscous, offset, dry, rest, _ = np.maximum(fit.friction, [0.0, -np.inf, 0.0, 0.0, 0.0]).T
     # The effort model computes torques on the bodies: motor offset and friction are subtracted.
     return EffortModel.ideal(maker.robot).with_values(

@@ -13,10 +13,9 @@ from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
-from .fit import Fit
+from .fit import UNEXPLAINED, Fit
 from .joint_states.clock import Stretch
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .robust_weights import UNEXPLAINED
 
 Array = NDArray[np.float64]
 STILL = 0.01
@@ -146,9 +145,8 @@ def much_left_over(fit: Fit, equations: Equations) -> list[str]:
     if share < LARGE_RESIDUAL:
         return []
     return [
-        f'{100.0 * share:.0f} % of the efforts are left unexplained in motion that is as usual, '
-        'where robots with gears leave 1 to 10: masses and friction are doubtful; look at the '
-        'mounting (--gravity), at what the robot carries, and at stamps that jitter or lag'
+        f'{100.0 * share:.0f} % of the efforts are unexplained, where 1 to 10 % are usual for '
+        'robots with gears; check mounting (--gravity), joint order, units, payload and stamps'
     ]
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
-from .alternatives.alternatives import check_reading
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
-from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
+from .deviations import Accuracy, Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
-from .effort_lag import EffortLag, late_efforts, without_lag
 from .effort_scale import effort_scale
-from .equations import EquationMaker, Equations, Filtering
-from .equations.column_store import ColumnStore
+from .equations import ColumnStore, EquationMaker, Filtering
 from .evaluation import Evaluation, evaluate
 from .findings import (
     brief,
@@ -35,18 +32,19 @@ from .findings import (
     usual_share,
     without_friction,
 )
-from .fit import Fit, fit_equations
-from .friction_shape import with_best_shape
+from .fit import Fit, regularized
+from .friction_terms import add_load, choose_curve
 from .joint_states.clock import extremes_of, regular_stretches
-from .joint_states.noise import sample_noises
+from .joint_states.noise import SampleNoise, sample_noise
 from .joint_states.plausibility import (
     NotThisRobotError,
     cut_off_at,
     doubtful_efforts,
 )
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .load_friction import with_load
+from .mounting import check_mounting
 from .normal_equations import Layout
+from .problem import Problem, Stage
 
 Array = NDArray[np.float64]
 
@@ -69,17 +67,12 @@ class Identified:
         maker: source of the equations, with filters and effort scale.
         fit: the fitted unknowns.
         effort_model: meaning of reported efforts, with friction and rotors.
-        lag: delay of efforts relative to positions, which is compensated.
         train: residuals on the recordings.
         parameters: all parameters with their standard deviations.
         moved: (nv) whether the joints moved.
         findings: one sentence for each fact that a user should know.
         missing: one sentence for each motion that would identify further parameters.
-        effort_noise: (nv) standard deviation of one reported effort, as a torque [Nm or N].
-        velocity_noise: (nv) standard deviation of one reported velocity in motion, as it acts at
-            low frequency [rad/s or m/s].
-        velocity_differenced: (nv) share of its variance that comes from position differences.
-        velocity_cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
+        noise: noise of single samples.
         model_error: (nv) RMS residual of the model [Nm or N].
         torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
             torques, from the uncertainty of the parameters [Nm or N].
@@ -91,16 +84,12 @@ class Identified:
     maker: EquationMaker
     fit: Fit
     effort_model: EffortModel
-    lag: EffortLag
     train: Evaluation
     parameters: tuple[Parameter, ...]
     moved: NDArray[np.bool_]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
-    effort_noise: Array
-    velocity_noise: Array
-    velocity_differenced: Array
-    velocity_cutoff: Array
+    noise: SampleNoise
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array
@@ -121,6 +110,17 @@ class Identified:
         by_name = {one.name: one.deviation for one in self.parameters}
         return np.array([by_name[f'{name} {joint}'] for joint in self.robot.joint_names])
 
+    @property
+    def accuracy(self) -> Accuracy:
+        """Known errors of the model and noise of the samples."""
+        return Accuracy(
+            self.noise,
+            self.torque_deviation,
+            self.largest_torque_deviation,
+            self.model_error,
+            self.deviations('viscous'),
+        )
+
     def evaluate(self, samples: JointSamples) -> Evaluation:
         """Residuals on another recording."""
         return evaluate(self.maker, self.fit, samples)
@@ -129,96 +129,158 @@ class Identified:
 def identify(
     robot: Robot,
     recordings: Sequence[JointSamples],
-    solver: str = 'auto',
     scale: Array | None = None,
     held: bool = False,
+    without: Collection[str] = (),
+    check: Callable[[], object] | None = None,
 ) -> Identified:
     """Identify masses, friction, rotors and noise of a robot from recordings.
 
     Args:
         robot: described robot with a fixed base and joints of one coordinate.
         recordings: recordings of its joints in its order (``for_robot``).
-        solver: as in ``consistency.solve``.
         scale: (nv) torque per unit of reported effort; None: it is estimated.
         held: whether bodies are fixed to the description; then only friction, offsets, rotors and
             noise are identified.
+        without: names of mechanisms that are left out, of ``problem.OPTIONAL``.
+        check: called before each stage; an exception of it ends the identification.
 
     Raises:
         UnusableRecordingError: a recording contains no usable information.
-        NotThisRobotError: no masses explain the recordings, or another reading of them (mounting,
-            joint order, signs, units, clock) explains them much better.
+        NotThisRobotError: no masses explain the recordings, or another mounting explains them much
+            better.
     """
-    base = BaseParameters.of(robot)
-    recordings = [samples.cleaned() for samples in recordings]
-    stretches = [one for samples in recordings for one in regular_stretches(samples)]
+    problem = Problem(robot, recordings, held, scale, without)
+    for stage in STAGES:
+        if check is not None:
+            check()
+        stage(problem)
+    return _result(problem)
+
+
+def read(problem: Problem) -> None:
+    """Stage: recordings in the order of time, without invalid samples."""
+    problem.recordings = [samples.cleaned() for samples in problem.recordings]
+    notes = dict.fromkeys(note for samples in problem.recordings for note in samples.notes)
+    problem.findings += [*notes, *single_spikes(problem.robot, problem.recordings)]
+
+
+def resample(problem: Problem) -> None:
+    """Stage: samples at equal time steps, and which joints move in them.
+
+    Raises:
+        UnusableRecordingError: no ten samples follow each other, no joint moves, or efforts of
+            joints that move are constant.
+    """
+    stretches = [one for samples in problem.recordings for one in regular_stretches(samples)]
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
-    span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
-    still = resting(robot, span)
-    constant = constant_efforts(robot, stretches, span, held)
-    doubts = check_reading(robot, stretches, held)
-    edges, cut_off = cut_off_at(stretches)
-    filtering = Filtering.for_motion(stretches)
-    maker = EquationMaker(
-        robot, base, filtering, np.ones(robot.nv), cut_off=edges, store=ColumnStore()
-    )
-    spikes = single_spikes(robot, recordings)
+    robot, problem.stretches = problem.robot, stretches
+    problem.span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
+    problem.moved = moved_joints(robot, problem.span)
+    problem.findings += resting(robot, problem.span)
+    problem.findings += constant_efforts(robot, stretches, problem.span, problem.held)
+    problem.findings += brief(sum(len(one) * one.period for one in stretches))
 
-    def equations_by(maker: EquationMaker) -> Equations:
-        return Equations.joined([maker.equations(samples) for samples in recordings])
 
-    equations, layout = equations_by(maker), Layout(base, robot.nv)
-    findings: list[str] = []
-    moved = moved_joints(robot, span)
-    if scale is None:
-        estimated = effort_scale(robot, layout, equations, moved)
-        findings += estimated.doubts
-        scale = estimated.scale
-    if (scale != 1.0).any():
-        maker, equations = replace(maker, scale=scale), equations.scaled(scale)
-
-    def fitted(maker: EquationMaker, equations: Equations) -> Fit:
-        return fit_equations(maker, equations, moved, solver, held)
-
-    fit = fitted(maker, equations)
-    maker, equations, fit, lag = without_lag(maker, equations, fit, equations_by, fitted)
-    findings += late_efforts(robot, equations, lag)
-    maker, equations, of_speed = with_best_shape(maker, equations, fit, equations_by)
-    fit = fitted(maker, equations)
-    maker, equations, fit = with_load(maker, equations, fit, equations_by, moved, solver)
-    fit = replace(fit, of_speed=of_speed)
-    fit, guessed = friction_at_rest(robot, fit, moved)
-    findings += [*still, *guessed, *mostly_standing(robot, equations, moved)]
-    findings += [*constant, *spikes, *unexplained_times(robot, equations, fit)]
-    findings += [*much_left_over(fit, equations), *without_friction(fit, equations, moved)]
-    train = Evaluation.joined([evaluate(maker, fit, samples) for samples in recordings])
-    # A push of some seconds may have as large a residual in total, but not in the other blocks.
-    if min(train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
-        whatever = 'friction, with masses as described' if held else 'masses'
-        raise NotThisRobotError(
-            f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '
-            f'{whatever}: the recording is of another robot, of one mounted otherwise (--gravity), '
-            'its efforts are no torques, or its angles are in degrees (--units degrees)'
-        )
-    known = parameters(maker, fit, equations, train, moved)
-    postures = _postures(robot, extremes_of(stretches), moved)
-    # Base parameters are the first ones of the list.
-    missing = [k for k, parameter in enumerate(known) if _is_unidentified(parameter)]
-    doubts += doubtful_efforts(robot, stretches, scale, cut_off)
-    doubts += brief(sum(len(one) * one.period for one in stretches))
-    notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
-    return Identified(
+def regress(problem: Problem) -> None:
+    """Stage: linear equations of the recordings, with efforts as reported."""
+    robot, base = problem.robot, BaseParameters.of(problem.robot)
+    edges, problem.clipped = cut_off_at(problem.stretches)
+    problem.maker = EquationMaker(
         robot,
+        base,
+        Filtering.for_motion(problem.stretches),
+        np.ones(robot.nv),
+        cut_off=edges if problem.uses('clipping') else None,
+        store=ColumnStore(),
+        fused=problem.uses('velocities'),
+    )
+    problem.equations = problem.equations_of(problem.maker)
+
+
+def convert(problem: Problem) -> None:
+    """Stage: efforts in Nm or N, and a check of the mounting.
+
+    Raises:
+        NotThisRobotError, UnusableRecordingError: as ``check_mounting``.
+    """
+    robot, scale = problem.robot, problem.scale
+    if scale is None:
+        scale = np.ones(robot.nv)
+        if problem.uses('units'):
+            layout = Layout(problem.maker.base, robot.nv)
+            estimated = effort_scale(robot, layout, problem.equations, problem.moved)
+            problem.findings += estimated.findings
+            scale = estimated.scale
+    if (scale != 1.0).any():
+        problem.maker = replace(problem.maker, scale=scale)
+        problem.equations = problem.equations.scaled(scale)
+    problem.findings += doubtful_efforts(robot, problem.stretches, scale, problem.clipped)
+    if problem.uses('mounting'):
+        problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
+
+
+def weigh(problem: Problem) -> None:
+    """Stage: weights of joints and of seconds, and least squares with the prior."""
+    problem.refit()
+
+
+def regularize(problem: Problem) -> None:
+    """Stage: physically consistent bodies, and the friction of joints that did not move."""
+    problem.fit = regularized(problem.fit)
+    if problem.uses('rest'):
+        problem.fit, findings = friction_at_rest(problem.robot, problem.fit, problem.moved)
+        problem.findings += findings
+
+
+def judge(problem: Problem) -> None:
+    """Stage: findings on the fit.
+
+    Raises:
+        NotThisRobotError: most of the efforts are unexplained.
+    """
+    robot, fit, equations, moved = problem.robot, problem.fit, problem.equations, problem.moved
+    problem.train = Evaluation.joined(
+        [evaluate(problem.maker, fit, samples) for samples in problem.recordings]
+    )
+    problem.findings += mostly_standing(robot, equations, moved)
+    problem.findings += unexplained_times(robot, equations, fit)
+    problem.findings += [*much_left_over(fit, equations), *without_friction(fit, equations, moved)]
+    # A push of some seconds may have as large a residual in total, but not in the other blocks.
+    if min(problem.train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
+        whatever = 'friction, with masses as described' if problem.held else 'masses'
+        raise NotThisRobotError(
+            f'{problem.train.percent_all:.0f} % of the recorded efforts are left unexplained, '
+            f'whatever the {whatever}: the recording is of another robot, of one mounted otherwise '
+            '(--gravity), its joints are in another order or count the other way (--joints), its '
+            'efforts are no torques, or its angles are in degrees (--units degrees)'
+        )
+
+
+STAGES: tuple[Stage, ...] = (
+    *(read, resample, regress, convert, weigh, choose_curve, add_load, regularize, judge),
+)
+"""The stages of an identification, in their order."""
+
+
+def _result(problem: Problem) -> Identified:
+    maker, fit, equations, train = problem.maker, problem.fit, problem.equations, problem.train
+    known = parameters(maker, fit, equations, train, problem.moved)
+    postures = _postures(problem.robot, extremes_of(problem.stretches), problem.moved)
+    # Base parameters are the first ones of the list.
+    missing = [k for k, one in enumerate(known) if one.kind == 'base' and not one.identifiable]
+    return Identified(
+        problem.robot,
         replace(maker, store=None),
         fit,
         effort_model_of(maker, fit),
-        lag,
         train,
         tuple(known),
-        moved,
-        (*notes, *findings, *doubts),
-        tuple(motions_that_would_tell(maker, fit, missing, moved, train.rms)),
-        *sample_noises(stretches, scale),
+        problem.moved,
+        tuple(problem.findings),
+        tuple(motions_that_would_tell(maker, fit, missing, problem.moved, train.rms)),
+        sample_noise(problem.stretches, maker.scale),
         np.sqrt((train.residual**2).mean(axis=0)),
         *torque_deviations(maker, fit, equations, train, postures),
         postures,
@@ -238,7 +300,3 @@ def _postures(robot: Robot, extremes: Array, moved: NDArray[np.bool_]) -> Array:
     reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
     anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
     return np.where(moved, reached, anywhere)
-
-
-def _is_unidentified(parameter: Parameter) -> bool:
-    return parameter.kind == 'base' and not parameter.identifiable

@@ -73,44 +73,28 @@ def grams(equations: Equations, weights: Array, blocks: NDArray[np.bool_]) -> Ar
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Gram matrices over some blocks, from which the normal equations of all unknowns follow.
+def normal_system(
+    layout: Layout, equations: Equations, weights: Array
+) -> tuple[Array, Array, float]:
+    """H, g, c of x^T H x / 2 - g^T x + c, half the weighted squared residuals of all rows.
 
-    Attributes:
+    Args:
         layout: layout of the unknowns.
-        gram: (nv, c, c) Gram matrices, from ``grams``.
-        H: (inertial, inertial) matrix of bodies and rotors, summed over joints.
-        g: (inertial) right side of bodies and rotors.
+        equations: the equations.
+        weights: (nv, blocks) weights of squared rows.
     """
-
-    layout: Layout
-    gram: Array
-    H: Array
-    g: Array
-
-    @classmethod
-    def of(cls, layout: Layout, gram: Array) -> Sums:
-        """Sums of Gram matrices (nv, c, c)."""
-        b, K = len(layout.base), layout.base.combination
-        H = K.T @ gram[:, :b, :b].sum(axis=0) @ K
-        return cls(layout, gram, H, K.T @ gram[:, :b, -1].sum(axis=0))
-
-    def assembled(self) -> tuple[Array, Array, float]:
-        """H, g, c of x^T H x / 2 - g^T x + c, half the weighted squared residuals of all rows."""
-        layout, gram = self.layout, self.gram
-        b, K = len(layout.base), layout.base.combination
-        H, g = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
-        inertial = slice(0, layout.inertial)
-        H[inertial, inertial], g[inertial] = self.H, self.g
-        for joint in range(layout.joints):
-            own = layout.friction(joint)
-            cross = K.T @ gram[joint, :b, b:-1]
-            H[inertial, own] = cross
-            H[own, inertial] = cross.T
-            H[own, own] = gram[joint, b:-1, b:-1]
-            g[own] = gram[joint, b:-1, -1]
-        return H, g, 0.5 * float(gram[:, -1, -1].sum())
+    gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
+    b, K = len(layout.base), layout.base.combination
+    H, g = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
+    inertial = slice(0, layout.inertial)
+    H[inertial, inertial] = K.T @ gram[:, :b, :b].sum(axis=0) @ K
+    g[inertial] = K.T @ gram[:, :b, -1].sum(axis=0)
+    for joint in range(layout.joints):
+        own = layout.friction(joint)
+        cross = K.T @ gram[joint, :b, b:-1]
+        H[inertial, own], H[own, inertial] = cross, cross.T
+        H[own, own], g[own] = gram[joint, b:-1, b:-1], gram[joint, b:-1, -1]
+    return H, g, 0.5 * float(gram[:, -1, -1].sum())
 
 
 def predictions(layout: Layout, rows: Array, x: Array) -> Array:

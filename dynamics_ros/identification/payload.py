@@ -24,11 +24,11 @@ from dynamics_ros.spatial import Inertia
 
 from .deviations import factors_of
 from .equations import MIN_MOVING_ROWS, Chunk
+from .fit import dry_friction, share_at_rest
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .prior import PRIOR_WEIGHT
-from .robust_weights import dry_friction, share_at_rest
-from .unmodelled import MixedEquations, UnmodelledFriction, estimated, groups
+from .random_effects import MixedEquations, UnmodelledFriction, estimated, groups
 
 Array = NDArray[np.float64]
 

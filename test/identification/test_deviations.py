@@ -13,7 +13,7 @@ from simulated_arm import COULOMB, OFFSET, ROBOT, VISCOUS, motion, recording, tr
 
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples, identify
-from dynamics_ros.identification.equations.friction import FRICTION_VELOCITY
+from dynamics_ros.identification.equations import FRICTION_VELOCITY
 
 OTHER = 0.0224
 """rad/s at which dry friction of this arm has reached 76 %: not the speed of the model."""

@@ -35,7 +35,6 @@ from dynamics_ros.files import write_files
 from dynamics_ros.identification import (
     NotThisRobotError,
     UnusableRecordingError,
-    identify,
 )
 from dynamics_ros.identification.bodies.pseudo_inertia import given
 from dynamics_ros.identification.uncertainty import Recorder, identify_drives
@@ -70,7 +69,7 @@ def test_friction_offsets_and_rotors_are_found_within_their_deviations(drives, f
         assert (deviation < 0.02).all()
         assert (np.abs(told - true) < 4.0 * deviation).all(), name
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.01)
-    assert found.effort_noise == pytest.approx(np.full(7, 0.1), rel=0.2)
+    assert found.noise.effort == pytest.approx(np.full(7, 0.1), rel=0.2)
     np.testing.assert_array_equal(found.bodies, given(ROBOT))
 
 
@@ -103,8 +102,8 @@ def test_noise_of_an_encoder_that_is_still_at_rest_is_learned_in_motion(samples)
     noisy = replace(samples, position=ticks, velocity=quantised)
     found = identify_drives(ROBOT, noisy, NOTHING).identified
     true = (quantised - samples.velocity)[100:-100].std(axis=0)
-    assert (found.velocity_noise > 0.5 * true).all()
-    assert (found.velocity_noise < 3.0 * true).all()
+    assert (found.noise.velocity > 0.5 * true).all()
+    assert (found.noise.velocity < 3.0 * true).all()
     assert (true > 1e-3).all(), 'else there is nothing to learn'
 
 
@@ -218,11 +217,6 @@ def test_joints_that_did_not_move_keep_their_values():
     assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
     assert merged['effort.noise'][6] == np.inf
     assert merged['friction.velocity'] == found.effort_model.friction_velocity
-
-
-def test_held_bodies_need_no_conic_solver(samples, found):
-    other = identify(ROBOT, [samples], held=True, solver='newton')
-    assert other.effort_model.coulomb == pytest.approx(found.effort_model.coulomb, abs=1e-3)
 
 
 def test_a_recorder_keeps_bounded_memory_and_says_what_is_missing():

@@ -50,7 +50,7 @@ def test_friction_rotors_and_offsets_are_found(found):
     assert model.offset == pytest.approx(-OFFSET, abs=0.05)
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.02)
     assert not found.maker.stribeck
-    assert found.effort_noise == pytest.approx(np.full(7, 0.1), rel=0.2)
+    assert found.noise.effort == pytest.approx(np.full(7, 0.1), rel=0.2)
 
 
 def test_another_motion_is_explained_down_to_the_noise(found):

@@ -4,18 +4,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulated_arm import ROBOT, motion
 
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import JointSamples
+from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.joint_states.noise import noises_of, sample_noises
+from dynamics_ros.identification.joint_states.noise import SampleNoise, sample_noise
 from dynamics_ros.identification.uncertainty import ObserverChoice, learn_unexplained
-from dynamics_ros.identification.uncertainty.observer_choice import (
+from dynamics_ros.identification.uncertainty.residuals import (
     MAX_NOISE,
-    SampleNoise,
     chosen_observer,
 )
 
@@ -35,7 +37,7 @@ def encoded(step):
 
 
 def noise_of(samples):
-    return SampleNoise(*noises_of(regular_stretches(samples), np.ones(ROBOT.nv)))
+    return sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
 
 
 def chosen(step, left_over=0.0):
@@ -66,9 +68,7 @@ def test_what_is_learned_is_of_that_observer_and_without_the_noise():
         ROBOT,
         IDEAL,
         [samples],
-        effort_noise=noise.effort,
-        velocity_noise=noise.velocity,
-        velocity_differenced=noise.differenced,
+        Accuracy(replace(noise, cutoff=0.0)),
     )
     assert learned.observer == chosen(1e-4)
     (told,) = [one for one in learned.findings if 'observer' in one]
@@ -82,7 +82,7 @@ def test_what_is_learned_is_of_that_observer_and_without_the_noise():
 
 @pytest.mark.parametrize('gain', [75.0, 20.0])
 def test_the_choice_makes_the_observer_that_the_node_would(gain):
-    noise = SampleNoise(np.full(7, 0.1), np.full(7, 0.02), np.ones(7))
+    noise = SampleNoise(np.full(7, 0.1), np.full(7, 0.02), np.ones(7), np.zeros(7))
     observer = ObserverChoice('kalman', gain).made(ROBOT, IDEAL, noise, 0.1)
     assert observer.kind == 'kalman'
     assert observer.gain == pytest.approx(np.full(7, gain))
@@ -102,7 +102,7 @@ def test_noise_behind_a_filter_of_the_driver_is_stated_as_the_observer_passes_it
             for one in (velocity, noise):
                 one[k] += decay * (one[k - 1] - one[k])
     samples = JointSamples('filtered', ROBOT.joint_names, t, ticks, velocity, 0.0 * q + 1.0)
-    found = SampleNoise(*sample_noises(regular_stretches(samples), np.ones(ROBOT.nv)))
+    found = sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
     choice = ObserverChoice()
     # A robot at rest, whose reported velocities contain such noise.
     rest = q[:1]

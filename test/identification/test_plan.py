@@ -13,10 +13,10 @@ from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import (
     Excitation,
+    Objective,
     condition_number,
     random_motion,
 )
-from dynamics_ros.identification.excitation.objective import Objective
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 pytest.importorskip('rosbags')

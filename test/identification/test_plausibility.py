@@ -19,9 +19,9 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
-from dynamics_ros.identification.alternatives.alternatives import check_reading
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.plausibility import odd_velocities
+from dynamics_ros.identification.mounting import check_mounting
 from dynamics_ros.identification.uncertainty import identify_drives
 
 ARM = truth(1)
@@ -58,7 +58,7 @@ def test_another_mounting_is_told_with_the_gravity_that_explains_it(samples, gra
 
 def test_efforts_without_gravity_are_told(samples):
     weightless = under((0.0, 0.0, 0.0), samples)
-    with pytest.raises(UnusableRecordingError, match='nothing of what carries the weight'):
+    with pytest.raises(UnusableRecordingError, match='no gravity torques'):
         identify(ROBOT, [weightless])
 
 
@@ -76,7 +76,7 @@ def test_the_mounting_of_an_arm_without_friction_or_with_other_masses_is_not_dou
         for factor in (1.0, 1.1, 0.5):
             effort = factor * ROBOT.inverse_dynamics(q, v, a) + 0.05 * rng.normal(size=q.shape)
             samples = JointSamples('free', NAMES, t, q, v, effort)
-            assert not check_reading(ROBOT, regular_stretches(samples))
+            assert not check_mounting(ROBOT, regular_stretches(samples), np.ones(7))
 
 
 def test_single_joints_of_the_other_sign_are_no_other_mounting(samples):
@@ -126,10 +126,10 @@ def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
     found = identify(ROBOT, [replace(samples, effort=effort)])
     (sentence,) = [one for one in found.findings if 'cut off' in one]
     assert NAMES[1] in sentence and NAMES[0] not in sentence
-    assert any('doubtful' in one for one in found.findings)
+    assert any('unexplained' in one for one in found.findings)
     coarse = replace(samples, effort=0.5 * np.round(2.0 * samples.effort))
     assert not any(
-        'cut off' in one or 'doubtful' in one for one in identify(ROBOT, [coarse]).findings
+        'cut off' in one or 'unexplained' in one for one in identify(ROBOT, [coarse]).findings
     )
 
 

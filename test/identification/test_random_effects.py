@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_ros.identification.unmodelled import MixedEquations, estimated
+from dynamics_ros.identification.random_effects import MixedEquations, estimated
 
 TRUE = np.array([2.0, -1.0])
 ROWS, EFFECTS = 150, 12

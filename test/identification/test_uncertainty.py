@@ -13,6 +13,7 @@ from benchmarks.unmodelled_arms import STICKING
 from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
+from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn, learn_unexplained
 from dynamics_ros.identification.uncertainty.learn import STICTION
 
@@ -88,7 +89,7 @@ def test_thresholds_reckon_with_the_posture_where_the_fit_says_least():
     samples = free_motion(lambda v, _: 0.3 * slow_noise(v.shape))
     usual, largest = np.full(7, 0.2), np.linspace(0.2, 2.0, 7)
     found, wide = (
-        learn_unexplained(ROBOT, IDEAL, [samples], of_fit=usual, largest_of_fit=one).unexplained
+        learn_unexplained(ROBOT, IDEAL, [samples], Accuracy(None, usual, one)).unexplained
         for one in (usual, largest)
     )
     # Covariances are those of the usual posture.
@@ -151,7 +152,9 @@ def test_in_faster_motion_than_the_recorded_one_viscous_friction_is_as_uncertain
         return 0.1 * slow_noise(v.shape)
 
     samples = free_motion(off)
-    found = learn_unexplained(ROBOT, IDEAL, [samples], of_viscous=np.arange(7.0)).unexplained
+    found = learn_unexplained(
+        ROBOT, IDEAL, [samples], Accuracy(of_viscous=np.arange(7.0))
+    ).unexplained
     assert found.beyond.tolist() == list(range(7))
     fastest = np.abs(samples.velocity).max(axis=0)
     assert (found.fastest < fastest).all()

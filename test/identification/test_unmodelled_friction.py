@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_ros.identification.unmodelled import UnmodelledFriction, groups
+from dynamics_ros.identification.random_effects import UnmodelledFriction, groups
 
 FRICTION = UnmodelledFriction(np.array([-1.0, 0.0]), np.array([0.8, 0.05]), 0.01)
 

@@ -31,7 +31,7 @@ LEDGER = {
     'estimation': (9161, 5300),
     'export': (1243, 1000),
     'fleet': (2039, 1200),
-    'identification': (8169, 4700),
+    'identification': (7013, 4700),
     'inspect': (547, 400),
     'inverse_kinematics': (3447, 2500),
     'kernels': (8500, 6000),

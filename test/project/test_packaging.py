@@ -40,7 +40,6 @@ EXECUTABLES = [
     'robot_simulator',
 ]
 OPTIONAL = {
-    'clarabel': 'calibrate_robot takes a Newton method of its own, which finds the same',
     'coal': 'Collisions is refused with the reason',
     'control_msgs': 'joint_state_topic and calibrate_robot run are refused with the reason; '
     'robot_simulator follows no trajectories',

@@ -25,7 +25,7 @@ DOMAIN = 161
 CANNOT_RUN = {'a UR5e', 'rclcpp', 'RViz'}
 """What `# needs ...` may name."""
 
-MODULES = {'fleet': 'rosbags', 'look': 'viser', 'calibrate': 'clarabel'}
+MODULES = {'fleet': 'rosbags', 'look': 'viser'}
 """What a page needs beside ROS."""
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

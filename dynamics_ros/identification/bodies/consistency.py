@@ -5,19 +5,15 @@
     min  x^T H x / 2 - g^T x + weight sum_bodies (tr(P0^-1 P) - log det P)   over x = (pi, others),
 
 where the logarithm keeps the pseudo-inertias P positive definite, and some of the others must not
-be negative. clarabel solves it as a conic program, with log det P from the diagonal of Z in [[P,
-Z], [Z^T, diag Z]] >= 0. Without clarabel, a primal-dual interior-point method solves it: the
-objective is convex, and its logarithms keep bodies consistent, so only the signs need barriers
-([Nocedal2006] 19).
+be negative. A primal-dual interior-point method solves it: the objective is convex, and its
+logarithms keep bodies consistent, so only the signs need barriers ([Nocedal2006] 19).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError
@@ -26,25 +22,12 @@ from .pseudo_inertia import BASIS, metric, pseudo_inertia
 
 Array = NDArray[np.float64]
 
-_LOWER = np.tril_indices(4)
-_DIAGONAL = _LOWER[0] == _LOWER[1]
-_OF_Z = (4 + _LOWER[1]) * (5 + _LOWER[1]) // 2 + _LOWER[0]
-"""Rows of Z, then those of its diagonal, in the upper triangle of [[P, Z], [Z^T, diag Z]]."""
-_OF_DIAGONAL = (4 + np.arange(4)) * (5 + np.arange(4)) // 2 + 4 + np.arange(4)
-
-SECOND_REGULARIZATION = 1e-7
-"""Regularization of clarabel for a second attempt; the default is 1e-8."""
-
-ACCEPTED_GAP, ACCEPTED_ERROR = 0.1, 1e-6
-"""Accepted gap of the objective, which is half a square of deviations; accepted constraint
-error."""
-
-
 MAX_STEPS = 200
 """Largest number of steps of the interior-point method; about thirty are usual."""
 
-CENTRING, MIN_GAP = 0.1, 1e-7
-"""Centring parameter of a step; accepted gap of the objective."""
+CENTRING, MIN_GAP, ACCEPTED_GAP = 0.1, 1e-7, 0.1
+"""Centring parameter of a step; gap of the objective at which the method ends, and with which it
+may end for lack of progress: the objective is half a square of deviations."""
 
 NO_PROGRESS = 0.9
 """Ratio to the previous gap from which there is no more progress."""
@@ -82,107 +65,12 @@ class Program:
         return float(0.5 * x @ self.H @ x - self.g @ x + self.weight * (pull - spread))
 
 
-def solve(program: Program, solver: str = 'auto') -> Array:
-    """The minimizer x (n).
-
-    Args:
-        program: the problem.
-        solver: 'clarabel', 'newton', or 'auto' for clarabel if it is installed.
+def solve(program: Program) -> Array:
+    """The minimizer x (n), with bodies in units of the described ones.
 
     Raises:
-        NoSolutionError: the solver found no solution.
+        NoSolutionError: the method found no solution.
     """
-    if solver != 'newton':
-        try:
-            import clarabel
-        except ImportError:
-            if solver == 'clarabel':
-                raise
-        else:
-            return _solve_conic(program, clarabel)
-    return _solve_newton(program)
-
-
-def _solve_conic(program: Program, clarabel: Any) -> Array:
-    """Solve with clarabel, in scaled unknowns relative to the minimum without cones.
-
-    Relative to this minimum the objective is small, so the relative tolerance of clarabel is
-    meaningful.
-    """
-    n, bodies = len(program.g), len(program.bodies)
-    own, extra = 10 * bodies, 14 * bodies
-    parabola = np.zeros((n, n))
-    for body, block in enumerate(metric(program.bodies)):
-        part = slice(10 * body, 10 * body + 10)
-        parabola[part, part] = program.weight * block
-    touched = program.H + parabola
-    scale = 1.0 / np.sqrt(np.diag(touched))
-    start = np.zeros(n)
-    start[:own] = program.bodies.ravel()
-    whole = (touched * np.outer(scale, scale), scale * (program.g + parabola @ start))
-    center = scale * np.linalg.solve(*whole)
-    factors = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(program.bodies)))
-    inverses = factors.transpose(0, 2, 1) @ factors
-    linear = program.H @ center - program.g
-    linear[:own] += program.weight * np.einsum('bij,kji->bk', inverses, BASIS).ravel()
-    # Additional unknowns: the entries of the triangles Z, then the logarithms of their diagonals.
-    q = np.concatenate([linear * scale, np.zeros(extra)])
-    H = np.zeros((n + extra, n + extra))
-    H[:n, :n] = program.H * np.outer(scale, scale)
-    chosen = np.flatnonzero(program.positive)
-    rows = np.zeros((len(chosen), n + extra))
-    rows[np.arange(len(chosen)), chosen] = -scale[chosen]
-    A, b = [rows], [center[chosen]]
-    cones = [clarabel.NonnegativeConeT(len(chosen))]
-    # In units in which the described pseudo-inertia is the identity.
-    units = np.einsum('bij,kjl,bml->bkim', factors, BASIS, factors, optimize=True)
-    constants = np.einsum('bk,bkij->bij', center[:own].reshape(-1, 10), units)
-    units *= scale[:own].reshape(-1, 10)[..., np.newaxis, np.newaxis]
-    i, j = np.triu_indices(4)
-    # The upper triangle of an 8 x 8 matrix column by column; P is its first block.
-    of_P, share = j * (j + 1) // 2 + i, np.where(i == j, 1.0, np.sqrt(2.0))
-    for body in range(bodies):
-        part, first = slice(10 * body, 10 * body + 10), n + 14 * body
-        rows, constant = np.zeros((36, n + extra)), np.zeros(36)
-        rows[of_P, part] = -share[:, np.newaxis] * units[body][:, i, j].T
-        constant[of_P] = share * constants[body][i, j]
-        rows[_OF_Z, first + np.arange(10)] = -np.sqrt(2.0)
-        rows[_OF_DIAGONAL, first + np.flatnonzero(_DIAGONAL)] = -1.0
-        A.append(rows)
-        b.append(constant)
-        cones.append(clarabel.PSDTriangleConeT(8))
-        for k, diagonal in enumerate(np.flatnonzero(_DIAGONAL).tolist()):
-            q[first + 10 + k] = -program.weight
-            rows = np.zeros((3, n + extra))
-            rows[0, first + 10 + k] = rows[2, first + diagonal] = -1.0
-            A.append(rows)
-            b.append(np.array([0.0, 1.0, 0.0]))
-            cones.append(clarabel.ExponentialConeT())
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    problem = (
-        scipy.sparse.csc_matrix(np.triu(H)),
-        q,
-        scipy.sparse.csc_matrix(np.concatenate(A)),
-        np.concatenate(b),
-    )
-    for regularization in (settings.static_regularization_constant, SECOND_REGULARIZATION):
-        settings.static_regularization_constant = regularization
-        solution = clarabel.DefaultSolver(*problem, cones, settings).solve()
-        gap = abs(solution.obj_val - solution.obj_val_dual)
-        # Without progress the solution may be as accurate as rounding allows.
-        if 'Solved' in str(solution.status) or (
-            gap < ACCEPTED_GAP and solution.r_prim < ACCEPTED_ERROR
-        ):
-            return center + np.asarray(solution.x[:n]) * scale
-    raise NoSolutionError(
-        f'no possible bodies explain the efforts (clarabel: {solution.status}); look at the units '
-        'and signs of efforts and positions'
-    )
-
-
-def _solve_newton(program: Program) -> Array:
-    """Solve by a primal-dual interior-point method, with bodies in units of the described ones."""
     bodies, n = len(program.bodies), len(program.g)
     own, weight, chosen = 10 * bodies, program.weight, np.flatnonzero(program.positive)
     curvature = np.diag(program.H).copy()

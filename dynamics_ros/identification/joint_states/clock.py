@@ -12,7 +12,7 @@ the clock between samples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -55,23 +55,6 @@ class Stretch:
 
     def __len__(self) -> int:
         return len(self.position)
-
-    def with_efforts_later(self, lag: float) -> Stretch:
-        """The stretch with efforts delayed by a time [s], without samples that lack an effort."""
-        if lag == 0.0:
-            return self
-        shift = -lag / self.period
-        samples = np.arange(len(self), dtype=np.float64)
-        whole = samples + shift
-        there = np.flatnonzero((whole >= 0.0) & (whole <= len(self) - 1.0))
-        own = slice(there[0], there[-1] + 1) if len(there) else slice(0, 0)
-        return replace(
-            self,
-            start=self.start + self.period * own.start,
-            position=self.position[own],
-            velocity=None if self.velocity is None else self.velocity[own],
-            effort=_linear(whole[own], samples, self.effort),
-        )
 
 
 def regular_stretches(samples: JointSamples) -> list[Stretch]:

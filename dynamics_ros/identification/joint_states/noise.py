@@ -12,20 +12,22 @@ almost no motion:
 by least squares, with a low-pass filter F whose pole is found by a search. Together they represent
 moving averages, delays and the usual low-pass filters of drivers. At low frequency, which matters
 for observers, the noise has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any
-filter. ``Noises.velocity_cutoff`` is that of a first-order filter that leaves as much noise in
+filter. ``SampleNoise.cutoff`` is that of a first-order filter that leaves as much noise in
 third differences of velocities, which is what a Kalman filter compares with its expectation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.disturbance_filter import third_difference_variance
+from dynamics_ros.estimation import TorqueObserver
+from dynamics_ros.robot import Robot
 
 from .clock import Stretch
 
@@ -63,13 +65,13 @@ MIN_EFFORT_NOISE, MIN_VELOCITY_NOISE = 1e-4, 1e-5
 """Least noise [Nm or N], [rad/s or m/s]."""
 
 
-class Noises(NamedTuple):
-    """Noise of single samples.
+@dataclass(frozen=True, eq=False)
+class SampleNoise:
+    """Noise of single samples in motion.
 
     Attributes:
-        effort: (nv) standard deviations of efforts [Nm or N].
-        velocity: (nv) standard deviations of velocities as they act at low frequency [rad/s or
-            m/s].
+        effort: (nv) standard deviation, as a torque [Nm or N].
+        velocity: (nv) standard deviation, as it acts at low frequency [rad/s or m/s].
         differenced: (nv) share of the velocity variance from position differences.
         cutoff: (nv) cutoff of the driver's low-pass filter of these differences; 0: no filter, or
             velocities hardly depend on reported positions [Hz].
@@ -80,13 +82,20 @@ class Noises(NamedTuple):
     differenced: Array
     cutoff: Array
 
+    @classmethod
+    def none(cls, nv: int) -> SampleNoise:
+        """Samples without noise."""
+        return cls(*np.zeros((4, nv)))
 
-def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array, Array]:
-    """Effort noise, velocity noise and differenced share of ``sample_noises``."""
-    return sample_noises(stretches, scale)[:3]
+    def of_torques(self, robot: Robot, observer: TorqueObserver, q: Array, period: float) -> Array:
+        """(n, nv) variances of external torques at configurations q (n, nq)."""
+        gains = observer.noise_gains(period)
+        momenta = np.square(robot.mass_matrix(q) * self.velocity).sum(axis=-1)
+        found: Array = np.square(gains.effort * self.effort) + gains.momentum**2 * momenta
+        return found
 
 
-def sample_noises(stretches: Sequence[Stretch], scale: Array) -> Noises:
+def sample_noise(stretches: Sequence[Stretch], scale: Array) -> SampleNoise:
     """Noise of single samples.
 
     Args:
@@ -106,15 +115,10 @@ def sample_noises(stretches: Sequence[Stretch], scale: Array) -> Noises:
     white, differenced, decay = np.array(fits).T
     white, differenced = np.maximum(white, 0.0), np.maximum(differenced, 0.0)
     total = np.maximum(white + differenced, MIN_VELOCITY_NOISE**2)
-    return Noises(
-        np.maximum(effort, MIN_EFFORT_NOISE),
-        np.sqrt(total),
-        differenced / total,
-        np.where(
-            (decay > 0.0) & (differenced > MIN_SHARE * total),
-            -np.log(np.where(decay > 0.0, decay, 1.0)) / (2.0 * np.pi * longest.period),
-            0.0,
-        ),
+    filtered = (decay > 0.0) & (differenced > MIN_SHARE * total)
+    cutoff = -np.log(np.where(filtered, decay, 1.0)) / (2.0 * np.pi * longest.period)
+    return SampleNoise(
+        np.maximum(effort, MIN_EFFORT_NOISE), np.sqrt(total), differenced / total, cutoff
     )
 
 

@@ -10,8 +10,8 @@ for each joint, by speed, load and reversals: the parameters ``unexplained.*`` o
 
 from .free_motion import Drives, identify_drives
 from .learn import FALSE_ALARMS, Learned, calibrated_robot, learn, learn_unexplained
-from .observer_choice import ObserverChoice
 from .recorder import Recorder
+from .residuals import ObserverChoice
 
 __all__ = [
     'FALSE_ALARMS',

@@ -22,10 +22,10 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
-from dynamics_ros.identification.equations.rows import MAX_BLOCKS, MIN_BLOCK_DURATION
+from dynamics_ros.identification.equations import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
+from dynamics_ros.identification.fit import UNEXPLAINED, dry_friction
 from dynamics_ros.identification.joint_states.plausibility import odd_velocities
-from dynamics_ros.identification.robust_weights import UNEXPLAINED, dry_friction
 from dynamics_ros.robot import Robot
 
 from .contacts import named
@@ -99,19 +99,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             f'efforts after {pushes} are not those of free motion, such as a push or a contact: '
             'repeat the motion with nothing near the robot'
         )
-    learned = learn_unexplained(
-        robot,
-        found.effort_model,
-        [own],
-        of_fit=found.torque_deviation,
-        largest_of_fit=found.largest_torque_deviation,
-        effort_noise=found.effort_noise,
-        velocity_noise=found.velocity_noise,
-        velocity_differenced=found.velocity_differenced,
-        velocity_cutoff=found.velocity_cutoff,
-        left_over=found.model_error,
-        of_viscous=found.deviations('viscous'),
-    )
+    learned = learn_unexplained(robot, found.effort_model, [own], found.accuracy)
     if learned.contacts:
         raise UnusableRecordingError(
             f'efforts after {named(learned.contacts, robot.joint_names)} do not come back with the '

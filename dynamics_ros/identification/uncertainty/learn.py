@@ -17,13 +17,14 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate, unmeasured_friction
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
 from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
+from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
+from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
 from .contacts import MAX_REVERSAL, Contact, contacts_in, lasting_force, named, rows_of
-from .observer_choice import ObserverChoice, SampleNoise, chosen_observer
-from .residuals import Residuals, residuals_of
+from .residuals import ObserverChoice, Residuals, chosen_observer, residuals_of
 
 Array = NDArray[np.float64]
 
@@ -86,34 +87,15 @@ def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned
         identified: the identified robot.
         recordings: recordings of ``identify``, or better, other recordings of free motion.
     """
-    return learn_unexplained(
-        calibrated_robot(identified),
-        identified.effort_model,
-        recordings,
-        of_fit=identified.torque_deviation,
-        largest_of_fit=identified.largest_torque_deviation,
-        effort_noise=identified.effort_noise,
-        velocity_noise=identified.velocity_noise,
-        velocity_differenced=identified.velocity_differenced,
-        velocity_cutoff=identified.velocity_cutoff,
-        left_over=identified.model_error,
-        of_viscous=identified.deviations('viscous'),
-    )
+    robot, model = calibrated_robot(identified), identified.effort_model
+    return learn_unexplained(robot, model, recordings, identified.accuracy)
 
 
 def learn_unexplained(
     robot: Robot,
     effort_model: EffortModel,
     recordings: Sequence[JointSamples],
-    *,
-    of_fit: Array | float = 0.0,
-    largest_of_fit: Array | float = 0.0,
-    effort_noise: Array | float = 0.0,
-    velocity_noise: Array | float = 0.0,
-    velocity_differenced: Array | float = 0.0,
-    velocity_cutoff: Array | float = 0.0,
-    left_over: Array | float = 0.0,
-    of_viscous: Array | float = 0.0,
+    accuracy: Accuracy | None = None,
 ) -> Learned:
     """Learn the residuals of a model from free motion.
 
@@ -124,30 +106,18 @@ def learn_unexplained(
         robot: robot with the masses for the estimators.
         effort_model: effort model for the estimators, with friction.
         recordings: recordings of the joints of the robot in its order (``for_robot``).
-        of_fit: (nv) standard deviation of modelled torques in other postures [Nm or N].
-        largest_of_fit: (nv) the same in the worst posture, in which a robot may work permanently,
-            so thresholds use it [Nm or N].
-        effort_noise, velocity_noise: (nv) standard deviations of single samples, which estimators
-            get separately, so ``constant`` excludes them [Nm or N], [rad/s or m/s].
-        velocity_differenced: (nv) share of the velocity variance from position differences.
-        velocity_cutoff: (nv) cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
-        left_over: (nv) RMS residual of the model in slow motion; smaller noise does not require
-            another observer [Nm or N].
-        of_viscous: (nv) standard deviation of viscous friction; in faster motion than that of the
-            recordings it is an error per speed [Nms/rad or Ns/m].
+        accuracy: known errors of the model and noise of the samples; None: none are known.
 
     Raises:
         UnusableRecordingError: the recordings are too short for the observer to settle.
     """
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
-    given = effort_noise, velocity_noise, velocity_differenced, velocity_cutoff
-    noise = SampleNoise(
-        *(np.broadcast_to(np.asarray(one, dtype=np.float64), robot.nv) for one in given)
-    )
+    accuracy = accuracy or Accuracy()
+    noise = accuracy.noise or SampleNoise.none(robot.nv)
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     longest = max(stretches, key=len)
-    observer = chosen_observer(robot, noise, longest.position, longest.period, left_over)
+    observer = chosen_observer(robot, noise, longest.position, longest.period, accuracy.residual)
     joined = residuals_of(robot, effort_model, recordings, observer, noise)
     contacts = contacts_in(joined)
     joined = joined.without(rows_of(contacts, joined))
@@ -176,8 +146,14 @@ def learn_unexplained(
             f'observer.kind {observer.kind} with a gain of {observer.gain:.0f} 1/s is written'
         )
     still: list[str] = []
-    usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
-    faster = np.broadcast_to(of_viscous, robot.nv)
+    usual, largest, faster = (
+        np.broadcast_to(one, robot.nv)
+        for one in (
+            np.square(accuracy.of_fit),
+            np.square(accuracy.largest_of_fit),
+            accuracy.of_viscous,
+        )
+    )
     for j, name in enumerate(robot.joint_names):
         if (~joined.standing[:, j]).sum() < MIN_SAMPLES:
             viscous = max(float(unseen[j]), float(effort_model.viscous[j]))

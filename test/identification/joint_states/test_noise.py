@@ -9,7 +9,7 @@ import pytest
 
 from dynamics_ros.algorithms.contact.disturbance_filter import third_difference_variance
 from dynamics_ros.identification.joint_states.clock import Stretch
-from dynamics_ros.identification.joint_states.noise import noises_of, sample_noises
+from dynamics_ros.identification.joint_states.noise import sample_noise
 
 PERIOD, STEP = 2e-3, 1e-4
 
@@ -23,7 +23,8 @@ def swing(count=10_000):
 
 def noise_of(q, v, effort=None):
     effort = np.zeros_like(q) if effort is None else effort
-    return noises_of([Stretch(0.0, PERIOD, q, v, effort)], np.ones(q.shape[1]))
+    found = sample_noise([Stretch(0.0, PERIOD, q, v, effort)], np.ones(q.shape[1]))
+    return found.effort, found.velocity, found.differenced
 
 
 def test_differences_of_encoder_steps_are_told_as_such():
@@ -99,7 +100,7 @@ def filtered(cutoff):
 @pytest.mark.parametrize('cutoff', [10.0, 25.0, 60.0])
 def test_the_filter_of_the_driver_is_identified(cutoff):
     ticks, v = filtered(cutoff)
-    found = sample_noises([Stretch(0.0, PERIOD, ticks, v, np.zeros_like(v))], np.ones(2))
+    found = sample_noise([Stretch(0.0, PERIOD, ticks, v, np.zeros_like(v))], np.ones(2))
     assert found.cutoff == pytest.approx(np.full(2, cutoff), rel=0.1)
     assert found.velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.05)
     assert (found.differenced > 0.95).all()
@@ -114,7 +115,7 @@ def test_other_velocities_have_no_filter(kind):
         velocity = v + 0.01 * np.random.default_rng(0).normal(size=v.shape)
     if kind == 'delayed':
         velocity = np.concatenate([velocity[:2], velocity[:-2]])
-    found = sample_noises([Stretch(0.0, PERIOD, ticks, velocity, 0.0 * q)], np.ones(2))
+    found = sample_noise([Stretch(0.0, PERIOD, ticks, velocity, 0.0 * q)], np.ones(2))
     # A filter of that cutoff leaves 0.97 of the noise of third differences.
     assert ((found.cutoff == 0.0) | (found.cutoff > 300.0)).all()
 
@@ -123,7 +124,7 @@ def test_a_moving_average_is_told_by_the_noise_that_it_leaves():
     ticks, _ = filtered(60.0)
     steps = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
     average = np.stack([np.convolve(one, np.full(4, 0.25))[: len(one)] for one in steps.T], axis=1)
-    found = sample_noises([Stretch(0.0, PERIOD, ticks, average, 0.0 * ticks)], np.ones(2))
+    found = sample_noise([Stretch(0.0, PERIOD, ticks, average, 0.0 * ticks)], np.ones(2))
     noise = np.random.default_rng(1).normal(size=20_000)
     left = np.diff(np.convolve(noise, np.full(4, 0.25)), 3).var()
     decay = np.exp(-2.0 * np.pi * found.cutoff * PERIOD)

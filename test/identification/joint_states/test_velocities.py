@@ -11,8 +11,7 @@ import pytest
 
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
-from dynamics_ros.identification.joint_states.filters import LowPass
-from dynamics_ros.identification.joint_states.velocities import with_velocities
+from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
 
 PERIOD, HIGHEST = 0.002, 10.0
 STEP = 1e-3

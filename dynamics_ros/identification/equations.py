@@ -7,15 +7,18 @@ derivatives and efforts; then a narrow filter for the columns of the regressor a
 after which only as many rows are kept as the bandwidth requires. A row of joint i is
 
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
-               + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2),
+               + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2).
 
-with columns for several v_f and v_s, which are selected later. If the load of the joints is known
-(``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base parameters
-are kept. A block with more rows than columns is replaced by the R factor of its QR factorization,
-so the memory does not grow with the length of a recording.
+If the load of the joints is known, there is one more column, |load_i| tanh(v_i / v_f). Only the
+columns of base parameters are kept. A block with more rows than columns is replaced by the R factor
+of its QR factorization, so the memory does not grow with the length of a recording.
 
 Static friction of a joint at rest has any value up to its dry friction. Rows at rest are kept in
-separate blocks, so that they can be weighted less (``robust_weights``).
+separate blocks, so that they can be weighted less (``fit``).
+
+All coefficients but the offset are not negative. Load-dependent friction is that of [Hamon2010];
+the load is the torque of bodies and rotors, the motor torque after friction, as in
+``joint_friction.torque_behind_friction``.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
@@ -33,15 +36,63 @@ from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
-from dynamics_ros.identification.joint_states.filters import LowPass
+from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.joint_states.velocities import with_velocities
 from dynamics_ros.robot import Robot
 
-from .column_store import ColumnStore, Kept
-from .friction import FRICTION_VELOCITY, friction_columns, late_friction
-
 Array = NDArray[np.float64]
+
+FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
+"""Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
+[rad/s]. The first one is the usual one, and is chosen by ``friction_terms``."""
+
+
+def friction_columns(
+    v: Array, speed: float, stribeck: bool, motion: Array | float, carried: Array | float
+) -> Array:
+    """(..., nv, 5) columns of viscous friction, offset, Coulomb friction, that at rest, and load.
+
+    Args:
+        v: (..., nv) velocities [rad/s or m/s].
+        speed: v_f [rad/s].
+        stribeck: whether friction at rest differs from Coulomb friction; else its column is 0.
+        motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
+        carried: (..., nv) torques that the joints transmit; 0 without load friction [Nm or N].
+    """
+    smooth = np.tanh(v / (speed * motion))
+    fading = stribeck * smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
+    columns = v, np.ones_like(v), smooth - fading, fading, np.abs(carried) * smooth
+    return np.stack(columns, axis=-1)
+
+
+Kept = TypeVar('Kept')
+
+MAX_KEPT = 8_000_000
+"""Largest number of numbers that a ``ColumnStore`` keeps."""
+
+
+class ColumnStore:
+    """Filtered columns of recordings, so that equations with other loads take less time.
+
+    It keeps at most ``MAX_KEPT`` numbers; what exceeds them is computed again when it is used.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[Any, ...], Any] = {}
+        self._count = 0
+
+    def kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
+        """The value of a key, made by a function if it is not there."""
+        if key in self._values:
+            found: Kept = self._values[key]
+            return found
+        value = made()
+        size = sum(one.size for one in vars(value).values() if isinstance(one, np.ndarray))
+        if self._count + size <= MAX_KEPT:
+            self._count += size
+            self._values[key] = value
+        return value
+
 
 MIN_CUTOFF, MAX_CUTOFF = 2.0, 10.0
 """Bounds of the narrow filter's cutoff [Hz]."""
@@ -111,11 +162,10 @@ class Chunk:
         v: (n, nv) velocities, for friction plots [rad/s or m/s].
         inertial: (n, nv, b) columns of base parameters.
         friction: (n, nv, 5) columns of friction.
-        effort, slope: (n, nv) scaled efforts [Nm or N], and their time derivatives.
+        effort: (n, nv) scaled efforts [Nm or N].
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
         further: (n, nv, m) additional columns, made by ``EquationMaker.further``.
-        turning: (n, nv) what unit friction lacks after reversals (``late_friction``).
     """
 
     time: Array
@@ -123,11 +173,9 @@ class Chunk:
     inertial: Array
     friction: Array
     effort: Array
-    slope: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
     further: Array
-    turning: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,28 +184,24 @@ class Equations:
 
     Attributes:
         rows: (nv, r, b + 6) columns of base parameters, friction, effort.
-        slope: (nv, r) time derivative of the effort; 0 if unknown [Nm/s or N/s].
         block: (r) block index of each row.
         begins: (blocks) start time of each block in its recording [s].
         counts: (nv, blocks) number of rows of each joint before compression.
         standing: (blocks) whether the rows of a block are those of joints at rest, or in motion.
             Rows of a joint are zero in blocks of the other kind.
-        turning: (nv, r) what unit friction lacks after reversals; 0 if unknown.
     """
 
     rows: Array
-    slope: Array
     block: NDArray[np.int64]
     begins: Array
     counts: NDArray[np.int64]
     standing: NDArray[np.bool_]
-    turning: Array
 
     def scaled(self, scale: Array) -> Equations:
         """Equations with efforts multiplied by a scale (nv)."""
         rows = self.rows.copy()
         rows[..., -1] *= scale[:, np.newaxis]
-        return replace(self, rows=rows, slope=self.slope * scale[:, np.newaxis])
+        return replace(self, rows=rows)
 
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
@@ -165,12 +209,10 @@ class Equations:
         shifts = np.cumsum([0] + [len(part.begins) for part in parts[:-1]])
         return cls(
             np.concatenate([part.rows for part in parts], axis=1),
-            np.concatenate([part.slope for part in parts], axis=1),
             np.concatenate([p.block + shift for p, shift in zip(parts, shifts, strict=True)]),
             np.concatenate([part.begins for part in parts]),
             np.concatenate([part.counts for part in parts], axis=1),
             np.concatenate([part.standing for part in parts]),
-            np.concatenate([part.turning for part in parts], axis=1),
         )
 
 
@@ -212,10 +254,10 @@ class EquationMaker:
             fit; zero for joints without load-dependent friction. None: no such friction.
         cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
             clipped.
-        lag: delay of efforts relative to positions, which is compensated [s].
         further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
         store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
+        fused: whether fast motion comes from velocities (``with_velocities``).
     """
 
     robot: Robot
@@ -226,9 +268,9 @@ class EquationMaker:
     stribeck: bool = False
     load: Array | None = None
     cut_off: Array | None = None
-    lag: float = 0.0
     further: Callable[[Array, Array, Array], Array] | None = None
     store: ColumnStore | None = None
+    fused: bool = True
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """Filtered equations of a recording, block by block.
@@ -256,8 +298,8 @@ class EquationMaker:
         begins: list[float] = []
         blocks, numbers, counts, still = [], [], [], []
         for chunk in self.chunks(samples):
-            efforts = np.stack([chunk.turning, chunk.slope, chunk.effort], axis=-1)
-            whole = np.concatenate([chunk.inertial, chunk.friction, efforts], axis=-1)
+            effort = chunk.effort[..., np.newaxis]
+            whole = np.concatenate([chunk.inertial, chunk.friction, effort], axis=-1)
             for standing in (False, True):
                 own = (chunk.standing == standing) & ~chunk.cut_off
                 some = own.any(axis=1)
@@ -271,28 +313,26 @@ class EquationMaker:
                 begins.append(chunk.time[0])
                 counts.append(own.sum(axis=0))
                 still.append(standing)
-        rows = np.concatenate(blocks, axis=1)
         return Equations(
-            np.delete(rows, (-3, -2), axis=-1),
-            rows[..., -2],
+            np.concatenate(blocks, axis=1),
             np.array(numbers, dtype=np.int64),
             np.array(begins),
             np.array(counts, dtype=np.int64).T,
             np.array(still),
-            rows[..., -3],
         )
 
     def smoothed(self, stretch: Stretch, scaled: bool = True) -> Smoothed:
-        """A stretch after the wide filter, with the lag of efforts compensated.
+        """A stretch after the wide filter.
 
         Args:
             stretch: the stretch.
             scaled: whether efforts are multiplied by ``scale``; otherwise they are as reported.
         """
-        stretch = stretch.with_efforts_later(-self.lag)
         every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
-        position = with_velocities(stretch, self.filtering.narrow)
+        position = stretch.position
+        if self.fused:
+            position = with_velocities(stretch, self.filtering.narrow)
         q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort) * (self.scale if scaled else 1.0)
@@ -332,7 +372,7 @@ class EquationMaker:
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             time = smooth.time[centers][:: narrow.every] - origin
             v = smooth.v[centers][:: narrow.every]
-            effort, slope = columns.effort * self.scale, columns.slope * self.scale
+            effort = columns.effort * self.scale
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
                 yield Chunk(
@@ -341,11 +381,9 @@ class EquationMaker:
                     columns.inertial[own],
                     friction[own],
                     effort[own],
-                    slope[own],
                     columns.standing[own],
                     columns.cut_off[own],
                     further[own],
-                    columns.turning[own],
                 )
 
     def _columns(self, smooth: Smoothed, narrow: LowPass, taken: slice) -> _Columns:
@@ -358,8 +396,6 @@ class EquationMaker:
             Y,
             narrow(Y),
             narrow(effort),
-            narrow(effort, 1),
-            narrow(late_friction(q / motion_scales(self.robot), v)),
             still,
             _within_window(smooth.cut_off, narrow)[centers]
             if smooth.cut_off.any()
@@ -367,10 +403,10 @@ class EquationMaker:
         )
 
     def _kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
-        """What was made before under a key, with the same robot, filters and lag, or made now."""
+        """What was made before under a key, with the same robot and filters, or made now."""
         if self.store is None:
             return made()
-        return self.store.kept((self.robot, self.base, self.filtering, self.lag, *key), made)
+        return self.store.kept((self.robot, self.base, self.filtering, *key), made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,15 +415,12 @@ class _Columns:
 
     Attributes:
         Y: (samples, nv, b) regressor before the narrow filter.
-        inertial, effort, slope, turning, standing, cut_off: as in ``Chunk``, with efforts
-            as reported.
+        inertial, effort, standing, cut_off: as in ``Chunk``, with efforts as reported.
     """
 
     Y: Array
     inertial: Array
     effort: Array
-    slope: Array
-    turning: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
 
