@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of command line tools: streams of any locale, interruption, numbers of options."""
+"""Parts of command line tools: streams of any locale, interruption, output, numbers of options."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import io
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from .settings import MAX_GRAVITY
 
 INTERRUPTED = 130
 """Exit code after SIGINT, as used by shells."""
+
+Block: TypeAlias = str | Sequence[Sequence[str]]
+"""A line of text, or a table whose first row is its head."""
 
 
 @contextmanager
@@ -36,6 +40,67 @@ def command_line() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+
+
+def plain(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield blocks as lines of text, with aligned columns of tables."""
+    for block in blocks:
+        if isinstance(block, str):
+            yield block
+            continue
+        widths = [max(map(len, column)) for column in zip(*block, strict=True)]
+        for row in block:
+            yield '  '.join(map(str.ljust, row, widths)).rstrip()
+
+
+def show(blocks: Iterable[Block]) -> None:
+    """Print blocks as they come: with ``rich``, folded at the width of a terminal, else plain."""
+    try:
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        folded = False
+    else:
+        folded = sys.stdout.isatty()
+    if not folded:
+        for line in plain(blocks):
+            print(line, flush=True)
+        return
+    console = Console(highlight=False)
+    for block in blocks:
+        if isinstance(block, str):
+            text = block.lstrip(' ')
+            indent = len(block) - len(text)
+            console.print(Padding(Text(text or ' '), (0, 0, 0, indent), expand=False))
+            continue
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style='dim')
+        for name, width in zip(block[0], _widths(block, console.width), strict=True):
+            table.add_column(Text(name), width=width, overflow='fold')
+        for row in block[1:]:
+            table.add_row(*map(Text, row))
+        console.print(table)
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return widths of columns that fold cells after the first one at words, long ones within."""
+    columns = [*zip(*rows, strict=True)]
+    whole = [max(map(len, column)) for column in columns]
+    words = [
+        max(len(word) for cell in column for word in (*cell.split(), '')) for column in columns
+    ]
+    widths: list[int] = []
+    spare = -1
+    for longest in range(max(words), 0, -1):
+        widths = [whole[0], *(min(word, longest) for word in words[1:])]
+        spare = width - sum(widths) - len(widths) + 1
+        if spare >= 0:
+            break
+    for _ in range(min(spare, sum(whole) - sum(widths))):
+        widest = max(range(len(whole)), key=lambda k: whole[k] / max(widths[k], 0.5))
+        widths[widest] += 1
+    return widths
 
 
 def finite(text: str) -> float:

@@ -9,13 +9,13 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynamics_ros.command_line import INTERRUPTED, finite
+from dynamics_ros.command_line import INTERRUPTED, Block, finite, show
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.files import write_files
 from dynamics_ros.identification import (
@@ -108,7 +108,7 @@ def calibrate(arguments: list[str]) -> None:
     if compared is not None:
         result.update(compared.as_json())
     result['seconds'] = round(time.perf_counter() - started, 3)
-    print(result_text(sentences, identified, tested))
+    show(result_blocks(sentences, identified, tested))
     if compared is not None:
         print(compared.as_text())
     if options.json:
@@ -231,38 +231,37 @@ def as_json(
     }
 
 
-def result_text(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
-    """Returns the result as text for the terminal."""
-    lines = [*sentences]
-    lines.append(
-        f'{"joint":24} {"left over":>10} {"":>7} '
-        + (f'{"on the test":>12} {"":>7} ' if tested else '')
-        + f'{"viscous":>9} {"Coulomb":>9} {"offset":>9}'
-    )
+def result_blocks(
+    sentences: list[str], identified: Identified, tested: Evaluation | None
+) -> Iterator[Block]:
+    """Yield the result as text, with a table of the joints."""
+    yield from sentences
     model = identified.effort_model
+    tests = ('on the test', '') if tested else ()
+    rows = [('joint', 'left over', '', *tests, 'viscous', 'Coulomb', 'offset')]
     for j, joint in enumerate(identified.robot.model.actuated):
         unit = 'N ' if joint.kind.slides[0] else 'Nm'
-        line = f'{joint.name:24} {identified.train.rms[j]:7.3f} {unit} '
-        line += f'{identified.train.percent[j]:5.1f} % '
-        if tested is not None:
-            line += f'{tested.rms[j]:9.3f} {unit} {tested.percent[j]:5.1f} % '
-        friction = f'{model.viscous[j]:9.3f} {model.coulomb[j]:9.3f}'
-        line += friction if identified.moved[j] else f'{"unknown":>9} {"unknown":>9}'
-        line += f' {model.offset[j]:9.3f}'
-        lines.append(line)
-    lines.append(f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over')
+        errors = [
+            cell
+            for one in (identified.train, tested)
+            if one is not None
+            for cell in (f'{one.rms[j]:6.3f} {unit}', f'{one.percent[j]:5.1f} %')
+        ]
+        friction = [f'{x:7.3f}' for x in (model.viscous[j], model.coulomb[j])]
+        friction = friction if identified.moved[j] else ['unknown'] * 2
+        rows.append((joint.name, *errors, *friction, f'{model.offset[j]:6.3f}'))
+    yield rows
+    total = f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over'
     if identified.train.standing.any():
-        lines[-1] += f' ({identified.train.percent_moving:.2f} % while they move)'
+        total += f' ({identified.train.percent_moving:.2f} % while they move)'
     if tested is not None:
-        lines[-1] += f', {tested.percent_all:.2f} % on recordings that were not used'
+        total += f', {tested.percent_all:.2f} % on recordings that were not used'
         if tested.standing.any():
-            lines[-1] += f' ({tested.percent_moving:.2f} %)'
+            total += f' ({tested.percent_moving:.2f} %)'
+    yield total
     base = [p for p in identified.parameters if p.kind == 'base']
-    known = sum(p.identifiable for p in base)
-    lines.append(
-        f'{known} of {len(base)} combinations of masses and inertias are determined by the motion'
-    )
-    return '\n'.join(lines)
+    known = f'{sum(p.identifiable for p in base)} of {len(base)}'
+    yield f'{known} combinations of masses and inertias are determined by the motion'
 
 
 def _errors(evaluation: Evaluation) -> dict[str, Any]:

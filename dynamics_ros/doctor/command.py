@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Sequence
 
 from rclpy.utilities import remove_ros_args
 
-from dynamics_ros.command_line import INTERRUPTED
+from dynamics_ros.command_line import INTERRUPTED, show
 
 from .checks import findings
 from .observer import observe
@@ -47,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'doctor: {error}', file=sys.stderr)
         return 2
     found = findings(graph)
-    for line in screen(graph, found, shutil.get_terminal_size((120, 40)).columns):
-        print(line)
+    show(screen(graph, found))
     return int(bool(found))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dynamics_ros.command_line import Block
 from dynamics_ros.errors import printable
 
 from .checks import Finding
@@ -14,19 +15,11 @@ from .graph import Graph, Topic
 MAX_TOPICS = 14
 MAX_FINDINGS = 10
 MAX_IDLE = 6
-NARROWEST = 100
-"""Smallest line width [characters], also for narrower terminals."""
+HEAD = ('topic', 'rate', 'stamps', 'from', 'to')
 
 
-def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> Iterator[str]:
-    """Return the lines of the report.
-
-    Args:
-        graph: the observed graph.
-        found: its findings.
-        width: width of the terminal, at which tables are cut.
-    """
-    width = max(width, NARROWEST)
+def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:
+    """Yield the lines of the report, and a table of topics."""
     others = sorted(set(graph.nodes) - set(graph.statuses))
     yield (
         f'ROS_DOMAIN_ID={graph.domain}, looked at for {graph.seconds:g} s: '
@@ -39,19 +32,19 @@ def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> It
         gone = '  (gone)' if not count else f'  (x{count})' if count > 1 else ''
         slow = any(x.key == 'kernel calls' and x.value == 'ctypes' for x in status.values)
         calls = '  (kernels called through ctypes: slower)' if slow else ''
-        yield _cut(f'  {name}{gone}  {status.hardware_id}  {status.message}{calls}', width)
+        yield printable(f'  {name}{gone}  {status.hardware_id}  {status.message}{calls}')
     if others:
-        yield _cut(f'  others: {", ".join(others)}', width)
+        yield printable(f'  others: {", ".join(others)}')
     if graph.nodes:
         yield ''
     published = [topic for topic in _by_interest(graph) if topic.publishers]
     idle = [topic for topic in published if _is_idle(topic)]
     shown = [topic for topic in published if not _is_idle(topic)]
     if shown:
-        yield from _table(shown[:MAX_TOPICS], width)
+        yield [HEAD, *map(_row, shown[:MAX_TOPICS])]
         if len(shown) > MAX_TOPICS:
             yield f'  ... and {len(shown) - MAX_TOPICS} topics more'
-    yield from (_cut(line, width) for line in _unheard(idle))
+    yield from map(printable, _unheard(idle))
     if published:
         yield ''
     if not found:
@@ -89,19 +82,12 @@ def _unheard(topics: Sequence[Topic]) -> Iterator[str]:
         yield f'  ... nor to outputs of {len(names_of) - MAX_IDLE} nodes more'
 
 
-def _table(topics: Sequence[Topic], width: int) -> Iterator[str]:
-    rows = [('topic', 'rate', 'stamps', 'from', 'to')]
-    for topic in topics:
-        age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
-        if topic.age is not None and abs(topic.age) >= 1.0:
-            age = f'{topic.age:.4g} s old'
-        rows.append(
-            (topic.name, _rate(topic), age, _names(topic.publishers), _names(topic.subscriptions))
-        )
-    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(wide) for cell, wide in zip(row, columns, strict=True))
-        yield _cut('  ' + '  '.join(cells), width)
+def _row(topic: Topic) -> tuple[str, ...]:
+    age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
+    if topic.age is not None and abs(topic.age) >= 1.0:
+        age = f'{topic.age:.4g} s old'
+    cells = topic.name, _rate(topic), age, _names(topic.publishers), _names(topic.subscriptions)
+    return tuple(map(printable, cells))
 
 
 def _rate(topic: Topic) -> str:
@@ -115,8 +101,3 @@ def _rate(topic: Topic) -> str:
 def _names(endpoints: Sequence[object]) -> str:
     names = sorted({getattr(one, 'node', '') for one in endpoints})
     return ', '.join(names[:2]) + (f' +{len(names) - 2}' if len(names) > 2 else '')
-
-
-def _cut(text: str, width: int) -> str:
-    text = printable(text.rstrip())
-    return text if len(text) <= width else f'{text[: width - 3]}...'

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dynamics_ros.collision import Collisions
+from dynamics_ros.command_line import Block, show
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, printable
 from dynamics_ros.kernels import call_path
 from dynamics_ros.model import build_model
@@ -109,19 +110,16 @@ def _inspect(options: argparse.Namespace) -> int:
         tool, reason = options.frame, 'chosen by --frame'
     robot.model.frame(tool)
     odd = oddities(description, robot.model, read_collision_geometry(text, folder), looks)
-    for line in _page(robot, tool, reason, odd, page.tree(robot, description, tool)):
-        print(line, flush=True)
+    show(_page(robot, tool, reason, odd, page.tree(robot, description, tool)))
     if options.collisions:
-        print('\ncollisions', flush=True)
-        for line in page.collisions(Collisions(robot, text, folder=folder, ignore_unreadable=True)):
-            print(f'  {line}', flush=True)
+        show(['', 'collisions'])
+        scene = Collisions(robot, text, folder=folder, ignore_unreadable=True)
+        show(f'  {line}' for line in page.collisions(scene))
     if not options.no_speed:
-        print('\nkernels on this machine', flush=True)
-        for line in page.kernels(speeds(robot, tool)):
-            print(f'  {line}', flush=True)
-        print(f'  machine code is called by: {call_path()}', flush=True)
-        print(f'\ninverse kinematics of {tool}', flush=True)
-        print(f'  {inverse_kinematics(robot, tool)}', flush=True)
+        show(['', 'kernels on this machine'])
+        show(f'  {line}' for line in page.kernels(speeds(robot, tool)))
+        show([f'  machine code is called by: {call_path()}', '', f'inverse kinematics of {tool}'])
+        show([f'  {inverse_kinematics(robot, tool)}'])
     if options.show:
         with RobotPage(robot, visuals, tool, options.port) as shown:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
@@ -172,8 +170,8 @@ def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _page(
-    robot: Robot, tool: str, reason: str, odd: Sequence[str], tree: Iterator[str]
-) -> Iterator[str]:
+    robot: Robot, tool: str, reason: str, odd: Sequence[str], tree: Iterator[Block]
+) -> Iterator[Block]:
     base = robot.model.root_joint
     yield (
         f'{printable(robot.name)}: {len(robot.joint_names)} joints in q, '

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from dynamics_ros.collision import Collisions
+from dynamics_ros.command_line import Block
 from dynamics_ros.errors import printable
 from dynamics_ros.model import Frame, Joint, RobotDescription
 from dynamics_ros.robot import Robot
@@ -23,17 +24,17 @@ MAX_LINES = 60
 HEAD = ('', 'joint', 'axis', 'range', 'velocity', 'effort', 'mass')
 
 
-def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[str]:
-    """Return the link tree, with the joint that moves each link, its limits, and the mass."""
+def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[Block]:
+    """Yield the link tree, with the joint that moves each link, its limits, and the mass."""
     masses = {link.name: link.inertial.mass for link in description.links}
     rows: list[tuple[str, ...]] = [HEAD]
     outline = robot.model.outline()
     for frame, depth in outline[:MAX_LINES]:
         joint = robot.model.joint_of(frame)
-        name = f'{"  " * depth}{printable(frame.name)}{" *" if frame.name == tool else ""}'
+        name = f'{" " * depth}{printable(frame.name)}{" *" if frame.name == tool else ""}'
         mass = f'{masses[frame.name]:.4g} kg' if masses[frame.name] else '-'
         rows.append((name, *(_joint(joint) if joint else _fixed(frame)), mass))
-    yield from columns(rows)
+    yield rows
     if len(outline) > MAX_LINES:
         yield f'... and {len(outline) - MAX_LINES} links more'
 
@@ -109,11 +110,3 @@ def time_of(seconds: float) -> str:
         if seconds * factor < 1000.0:
             return f'{seconds * factor:.3g} {unit}'
     return f'{seconds * 1e3:.3g} ms'
-
-
-def columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Return rows as lines with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield '  '.join(cells).rstrip()

@@ -29,7 +29,8 @@ def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[st
             column is left out.
     """
     lines = [
-        f'<tr><td style="padding-right:6px;overflow:hidden;text-overflow:ellipsis;max-width:7.5em">'
+        f'<tr><td title="{escape(joint)}" style="padding-right:6px;overflow:hidden;'
+        'text-overflow:ellipsis;max-width:7.5em">'
         f'{escape(joint)}</td>{_cell(gravity.get(joint), GRAVITY_COLOR)}'
         f'{_cell(external.get(joint), EXTERNAL_COLOR) if external else ""}</tr>'
         for joint in joints

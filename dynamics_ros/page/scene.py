@@ -64,6 +64,7 @@ class Scene:
             probe.bind((host, 0))
         self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.port = self._server.get_port()
+        self._box = -np.ones(3), np.ones(3)
         self.gui: Any = self._server.gui
         self._server.scene.set_up_direction('+z')
         self._grid = self._server.scene.add_grid(
@@ -72,7 +73,7 @@ class Scene:
         self.set_dark(False)
         if hasattr(self.gui, 'main_panel'):  # viser 1.1; a floating panel hides part of the robot
             self.gui.main_panel.dock_right()
-            self._server.on_client_connect(fit_panel)
+            self._server.on_client_connect(self._fit_to_window)
         self._title = self.gui.add_html('')
         self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
@@ -151,15 +152,28 @@ class Scene:
 
     def look_at(self, lowest: Array, highest: Array) -> None:
         """Move the camera so that it shows a box with two corners (3) [m], for all visitors."""
-        center = 0.5 * (lowest + highest)
+        self._box = lowest, highest
+        # The initial camera knows no window: _fit_to_window aims it.
+        self._aim(self._server.initial_camera, 1.0)
+        for client in self._server.get_clients().values():
+            self._aim(client.camera, float(client.camera.aspect))
+
+    def _aim(self, camera: Any, aspect: float) -> None:
+        lowest, highest = self._box
         radius = max(0.5 * float(np.linalg.norm(highest - lowest)), 0.05)
-        camera = self._server.initial_camera
-        for one in (camera, *(client.camera for client in self._server.get_clients().values())):
-            # The angle is that of the height; the initial camera knows no width.
-            narrow = min(1.0, float(getattr(one, 'aspect', 1.0)))
-            angle = math.atan(narrow * math.tan(0.5 * float(one.fov)))
-            one.position = center + CAMERA_DIRECTION * 1.15 * radius / math.sin(angle)
-            one.look_at = center
+        # The angle is that of the height.
+        angle = math.atan(min(1.0, aspect) * math.tan(0.5 * float(camera.fov)))
+        center = 0.5 * (lowest + highest)
+        camera.position = center + CAMERA_DIRECTION * 1.15 * radius / math.sin(angle)
+        camera.look_at = center
+
+    def _fit_to_window(self, client: Any) -> None:
+        """Give the panel of a client its share of the window, and aim the camera at the rest."""
+        least, largest = PANEL_WIDTHS
+        window = float(client.camera.image_width)
+        width = min(max(PANEL_SHARE * window, least), largest)
+        client.gui.main_panel.set_width(round(width))
+        self._aim(client.camera, (window - width) / float(client.camera.image_height))
 
     def move_frame(self, frame: str, pose: Pose) -> None:
         """Set the pose of a frame of the robot, with all objects in it."""
@@ -241,7 +255,7 @@ class Scene:
         self._show(
             name,
             frame,
-            self._server.scene.add_arrows,
+            'arrows',
             points=points[None],
             colors=np.array([color]),
             shaft_radius=0.5 * diameter,
@@ -254,27 +268,14 @@ class Scene:
     ) -> None:
         """Draw lines between pairs of points, (n, 2, 3) [m], with one colour per line."""
         both = np.repeat(np.array(colors)[:, None], 2, axis=1)
-        self._show(
-            name,
-            frame,
-            self._server.scene.add_line_segments,
-            points=points,
-            colors=both,
-            thickness=width,
-        )
+        self._show(name, frame, 'line_segments', points=points, colors=both, thickness=width)
 
     def show_sphere(
         self, name: str, frame: str, center: Array, diameter: float, color: Color
     ) -> None:
         """Draw a sphere at a centre (3) in a frame of the robot [m]."""
-        self._show(
-            name,
-            frame,
-            self._server.scene.add_icosphere,
-            radius=0.5 * diameter,
-            color=_bytes(color),
-            position=center,
-        )
+        look = {'radius': 0.5 * diameter, 'color': _bytes(color)}
+        self._show(name, frame, 'icosphere', position=center, **look)
 
     def show_ellipsoid(
         self, name: str, frame: str, center: Array, axes: Array, radii: Array, color: Color
@@ -292,7 +293,7 @@ class Scene:
         self._show(
             name,
             frame,
-            self._server.scene.add_icosphere,
+            'icosphere',
             radius=1.0,
             color=_bytes(color),
             position=center,
@@ -304,7 +305,7 @@ class Scene:
 
     def show_label(self, name: str, frame: str, position: Array, text: str) -> None:
         """Draw a text at a point (3) in a frame of the robot [m]."""
-        self._show(name, frame, self._server.scene.add_label, text=text, position=position)
+        self._show(name, frame, 'label', text=text, position=position)
 
     def together(self) -> AbstractContextManager[None]:
         """Context in which all changes of the scene become visible at once."""
@@ -314,23 +315,17 @@ class Scene:
         """Stop the server."""
         self._server.stop()
 
-    def _show(self, name: str, frame: str, add: Callable[..., Any], **properties: Any) -> None:
+    def _show(self, name: str, frame: str, kind: str, **properties: Any) -> None:
         """Update the object of a name, or create it if its frame or kind is new."""
         shown = self._objects.get(name)
-        if shown is not None and shown[:2] == (frame, add.__name__):
+        if shown is not None and shown[:2] == (frame, kind):
             for key, value in properties.items():
                 setattr(shown[2], key, value)
         else:
             self.remove(name)
+            add = getattr(self._server.scene, f'add_{kind}')
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
-            self._objects[name] = frame, add.__name__, handle
-
-
-def fit_panel(client: Any) -> None:
-    """Give the panel of a client its share of the window."""
-    least, largest = PANEL_WIDTHS
-    width = min(max(PANEL_SHARE * float(client.camera.image_width), least), largest)
-    client.gui.main_panel.set_width(round(width))
+            self._objects[name] = frame, kind, handle
 
 
 def _bytes(color: Color) -> tuple[int, int, int]:

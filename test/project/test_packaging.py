@@ -56,7 +56,7 @@ OPTIONAL = {
     'mujoco': 'a simulated base that moves and MJCF are refused with the reason',
     'pydrake': 'SDF is refused with the reason',
     'pyarrow': 'analyze_recordings ends with the reason, calibrate_robot refuses Parquet files',
-    'rich': 'scripts/demo prints plain lines',
+    'rich': 'scripts/demo, doctor, inspect and calibrate_robot print plain lines',
     'robot_descriptions': 'Robot.from_name ends with the reason',
     'rosbags': 'analyze_recordings and estimate_bag end with the reason, bags are refused',
     'tf2_ros': 'targets in frames of tf are refused with the reason',
