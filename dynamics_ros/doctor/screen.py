@@ -15,7 +15,7 @@ from .graph import Graph, Topic
 MAX_TOPICS = 14
 MAX_FINDINGS = 10
 MAX_IDLE = 6
-HEAD = ('topic', 'rate', 'stamps', 'from', 'to')
+HEAD = ('  topic', 'rate', 'stamps', 'from', 'to')
 
 
 def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:
@@ -86,8 +86,8 @@ def _row(topic: Topic) -> tuple[str, ...]:
     age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
     if topic.age is not None and abs(topic.age) >= 1.0:
         age = f'{topic.age:.4g} s old'
-    cells = topic.name, _rate(topic), age, _names(topic.publishers), _names(topic.subscriptions)
-    return tuple(map(printable, cells))
+    nodes = [_names(endpoints) for endpoints in (topic.publishers, topic.subscriptions)]
+    return tuple(map(printable, (f'  {topic.name}', _rate(topic), age, *nodes)))
 
 
 def _rate(topic: Topic) -> str:
