@@ -42,9 +42,9 @@ TARGET = ROBOT.forward_kinematics(Q + 0.2, 'tool0')
 REACHED = 3e-5
 
 CALLS = int(os.environ.get('DYNAMICS_ROS_IK_CALLS', '240'))
-"""Of all clients together; each client keeps more responses. When each kept 200 of 2000, one of them
-has waited for ever on a busy machine: in a thread that is held up, responses to the other clients
-displace its own."""
+"""Of all clients together; each client keeps more responses. When each kept 200 of 2000, one has
+sometimes waited for ever on a busy machine: responses to the others displace those of a client
+whose thread is held up."""
 
 CLIENTS = 4
 
