@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of compute_inverse_kinematics in a process of its own, which checks every answer.
 
-Run as `python ik_service_client.py DOMAIN CALLS SEED`; prints one JSON object at its end.
+Run as `python ik_service_client.py DOMAIN CALLS DEPTH SEED`; prints one JSON object at its end.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import time
 from functools import partial
 
 import numpy as np
+from rclpy.qos import QoSProfile
 from ros_harness import client, description, share
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.services import SERVICE_QOS
 from dynamics_ros.wire.conversions import pose_message
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseKinematics
@@ -29,7 +29,7 @@ IN_FLIGHT = 4
 ANSWERED = 3e-5
 
 
-def main(domain: int, calls: int, seed: int) -> dict[str, object]:
+def main(domain: int, calls: int, depth: int, seed: int) -> dict[str, object]:
     robot = Robot.from_urdf(description())
     rng = np.random.default_rng(seed)
     outcome = {'asked': 0, 'answered': 0, 'right': 0, 'wrong': 0, 'failed': 0}
@@ -58,8 +58,9 @@ def main(domain: int, calls: int, seed: int) -> dict[str, object]:
         # The harness asks again until the server has found this client.
         first = robot.forward_kinematics(robot.random_configuration(rng), FRAME)
         one.call(ComputeInverseKinematics, SERVICE, request(first))
-        # Every client's reader gets the responses to all of them.
-        service = one.node.create_client(ComputeInverseKinematics, SERVICE, qos_profile=SERVICE_QOS)
+        # Every client's reader gets the responses to all of them, which displace its own.
+        kept = QoSProfile(depth=depth)
+        service = one.node.create_client(ComputeInverseKinematics, SERVICE, qos_profile=kept)
         one.wait_for(service.service_is_ready)
         one.wait_for(partial(answered_once, one, service, request(first), []))
         waiting: set[object] = set()
@@ -91,4 +92,4 @@ def answered_once(one, service, message, futures) -> bool:
 
 
 if __name__ == '__main__':
-    print(json.dumps(main(*map(int, sys.argv[1:4]))))
+    print(json.dumps(main(*map(int, sys.argv[1:5]))))

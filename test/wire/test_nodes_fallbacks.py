@@ -16,8 +16,12 @@ import pytest
 pytest.importorskip('rclpy')
 
 import rclpy
+from action_msgs.srv import CancelGoal
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from lifecycle_msgs.srv import ChangeState, GetState
 from numpy.testing import assert_allclose
+from rcl_interfaces.srv import GetParameters
+from rclpy.action import ActionServer
 from rclpy.node import Node
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
@@ -25,6 +29,7 @@ from std_srvs.srv import SetBool
 
 from dynamics_ros import Robot
 from dynamics_ros.nodes import rclpy_private
+from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.rclpy_private import (
     bytes_publisher,
     given_parameters,
@@ -33,6 +38,7 @@ from dynamics_ros.nodes.rclpy_private import (
     send_responses_by,
     take_waiting,
 )
+from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 
@@ -63,6 +69,7 @@ cdr.NATIVE = b'none'
 """,
     'rclpy': """
 from dynamics_ros.nodes import rclpy_private
+from dynamics_ros.nodes.lifecycle import ManagedNode
 rclpy_private.bytes_publisher = lambda publisher: publisher.publish
 rclpy_private.given_parameters = lambda node: {}
 rclpy_private.take_waiting = lambda subscription, limit: []
@@ -178,11 +185,49 @@ def test_losses_that_the_middleware_does_not_count_are_unknown(
     assert Event.destroyed == 1
 
 
-def test_clients_that_have_left_stop_no_thread(monkeypatch):
-    """The middleware waits 0.1 s for each of them, in the threads that send responses alone."""
+@pytest.fixture
+def senders(monkeypatch):
+    """rclpy's methods that send responses are restored after the test."""
     for owner, method, *_ in rclpy_private._RESPONSES:
         kind = getattr(rclpy_private._rclpy, owner)
-        monkeypatch.setattr(kind, method, getattr(kind, method))  # restored after the test
+        monkeypatch.setattr(kind, method, getattr(kind, method))
+
+
+@pytest.mark.usefixtures('senders')
+def test_every_response_of_a_commanding_node_is_sent_in_another_thread():
+    """Those of parameters, of the lifecycle and of actions too, which rclpy itself serves."""
+
+    async def execute(handle):
+        handle.succeed()
+        return IdentifyPayload.Result()
+
+    sent = []
+    with ThreadPoolExecutor(1) as threads, client(DOMAIN, 'caller') as caller:
+        assert send_responses_by(lambda send: sent.append(threads.submit(send)))
+        node = ManagedNode('commanding', context=caller.node.context)
+        action = ActionServer(node, IdentifyPayload, '~/act', execute)
+        caller._executor.add_node(node)
+        asked = {one.srv_name: one.srv_type for one in node.services}
+        assert {GetParameters, GetState, ChangeState} <= set(asked.values())
+        for name, kind in (
+            ('send_goal', IdentifyPayload.Impl.SendGoalService),
+            ('cancel_goal', CancelGoal),
+            ('get_result', IdentifyPayload.Impl.GetResultService),
+        ):
+            asked[f'/commanding/act/_action/{name}'] = kind
+        for name, kind in asked.items():
+            before = len(sent)
+            caller.call(kind, name)
+            assert len(sent) > before, name
+        caller._executor.remove_node(node)
+        action.destroy()
+        node.destroy_node()
+    assert {one.result() for one in sent} == {None}
+
+
+@pytest.mark.usefixtures('senders')
+def test_clients_that_have_left_stop_no_thread():
+    """The middleware waits 0.1 s for each of them, in the threads that send responses alone."""
     count, sent = 10, []
     with ThreadPoolExecutor(count) as threads, client(DOMAIN, 'server') as server:
         lost = []
