@@ -159,9 +159,10 @@ class NodeProcess:
     def _kept_waiting(self) -> dict[str, float]:
         """Seconds that each thread was ready to run and did not, where the kernel tells."""
         found = {}
-        for file in Path(f'/proc/{self.pid}/task').glob('*/schedstat'):
-            with suppress(OSError):  # it has ended
-                found[file.parent.name] = 1e-9 * int(file.read_text().split()[1])
+        with suppress(FileNotFoundError):  # the process has ended
+            for file in Path(f'/proc/{self.pid}/task').glob('*/schedstat'):
+                with suppress(OSError):  # the thread has ended
+                    found[file.parent.name] = 1e-9 * int(file.read_text().split()[1])
         return found
 
     def wait(self) -> int:

@@ -106,15 +106,21 @@ def library(package):
     subprocess.run(command, check=True, timeout=PATIENCE)
 
 
+@pytest.fixture
+def compiled(package):
+    """A package with random numbers that do not depend on the tests before."""
+    package.rng = np.random.default_rng(4)
+    return package
+
+
 @pytest.fixture(scope='module', params=ROBOTS)
-def compiled(request, tmp_path_factory):
+def package(request, tmp_path_factory):
     """A package with its library, and the structures of its header."""
     if C is None:
         pytest.skip('no C compiler here')
     made = exported(request.param, tmp_path_factory.mktemp('package'), library)
     made.c = ctypes.CDLL(str(made.folder / 'control.so'))
     made.c.my_arm_frame.argtypes = (ctypes.c_char_p,)
-    made.rng = np.random.default_rng(4)
     return made
 
 

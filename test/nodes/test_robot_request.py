@@ -32,7 +32,7 @@ PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
 
 def made(maker: RobotMaker, request: RobotRequest):
     """The robot of a request."""
-    return maker.make(request, lambda robot, frame: (robot, frame))
+    return maker.make(request, lambda robot, frame, _: (robot, frame))
 
 
 def test_the_same_request_is_the_same_robot_made_ready_anew():

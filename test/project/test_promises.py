@@ -121,6 +121,11 @@ INTERFACES = {
         'test_nodes_inverse_kinematics.py::test_searches_that_have_waited_past_their_limit_say_so',
         'test_nodes_inverse_kinematics.py::test_outputs_go_on_while_searches_fail',
     ),
+    '`avoid_collisions` heeds': (
+        'test_nodes_moveit.py::test_solutions_keep_apart_from_obstacles_and_links',
+        'test_nodes_servo_collisions.py::'
+        'test_an_arm_stops_before_an_obstacle_and_goes_on_when_it_is_removed',
+    ),
     'Further frames with their own targets': (
         'test_nodes_inverse_kinematics.py::'
         'test_several_frames_are_brought_to_their_targets_at_once',

@@ -22,6 +22,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from numpy.testing import assert_allclose
 from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionServer
+from rclpy.duration import Duration
 from rclpy.node import Node
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
@@ -234,31 +235,34 @@ def test_clients_that_have_left_stop_no_thread():
         assert send_responses_by(
             lambda send: sent.append(threads.submit(send)), lambda: lost.append(None)
         )
-        received, all_left = [], rclpy.Future()
+        answered = []
 
-        async def answer(request, response):
-            received.append(request)
-            if not request.data:
-                await all_left
+        def answer(request, response):
+            answered.append(request)
             response.message = f'answer {request.data}'
             return response
 
         server.node.create_service(SetBool, 'answer', answer)
+        server.listen(PoseStamped, 'after_requests')
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=DOMAIN)
         leaving = Node('leaving', context=context)
         clients = [leaving.create_client(SetBool, 'answer') for _ in range(count)]
         assert all(one.wait_for_service(20.0) for one in clients)
+        after = leaving.create_publisher(PoseStamped, 'after_requests', 10)
+        while not after.get_subscription_count():
+            time.sleep(0.01)
         for one in clients:
             one.call_async(SetBool.Request())
-        server.wait_for(lambda: len(received) == count)
+        # The server's middleware acknowledges it after the requests, before a node takes them.
+        after.publish(PoseStamped())
+        assert after.wait_for_all_acked(Duration(seconds=20.0))
         leaving.destroy_node()
         rclpy.shutdown(context=context)
         while server.node.count_clients('answer'):
             time.sleep(0.01)
         start = time.monotonic()
-        all_left.set_result(None)
-        server.wait_for(lambda: len(sent) == count)
+        server.wait_for(lambda: len(answered) == count)
         assert time.monotonic() - start < 0.05 * count
         assert server.call(SetBool, 'answer', SetBool.Request(data=True)).message == 'answer True'
     assert [one.result() for one in sent] == [None] * (count + 1)

@@ -18,7 +18,7 @@ from dynamics_ros.collision import Collisions, Obstacle
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 116
+DOMAIN = 119
 MARGIN = 0.02
 RADIUS = 0.1
 
