@@ -133,7 +133,7 @@ def _changed(
     reported = np.nan
     for k, (_, external) in enumerate(told(pipeline, samples)):
         contact[k] = external is not None and external.report.state is not ContactState.NONE
-        degraded[k] = bool(pipeline.distrusted)
+        degraded[k] = bool(pipeline.uncertain_frames)
         if pipeline.residuals.advice and np.isnan(reported):
             reported = samples.time[k]
     begins = np.append(contact[0], np.diff(contact.astype(int)) > 0)

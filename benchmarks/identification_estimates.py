@@ -251,7 +251,7 @@ def told(
     for time, q, v, effort in rows:
         state = RobotState(EPOCH + round(time * 1e9), q, v, effort, (), (), (), nothing)
         external = pipeline.update(state)
-        yield pipeline.judged or state, external
+        yield pipeline.estimated_state or state, external
         if external is not None and external.report.collision_latched:
             pipeline.detector.reset()
 

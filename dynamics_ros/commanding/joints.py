@@ -46,7 +46,7 @@ def turning_joints(robot: Robot) -> NDArray[np.bool_]:
     return turning
 
 
-def unwound(q: Array, before: Array, turning: NDArray[np.bool_]) -> Array:
+def nearest_equivalent_angles(q: Array, before: Array, turning: NDArray[np.bool_]) -> Array:
     """Add the whole turns to positions (n) that bring them nearest to the previous ones.
 
     Drivers report continuous joints from -pi to pi, with a jump at the ends.

@@ -22,7 +22,7 @@ from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 
-from .joints import check_speeds_bounded, servo_joints, turning_joints, unwound
+from .joints import check_speeds_bounded, nearest_equivalent_angles, servo_joints, turning_joints
 
 Array = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ class PreparedServo:
         Raises:
             DynamicsRosError: the robot does not have them.
         """
-        frame, joints = led(robot, values, default_frame)
+        frame, joints = frame_and_joints(robot, values, default_frame)
         others = [name for name in robot.joint_v_indices if name not in joints]
         servo = CartesianServo(robot, frame, _settings(values), others, links)
         q = robot.neutral()
@@ -158,7 +158,7 @@ class PreparedServo:
         indices = [self.robot.joint_q_indices[name] for name in self.joints]
         if commanded.joints != self.joints:
             return q[indices]
-        return unwound(q[indices], commanded.q, self.turning[indices])
+        return nearest_equivalent_angles(q[indices], commanded.q, self.turning[indices])
 
     def begin_step(self, q: Array, commanded: Array, last: JointCommand | None) -> Array:
         """Begin a step with the velocity of the last command; return where it starts (nq).
@@ -188,7 +188,9 @@ class PreparedServo:
         )
 
 
-def led(robot: Robot, values: ServoParameters, default_frame: str) -> tuple[str, tuple[str, ...]]:
+def frame_and_joints(
+    robot: Robot, values: ServoParameters, default_frame: str
+) -> tuple[str, tuple[str, ...]]:
     """Frame that the servo moves and the joints that it commands.
 
     Raises:

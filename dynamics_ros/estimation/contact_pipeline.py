@@ -50,15 +50,15 @@ class ContactPipeline:
         observer, tare, detector: stateful estimators; their state survives unrelated changes.
         feet: foot contact estimator; None if no feet are configured.
         samples: filter that rejects implausible states.
-        judged: the state of the last estimate: the newest one unless it is held as doubtful.
+        estimated_state: state of the last estimate: the newest one unless it is held as doubtful.
         effort_watch: checks at every state whether efforts are still measured.
         effort_check: checks whether efforts match their configured meaning.
         adaptation: adaptation of dry friction in free motion; None if disabled.
         unexplained: model error at each state; None without a calibration.
         residuals: checks whether external torques in motion are as small as stated.
-        distrusted: contact frames moved by joints with larger residuals than stated.
-        silence: why the last state gave no estimate; empty if it gave one.
-        caution: warning about the last estimate; empty if there is none.
+        uncertain_frames: contact frames moved by joints with larger residuals than stated.
+        unavailable_reason: why the last state gave no estimate; empty if it gave one.
+        warning: warning about the last estimate; empty if there is none.
     """
 
     def __init__(self, robot: Robot, values: ContactSettings, default_frame: str) -> None:
@@ -71,11 +71,11 @@ class ContactPipeline:
         self.frames = values.frames or (default_frame,)
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
-        self.silence = self.caution = ''
+        self.unavailable_reason = self.warning = ''
         self.samples = estimators.sample_filter(
             robot, values, lambda *states: estimators.consistent(self.observer, *states)
         )
-        self.judged: RobotState | None = None
+        self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
         self._fallback = StaticFallback(
             lambda: estimators.observer(robot, values, StaticObserver.kind)
@@ -92,7 +92,7 @@ class ContactPipeline:
         self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
         tare = values.tare
         self.residuals = ResidualWatch(robot, max_velocity=tare.max_velocity)
-        self.distrusted: frozenset[str] = frozenset()
+        self.uncertain_frames: frozenset[str] = frozenset()
         self.tare = Tare(
             robot.nv,
             window=tare.window,
@@ -111,7 +111,7 @@ class ContactPipeline:
         ours, theirs = self.values, other.values
         self._interval.seconds = other._interval.seconds
         if self.samples.inherit(other.samples):
-            self.judged, self._external = other.judged, other._external
+            self.estimated_state, self._external = other.estimated_state, other._external
         # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
@@ -134,22 +134,28 @@ class ContactPipeline:
         self._update_noise()
 
     def update(self, state: RobotState) -> ExternalTorques | None:
-        """Processes a state; returns None if no estimate is possible, with ``silence`` set.
+        """Processes a state; returns None, with ``unavailable_reason``, if no estimate is possible.
 
         While a state is held as doubtful, the previous estimate remains valid.
         """
-        self.caution = ''
-        before, self.silence = self.silence, self._overdue_joints.problem(state)
-        if self.silence:
+        self.warning = ''
+        before, self.unavailable_reason = (
+            self.unavailable_reason,
+            self._overdue_joints.problem(state),
+        )
+        if self.unavailable_reason:
             return None
         taken = self.samples.take(state, merged=state.ages is not None)
         for one in taken:
-            self.judged, self._external = one, self._estimate(one, self.samples.effort_runs)
+            self.estimated_state, self._external = (
+                one,
+                self._estimate(one, self.samples.effort_runs),
+            )
         if self.samples.problem:
-            self.silence, self._external = self.samples.problem, None
+            self.unavailable_reason, self._external = self.samples.problem, None
         elif not taken and self._external is None:
-            self.silence = before or WAITING
-        self._update_caution(state.time)
+            self.unavailable_reason = before or WAITING
+        self._update_warning(state.time)
         return self._external
 
     def update_all(self, states: RobotStates) -> Iterator[tuple[int, Estimates | None]]:
@@ -157,7 +163,7 @@ class ContactPipeline:
 
         Yields:
             The number of states processed since the last yield and their estimates; None if no
-            estimate is possible, with ``silence`` set.
+            estimate is possible, with ``unavailable_reason`` set.
         """
         begin = 0
         while begin < states.size:
@@ -167,11 +173,11 @@ class ContactPipeline:
                 for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
-                        self.caution = ''
+                        self.warning = ''
                         self.detector.unlatch()
                         found = self._estimate_all(states.part(begin, end), runs[begin - end :])
                         begin += found[0]
-                        self._update_caution(int(states.time[begin - 1]))
+                        self._update_warning(int(states.time[begin - 1]))
                         yield found
             if begin < states.size:
                 begin += 1
@@ -181,9 +187,9 @@ class ContactPipeline:
 
     def _last(self) -> Estimates | None:
         """Returns the last estimate, of one state."""
-        if self._external is None or self.judged is None or self.silence:
+        if self._external is None or self.estimated_state is None or self.unavailable_reason:
             return None
-        return Estimates.of(self.judged, self._external, self.detector.contact_thresholds)
+        return Estimates.of(self.estimated_state, self._external, self.detector.contact_thresholds)
 
     def _estimate(self, state: RobotState, runs: Array) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible.
@@ -192,9 +198,9 @@ class ContactPipeline:
             state: the state.
             runs: (2, nv) ``effort_runs`` at this state.
         """
-        self.silence = ''
+        self.unavailable_reason = ''
         observer, v = self._fallback.take(self.observer, state)
-        self.caution = self._fallback.caution
+        self.warning = self._fallback.warning
         if self.effort_check.wants(state.time):
             self.effort_check.add(state.time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
@@ -224,10 +230,10 @@ class ContactPipeline:
         """
         count = self._batch_size(states)
         if count == 1:
-            self.judged = states.row(0)
-            self._external = self._estimate(self.judged, runs[0])
+            self.estimated_state = states.row(0)
+            self._external = self._estimate(self.estimated_state, runs[0])
             return 1, self._last()
-        self.silence = ''
+        self.unavailable_reason = ''
         states, observer = states.part(0, count), self.observer
         raw = observer.update(states.time, states.q, states.v, states.effort)
         states, count = states.part(0, len(raw)), len(raw)
@@ -257,7 +263,7 @@ class ContactPipeline:
             found = Estimates(states, compared.values, reports, compared.deviation, thresholds)
         elif compared is not None:
             self._reject_efforts()
-        self.judged, self._external = states.row(count - 1), found and found.row(count - 1)
+        self.estimated_state, self._external = states.row(count - 1), found and found.row(count - 1)
         return count, found
 
     def _compare(
@@ -272,7 +278,7 @@ class ContactPipeline:
         if not observer.settled:
             self._interval.count += 1 if isinstance(times, int) else len(times)
             why = 'the observer has not settled since: '
-            self.silence = Explanation(Reason.OTHER, why, observer.restart)
+            self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
             return None
         if event is UPDATED or event not in IGNORED:
             first = times if isinstance(times, int) else int(times[0])
@@ -344,7 +350,7 @@ class ContactPipeline:
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
-        self.silence = self.effort_watch.reason
+        self.unavailable_reason = self.effort_watch.reason
         self.observer.reset()
         self.tare.restart()
 
@@ -365,9 +371,9 @@ class ContactPipeline:
         return self.estimator.estimate(state.q, external, *self._noise_at(state, deviation))
 
     def wrenches_ready(self) -> bool:
-        """Whether the wrench kernel is compiled; otherwise ``caution`` says so."""
+        """Whether the wrench kernel is compiled; otherwise ``warning`` says so."""
         if not self.estimator.ready:
-            self.caution = self.caution or NO_KERNEL.format('wrenches')
+            self.warning = self.warning or NO_KERNEL.format('wrenches')
         return self.estimator.ready
 
     def prepare_wrenches(self, state: RobotState) -> None:
@@ -431,33 +437,37 @@ class ContactPipeline:
             self.unexplained.change(
                 self._stated, estimators.contact_sigmas(self.robot, self.values)
             )
-        self.distrusted = frozenset(
+        self.uncertain_frames = frozenset(
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
 
-    def _update_caution(self, stamp: int) -> None:
+    def _update_warning(self, stamp: int) -> None:
         residuals = self.residuals
         judged = residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated)
         if judged or self.observer.noise_has_changed:
             self._update_noise()
-        self._find_caution(stamp)
+        self._find_warning(stamp)
         if residuals.advice:
-            self.caution = Explanation.joined((self.caution, residuals.advice))
+            self.warning = Explanation.joined((self.warning, residuals.advice))
 
-    def _find_caution(self, stamp: int) -> None:
-        if self.caution:
+    def _find_warning(self, stamp: int) -> None:
+        if self.warning:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
             zeros = report.verdict is EffortVerdict.ZEROS
             reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
-            self.caution = Explanation(reason, report.advice)
+            self.warning = Explanation(reason, report.advice)
         elif self.observer.kind == StaticObserver.kind:
-            self.caution = 'by gravity alone, not valid in motion'
+            self.warning = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
-            self.caution = Explanation(Reason.OTHER, 'refused: ', refused)
-        elif self._postures and self.judged and (far := self._postures.beyond(self.judged.q)):
+            self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
+        elif (
+            self._postures
+            and self.estimated_state
+            and (far := self._postures.beyond(self.estimated_state.q))
+        ):
             text = 'beyond calibrated postures, less certain than stated: '
-            self.caution = Explanation(Reason.BEYOND_CALIBRATION, text, far)
+            self.warning = Explanation(Reason.BEYOND_CALIBRATION, text, far)
         elif self.feet is not None and not self.feet.ready:
-            self.caution = NO_KERNEL.format('foot contacts')
+            self.warning = NO_KERNEL.format('foot contacts')

@@ -30,12 +30,12 @@ class StaticFallback:
     """Selects the observer for each state: the configured one, or gravity alone without velocities.
 
     Attributes:
-        caution: warning about the last state; empty if there is none.
+        warning: warning about the last state; empty if there is none.
     """
 
     def __init__(self, make: Callable[[], TorqueObserver]) -> None:
         """Stores a function that creates a static observer when one is needed."""
-        self._make, self.caution = make, ''
+        self._make, self.warning = make, ''
         self.reset()
 
     def reset(self) -> None:
@@ -45,7 +45,7 @@ class StaticFallback:
 
     def take(self, observer: TorqueObserver, state: RobotState) -> tuple[TorqueObserver, Array]:
         """Returns the observer for a state, and its velocities, reported or differentiated."""
-        self.caution = ''
+        self.warning = ''
         if not state.velocity_missing:
             if self._before is not None:
                 self.reset()
@@ -58,7 +58,7 @@ class StaticFallback:
             return observer, v
         if self._static is None:
             self._static = self._make()
-        self.caution = Explanation(
+        self.warning = Explanation(
             Reason.VELOCITY_MISSING,
             'by gravity alone, not valid in motion: no velocity of '
             f'{", ".join(state.velocity_missing)}',

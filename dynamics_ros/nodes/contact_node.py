@@ -325,10 +325,13 @@ class Contact(RobotComponent[ContactParameters]):
         if messages.add_compiled():
             self.context.begin_epoch()
         contradiction = self.context.inputs.doubts.contradiction
-        self.silence, self.caution = pipeline.silence or contradiction, pipeline.caution
+        self.unavailable_reason, self.warning = (
+            pipeline.unavailable_reason or contradiction,
+            pipeline.warning,
+        )
         if external is None or contradiction:
             return
-        judged = pipeline.judged or state
+        judged = pipeline.estimated_state or state
         self._last = judged, external
         self._location.update(judged, external)
         report, location = external.report, self._location.latest
@@ -374,7 +377,7 @@ class Contact(RobotComponent[ContactParameters]):
     def _report_compilation(self) -> None:
         """Publish nothing, and say that the kernel of the wrenches is still being compiled."""
         if self._pipeline is not None and not self._pipeline.wrenches_ready():
-            self.caution = self._pipeline.caution
+            self.warning = self._pipeline.warning
 
     def _frame_id_of(self, frame: str) -> str:
         robot, names = self.context.robot, self.context.names
@@ -385,7 +388,7 @@ class Contact(RobotComponent[ContactParameters]):
         assert self._last is not None, 'as in write_inputs'
         pipeline, (state, external) = self._pipeline, self._last
         estimates = pipeline.wrenches(state, external.values)
-        self.caution = pipeline.caution
+        self.warning = pipeline.warning
         if not estimates:
             return None
         sizes = self.values.markers
@@ -414,7 +417,7 @@ class Contact(RobotComponent[ContactParameters]):
     @property
     def detection_problem(self) -> str:
         """Why collisions cannot be detected at present; '' if they can."""
-        return self.problem or self.silence
+        return self.problem or self.unavailable_reason
 
     def acknowledge(self) -> None:
         """Reset a latched collision; observer and tare continue."""

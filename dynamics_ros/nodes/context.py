@@ -40,9 +40,9 @@ class Component(ABC):
         node: node of its parameters, topics and services.
         faults: log of unexpected errors.
         problem: why it is not ready for the current robot; '' if it is.
-        silence: why it published nothing for the last state; '' if it published or has no
-            subscribers.
-        caution: warning about its outputs for the last state; '' without one.
+        unavailable_reason: why it published nothing for the last state; '' if it published or has
+            no subscribers.
+        warning: warning about its outputs for the last state; '' without one.
         uses_masses: whether its outputs are wrong if masses are missing in the description.
     """
 
@@ -52,8 +52,8 @@ class Component(ABC):
         self.node = node
         self.faults = FaultLog.of(node)
         self.problem = ''
-        self.silence = ''
-        self.caution = ''
+        self.unavailable_reason = ''
+        self.warning = ''
 
     @property
     def sends_torques(self) -> bool:
@@ -98,7 +98,7 @@ class Component(ABC):
 
     def observe(self, state: RobotState) -> None:
         """Process a state; called for every state, even if no outputs are computed for it."""
-        self.silence = ''
+        self.unavailable_reason = ''
 
     def publications(self) -> Sequence[Publication]:
         """Return the outputs of the component for the current epoch of the plan."""
@@ -129,13 +129,13 @@ class Component(ABC):
         return {}
 
     def failed(self, error: Exception) -> None:
-        """Set ``silence`` because of an error; other components continue to publish."""
+        """Set ``unavailable_reason`` because of an error; other components continue to publish."""
         if isinstance(error, DynamicsRosError):
-            self.silence = Explanation(Reason.COMPUTATION_FAILED, str(error))
+            self.unavailable_reason = Explanation(Reason.COMPUTATION_FAILED, str(error))
             return
         # FaultLog ignores errors after a signal has shut the context down.
         text = f'unexpected error: {type(error).__name__}: {error}'
-        self.silence = Explanation(Reason.UNEXPECTED_ERROR, text)
+        self.unavailable_reason = Explanation(Reason.UNEXPECTED_ERROR, text)
         self.faults.report('computing the outputs', error)
 
 
@@ -338,7 +338,7 @@ class RobotContext:
                 component.adopt(prepared)
             except Exception as error:
                 component.failed(error)
-                component.problem = component.silence
+                component.problem = component.unavailable_reason
         self.node.get_logger().info(
             f'robot {built.robot.name!r} is ready: {built.robot.nv} '
             f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom, made in '

@@ -112,7 +112,7 @@ class Diagnostics:
         keys, now = {(level, *key) for key in message.keys}, time.monotonic()
         if keys <= self._logged:
             return
-        if level == DiagnosticStatus.WARN and not self._component.silence:
+        if level == DiagnosticStatus.WARN and not self._component.unavailable_reason:
             if all(now < self._again.get(key, -math.inf) for key in keys):
                 return
             self._again |= dict.fromkeys(keys, now + AGAIN)
@@ -186,13 +186,13 @@ class Diagnostics:
             return warn, silent, inputs.waiting_for()
         if inputs.joint_states.age() > SILENCE_TIMEOUT:
             return error, silent, inputs.describe_stopped()
-        prefix = silent if component.silence else publishing
+        prefix = silent if component.unavailable_reason else publishing
         doubts, not_finite = inputs.doubts, describe_not_finite(buffer.not_finite)
         if implausible := not_finite or doubts.positions or doubts.contradiction:
             # Other problems are consequences of this one.
             return warn, prefix, implausible
-        if component.silence:
-            return warn, silent, component.silence
+        if component.unavailable_reason:
+            return warn, silent, component.unavailable_reason
         if missing := [output.topic for output in component.outputs() if output.missing]:
             text = f'but not {"; ".join(missing)}'
             return error, 'publishing, ', Explanation(Reason.OUTPUT_MISSING, text)
@@ -204,7 +204,7 @@ class Diagnostics:
         if self._recently_jumped():
             text = f'{CLOCK} {buffer.timeline.jumps}'
             return warn, publishing, Explanation(Reason.CLOCK_SET_BACK, text)
-        if problem := describe_stale(inputs.state) or doubts.twists.missing or component.caution:
+        if problem := describe_stale(inputs.state) or doubts.twists.missing or component.warning:
             return warn, publishing, problem
         if component.uses_masses and context.robot.model.doubt:
             masses = Explanation(Reason.MASSES_MISSING, context.robot.model.doubt)

@@ -185,7 +185,7 @@ class GravityCommands:
         """Return the lifecycle state."""
         return {'lifecycle': self._node.lifecycle}
 
-    def caution(self) -> Explanation:
+    def warning(self) -> Explanation:
         """Return why configured commands are not sent; empty if they are."""
         if not self._parameters.values.command_joints or self._node.active:
             return Explanation(Reason.OK, '')
@@ -373,12 +373,12 @@ class Dynamics(RobotComponent[DynamicsParameters]):
 
     def observe(self, state: RobotState) -> None:
         """Pass a state on to the identification of the payload."""
-        self.silence, self._state = '', state
+        self.unavailable_reason, self._state = '', state
         self._identification.update(state)
 
     def publications(self) -> list[Publication]:
         """Return the outputs: gravity torques, and gravity commands while they are active."""
-        self.caution = self._gravity_commands.caution()
+        self.warning = self._gravity_commands.warning()
         prepared = self._prepared
         if prepared is None:
             return []
@@ -395,7 +395,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     def _commands_changed(self) -> None:
         """Update the outputs after gravity commands have begun or ended."""
         self.context.begin_epoch()
-        self.caution = self._gravity_commands.caution()
+        self.warning = self._gravity_commands.warning()
 
     # --- services -------------------------------------------------------------------------------
 

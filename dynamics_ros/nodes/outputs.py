@@ -424,7 +424,7 @@ class Plan:
         due, limited = self._unlimited, self._limited
         silent = False
         for component in self._components:
-            if component.silence:
+            if component.unavailable_reason:
                 silent = True
         if lacking or silent:
             due = self._satisfied(due, lacking)
@@ -449,13 +449,19 @@ class Plan:
     def _satisfied(self, members: Iterable[int], lacking: Need) -> Members:
         """Return those whose requirements are met and whose components are not silent."""
         known = self._members
-        return tuple(i for i in members if not (known[i][0].silence or known[i][1].needs & lacking))
+        return tuple(
+            i
+            for i in members
+            if not (known[i][0].unavailable_reason or known[i][1].needs & lacking)
+        )
 
     def _report_lacking(self, lacking: Need, state: RobotState) -> None:
-        """Set ``silence`` of each component that has an output with an unmet requirement."""
+        """Set ``unavailable_reason`` of components that have an output with an unmet need."""
         for component, (output, _, needs, _) in self._members:
-            if not component.silence and needs & lacking:
-                component.silence = _describe_lacking(needs & lacking, output.topic, state)
+            if not component.unavailable_reason and needs & lacking:
+                component.unavailable_reason = _describe_lacking(
+                    needs & lacking, output.topic, state
+                )
 
     def _compute(self, due: Members) -> list[Batch]:
         batch = self._batches.get(due) or self._new_batch(due)

@@ -445,7 +445,7 @@ class EstimatedStates:
         for count, found in pipeline.update_all(states):
             some = slice(begin, begin + count)
             if found is None:
-                self.silent.add(pipeline.silence, count)
+                self.silent.add(pipeline.unavailable_reason, count)
             else:
                 yield EstimatedBlock(times[some], states.time[some].tolist(), found, estimators)
             begin += count

@@ -37,14 +37,14 @@ class Names(NamedTuple):
     Attributes:
         link, point_frame: the touched link, and the frame of the contact point or ''.
         stale: names of the stale joints.
-        distrusted: contact frames whose estimates are unreliable.
+        uncertain_frames: contact frames whose estimates are unreliable.
         joint_count: number of joints that the wrenches are estimated from.
     """
 
     link: str
     point_frame: str
     stale: tuple[str, ...]
-    distrusted: frozenset[str]
+    uncertain_frames: frozenset[str]
     joint_count: int
 
 
@@ -153,7 +153,7 @@ class ContactMessages:
             pipeline.feet.prepare_step(state.stale_mask)
         link, frame = (location.link, location.point_frame) if location else (report.link, '')
         count = pipeline.estimator.joint_count
-        names = Names(link, frame, state.stale, pipeline.distrusted, count)
+        names = Names(link, frame, state.stale, pipeline.uncertain_frames, count)
         if names != self._names:
             self._rename(names)
 
@@ -213,7 +213,7 @@ class ContactMessages:
 
     def _estimate(self, i: int) -> Fields:
         estimate, order = self._pipeline.estimator.latest[i], self._pipeline.joint_indices
-        degraded = self._names.stale or estimate.frame in self._names.distrusted
+        degraded = self._names.stale or estimate.frame in self._names.uncertain_frames
         return {
             'wrench': estimate.wrench,
             'reference_point': estimate.reference_point,

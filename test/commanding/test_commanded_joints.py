@@ -13,9 +13,9 @@ from dynamics_ros.commanding.joints import (
     check_effort_joints,
     effort_places,
     moved_joints,
+    nearest_equivalent_angles,
     servo_joints,
     turning_joints,
-    unwound,
 )
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 
@@ -69,7 +69,9 @@ TURNING = np.array([True, False, True])
     ],
 )
 def test_angles_of_continuous_joints_go_on_where_a_driver_wraps_them(told, before, expected):
-    assert unwound(np.array(told), np.array(before), TURNING) == pytest.approx(expected)
+    assert nearest_equivalent_angles(np.array(told), np.array(before), TURNING) == pytest.approx(
+        expected
+    )
 
 
 def test_only_continuous_joints_that_lead_no_other_may_be_told_turns_off():

@@ -74,9 +74,9 @@ def one_by_one(pipeline, states):
         pipeline.detector.unlatch()
         external = pipeline.update(states.row(i))
         if external is None:
-            silent[pipeline.silence] += 1
+            silent[pipeline.unavailable_reason] += 1
         else:
-            found[i] = pipeline.judged, external
+            found[i] = pipeline.estimated_state, external
     return found, silent
 
 
@@ -86,7 +86,7 @@ def together(pipeline, states, sizes):
         block = states.part(begin, begin + next(sizes))
         for count, estimates in pipeline.update_all(block):
             if estimates is None:
-                silent[pipeline.silence] += count
+                silent[pipeline.unavailable_reason] += count
             else:
                 for k in range(count):
                     found[begin + k] = estimates.states.row(k), estimates.row(k)

@@ -145,7 +145,7 @@ def test_a_stamp_in_the_past_that_comes_alone_is_dropped(feed, free_motion, late
     for k, sample in enumerate(free_motion):
         stamp = sample.stamp - (late * MILLISECOND if k == 700 else 0)
         assert (feed.send(sample, stamp=stamp) is not None) == (k >= 40 and k != 700)
-        assert k < 40 or feed.pipeline.silence == ''
+        assert k < 40 or feed.pipeline.unavailable_reason == ''
     feed.assert_nothing_false()
     assert feed.buffer.timeline.dropped == 1
 
@@ -156,11 +156,11 @@ def test_after_the_clock_was_set_back_it_is_silent_says_why_and_resumes(feed, fr
         if feed.send(sample, stamp=sample.stamp - (2000 if k >= 700 else 0) * MILLISECOND) is None:
             silent.append(k)
         if k == 720:
-            assert 'clock jumped backwards (-1.997 s)' in feed.pipeline.silence
+            assert 'clock jumped backwards (-1.997 s)' in feed.pipeline.unavailable_reason
     # Three messages until it is believed, and three time constants of the observer.
     assert silent[40:] == list(range(700, 742))
     feed.assert_nothing_false()
-    assert feed.pipeline.silence == ''
+    assert feed.pipeline.unavailable_reason == ''
 
 
 def test_after_a_gap_of_two_seconds_it_is_silent_and_resumes(feed, free_motion):
@@ -169,9 +169,9 @@ def test_after_a_gap_of_two_seconds_it_is_silent_and_resumes(feed, free_motion):
         external = feed.send(sample, stamp=sample.stamp + pause)
         if k == 700:
             assert external is None
-            assert 'gap' in feed.pipeline.silence
+            assert 'gap' in feed.pipeline.unavailable_reason
     feed.assert_nothing_false()
-    assert feed.pipeline.silence == ''
+    assert feed.pipeline.unavailable_reason == ''
 
 
 @pytest.mark.parametrize('joint', ['panda_joint2', 'panda_joint4', 'panda_joint6'])
@@ -181,9 +181,11 @@ def test_a_moving_joint_that_stops_reporting_silences_it_by_name(feed, free_moti
         lost = 600 <= k < 900
         if feed.send(sample, without=(joint,) if lost else ()) is None and lost:
             silent.append(k)
-            assert feed.pipeline.silence == f'no news of joints that were moving: {joint}'
+            assert (
+                feed.pipeline.unavailable_reason == f'no news of joints that were moving: {joint}'
+            )
     assert silent == list(range(600, 900))
-    assert feed.pipeline.silence == ''
+    assert feed.pipeline.unavailable_reason == ''
     feed.assert_nothing_false()
 
 
@@ -213,10 +215,10 @@ def test_an_effort_that_is_no_number_silences_it_by_name(feed, free_motion, coun
         if 700 <= k < 700 + count:
             effort[2] = np.nan
             assert feed.send(sample, effort=effort) is None
-            assert feed.pipeline.silence == 'no effort of panda_joint3'
+            assert feed.pipeline.unavailable_reason == 'no effort of panda_joint3'
         else:
             feed.send(sample)
-    assert feed.pipeline.silence == ''
+    assert feed.pipeline.unavailable_reason == ''
     feed.assert_nothing_false()
 
 
@@ -225,8 +227,8 @@ def test_without_velocities_gravity_alone_is_left_and_it_says_so(panda):
     feed = Feed(panda)
     for sample in panda.arm.run(1.2, panda.still, push):
         external = feed.send(sample, v=np.zeros(0))
-    assert feed.pipeline.caution.startswith('by gravity alone')
-    assert 'panda_joint1' in feed.pipeline.caution
+    assert feed.pipeline.warning.startswith('by gravity alone')
+    assert 'panda_joint1' in feed.pipeline.warning
     state = feed.buffer.state()
     (estimate,) = feed.pipeline.wrenches(state, external.values)
     R = feed.pipeline.robot.forward_kinematics(state.q, estimate.expressed_in)[:3, :3]
@@ -234,7 +236,7 @@ def test_without_velocities_gravity_alone_is_left_and_it_says_so(panda):
     assert np.linalg.norm(R @ estimate.wrench[:3] - sample.force) < 0.05 * PUSH
     # The momentum takes over as soon as there are velocities again.
     feed.send(sample, stamp=sample.stamp + MILLISECOND)
-    assert not feed.pipeline.caution
+    assert not feed.pipeline.warning
 
 
 def test_one_velocity_that_is_no_number_is_no_contact(feed, free_motion):
@@ -285,7 +287,7 @@ def test_efforts_are_looked_at_once_at_rest(panda):
     for sample in panda.arm.run(0.8, panda.still, lambda _: NOTHING):
         assert feed.send(sample, effort=np.zeros(len(feed.names))) is None
     assert feed.pipeline.effort_check.report.verdict is EffortVerdict.ZEROS
-    assert 'all efforts are zero' in feed.pipeline.silence
+    assert 'all efforts are zero' in feed.pipeline.unavailable_reason
 
 
 @pytest.mark.parametrize('what', ['zero', 'frozen', 'one frozen'])
@@ -301,8 +303,8 @@ def test_efforts_that_are_no_longer_measured_silence_it_and_are_no_contact(feed,
         answered.append(feed.send(sample, effort=effort) is not None)
         if k == 1099:
             words = 'all efforts are zero' if what == 'zero' else 'do not change'
-            assert words in feed.pipeline.silence
-            assert what != 'one frozen' or 'panda_joint2' in feed.pipeline.silence
+            assert words in feed.pipeline.unavailable_reason
+            assert what != 'one frozen' or 'panda_joint2' in feed.pipeline.unavailable_reason
     # At the start of the freeze nothing is wrong yet.
     assert all(answered[100:700])
     assert not any(answered[850:1100])
@@ -323,7 +325,7 @@ def test_efforts_that_looked_odd_are_looked_at_again_with_another_robot(panda):
         values = JointValues(seconds, rest, feed.names, q, 0.0 * q, loaded.gravity(q))
         feed.buffer.update(values)
         feed.pipeline.update(feed.buffer.state())
-        cautions.append(feed.pipeline.caution)
+        cautions.append(feed.pipeline.warning)
     assert 'do not match the weight' in cautions[799] or 'another unit' in cautions[799]
     assert cautions[-1] == ''
 
@@ -355,9 +357,9 @@ def test_efforts_beyond_all_bounds_silence_it_by_name(feed, free_motion):
         # The first after a pause in which the arm has moved on waits for the second.
         assert (external is None) == (k < 40 or 401 <= k <= 450)
         if external is None and k > 40:
-            assert 'effort of panda_joint3 is beyond all bounds' in feed.pipeline.silence
+            assert 'effort of panda_joint3 is beyond all bounds' in feed.pipeline.unavailable_reason
     feed.assert_nothing_false()
-    assert 'panda_joint3' in feed.pipeline.caution, 'told for a while after'
+    assert 'panda_joint3' in feed.pipeline.warning, 'told for a while after'
 
 
 def test_a_step_of_the_efforts_is_felt_one_sample_late_at_most(panda, feed):

@@ -111,14 +111,14 @@ def test_friction_that_is_not_stated_is_told_until_it_is_gone(arm):
     after = arm.go(5.0, friction=FRICTION)
     assert normalised(before) > 50.0
     assert 0.1 < normalised(after) < 2.0
-    assert arm.pipeline.distrusted == {HAND}
+    assert arm.pipeline.uncertain_frames == {HAND}
     for name in ('shoulder_yaw ', 'elbow_pitch '):
-        assert name in arm.pipeline.caution
-    assert 'wrist_roll' not in arm.pipeline.caution
+        assert name in arm.pipeline.warning
+    assert 'wrist_roll' not in arm.pipeline.warning
     arm.go(18.0)
     assert not arm.flagged
-    assert not arm.pipeline.distrusted
-    assert not arm.pipeline.caution
+    assert not arm.pipeline.uncertain_frames
+    assert not arm.pipeline.warning
     assert 0.1 < normalised(arm.go(3.0)) < 2.0
 
 
@@ -153,7 +153,7 @@ def test_given_thresholds_stay(arm):
 def test_what_is_stated_is_not_doubted(arm):
     told = arm.go(25.0)[10:]
     assert not arm.flagged
-    assert not arm.pipeline.caution
+    assert not arm.pipeline.warning
     assert normalised(told) < 2.0
     assert not arm.message.degraded
 

@@ -232,14 +232,14 @@ class TestPipeline:
         known = replace(KNOWN, lowest=(-2.0,) * NV, highest=(2.0,) * 4 + (0.9, 2.0))
         pipeline, v = self.pipeline(robot, known), np.zeros(NV)
         self.feed(pipeline, robot, v)
-        assert 'calibrated postures' not in pipeline.caution
+        assert 'calibrated postures' not in pipeline.warning
         v[4] = 0.3
         pipeline = self.pipeline(robot, known)
         state, found = self.feed(pipeline, robot, v)
         assert found is not None
         assert state.q[4] > 0.9
         assert (
-            f'beyond calibrated postures, less certain than stated: {NAMES[4]}' in pipeline.caution
+            f'beyond calibrated postures, less certain than stated: {NAMES[4]}' in pipeline.warning
         )
 
     def test_joints_that_turn_without_end_are_beyond_nothing(self):

@@ -264,4 +264,4 @@ def test_the_cause_of_large_torques_in_motion_is_named_within_seconds(wrong, cau
         more = heavier.inverse_dynamics(q, v, a) - ROBOT.inverse_dynamics(q, v, a)
         told = states(15.0, dry=DRY, external=-more)
     go(pipeline, told)
-    assert cause in pipeline.caution
+    assert cause in pipeline.warning

@@ -72,7 +72,7 @@ class TestTheLogOfANode:
         inputs = SimpleNamespace(state=1, doubts=SimpleNamespace(problems=()))
         changes = SimpleNamespace(refusal='', building=False)
         one._context = SimpleNamespace(inputs=inputs, changes=changes)
-        one._component = SimpleNamespace(silence='', problem='')
+        one._component = SimpleNamespace(unavailable_reason='', problem='')
         one._node = SimpleNamespace(get_logger=lambda: log)
         one._logged, one._again, one._waiting_since = set(), {}, 0.0
         return one, lines, clock, diagnostics.DiagnosticStatus
@@ -96,9 +96,9 @@ class TestTheLogOfANode:
         one, lines, clock, status = node
         for k in range(3):
             clock.now = 3.0 * k
-            one._component.silence = 'no effort'
+            one._component.unavailable_reason = 'no effort'
             one._log((status.WARN, Explanation(Reason.OTHER, 'silent: ', gap(k, 'a'))))
             one._log((status.WARN, Explanation(Reason.OTHER, 'silent: ', gap(k + 0.5, 'a'))))
-            one._component.silence = ''
+            one._component.unavailable_reason = ''
             one._log((status.OK, Explanation(Reason.OK, 'publishing')))
         assert len(lines) == 6

@@ -23,12 +23,12 @@ LEDGER = {
     'bindings': (699, 300),
     'calibration': (2667, 1700),
     'collision': (672, 900),
-    'commanding': (1060, 600),
+    'commanding': (1062, 600),
     'constraints': (2391, 1200),
     'control': (3499, 2600),
     'demo': (1681, 1100),
     'doctor': (849, 500),
-    'estimation': (9161, 5300),
+    'estimation': (9171, 5300),
     'export': (1247, 1000),
     'fleet': (2039, 1200),
     'identification': (7013, 4700),
@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (467, 200),
     'model': (3954, 3100),
     'multibody': (3784, 2500),
-    'nodes': (10404, 6300),
+    'nodes': (10413, 6300),
     'page': (1196, 700),
     'parameters': (1261, 900),
     'recordings': (1624, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2356, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1445, 650),
-    'test': (67184, 45000),
+    'test': (67204, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -25,7 +25,7 @@ from dynamics_ros.commanding.arm_settings import (
 from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Event, after
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
 from dynamics_ros.commanding.doubts import doubt_of, state_to_use
-from dynamics_ros.commanding.joints import check_effort_joints, unwound
+from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
 from dynamics_ros.commanding.pace import Pace
 from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import ArmSettings, CompliantArm
@@ -138,7 +138,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
-        self.silence = self._silence()
+        self.unavailable_reason = self._silence()
         if not self.active:
             self._publish_status(self._idle())
         self.context.begin_epoch()
@@ -190,7 +190,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def observe(self, state: RobotState) -> None:
         """Store the state; the plan then calls ``_fill_torques`` if it has the required data."""
-        self.silence = self._silence()
+        self.unavailable_reason = self._silence()
         self.state = state
 
     def publications(self) -> list[Publication]:
@@ -203,7 +203,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def failed(self, error: Exception) -> None:
         """Brake because of an error."""
         super().failed(error)
-        self._brake(self.silence)
+        self._brake(self.unavailable_reason)
 
     def _silence(self) -> str:
         return '' if self._state in LEAVING else self.inactive()
@@ -334,7 +334,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 self._state = after(self._state, Event.BRAKE)
             prepared.check.begin(state.q, state.v, arm.tau)
             self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
-        state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
+        state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
         missing = self._pace.missing
         interval = self._pace.interval(state.time)
         timeout = self.parameters.values.joint_state_timeout
@@ -447,7 +447,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if not self._pace.late:
             return
         subscribed = commands.output.has_subscribers(time.monotonic())
-        reason = self.problem or self.silence or 'joint states fail to come'
+        reason = self.problem or self.unavailable_reason or 'joint states fail to come'
         if not subscribed:
             reason = f'nobody listens to {commands.output.topic}'
         if self._pace.missing > self.parameters.values.joint_state_timeout:
@@ -475,7 +475,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or self._state is ArmState.OFF:
             return
-        self._state, self.silence = after(self._state, Event.END), ''
+        self._state, self.unavailable_reason = after(self._state, Event.END), ''
         last_motion = time.monotonic()
 
         def rests() -> bool:
@@ -528,7 +528,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             inactive = self.inactive()
             has_problem = inactive.reason not in OK_REASONS
             return Action(inactive.reason, inactive, has_problem)
-        why = self.problem or self.silence or self.context.inputs.waiting_for()
+        why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
         return Action(reason_of(why), f'waiting: {why}', has_problem=True)
 
     def _publish_status(self, action: Action) -> None:

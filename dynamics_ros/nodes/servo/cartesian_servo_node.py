@@ -16,7 +16,7 @@ from dynamics_ros.commanding.prepared_servo import (
     CommandedPositions,
     PreparedServo,
     check_servo,
-    led,
+    frame_and_joints,
 )
 from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import DynamicsRosError
@@ -94,7 +94,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
-        self.silence = self._silence()
+        self.unavailable_reason = self._silence()
         if not self.active:
             self._publish_status(self._idle())
 
@@ -117,7 +117,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._fault = self._not_finite(state)
         if self._fault:
             self._targets.drop(self._fault)
-        self.silence = self._silence() or describe_stale(state)
+        self.unavailable_reason = self._silence() or describe_stale(state)
         if not (state.stale or self._fault):
             self.state, self._state_time = state, time.monotonic()
 
@@ -132,7 +132,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     def _check_robot(self, values: ServoParameters) -> None:
         check_servo(values)
         if self.context.robot is not None and self.context.built is not None:
-            led(self.context.robot, values, self.context.built.default_frame)
+            frame_and_joints(self.context.robot, values, self.context.built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         if 'command_type' in names:
@@ -160,7 +160,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     ) -> None:
         """Follow a target from now on, or come to rest if it is invalid."""
         self._targets.take(kind, data, state.q)
-        self.silence = self._targets.problem
+        self.unavailable_reason = self._targets.problem
 
     def pause(self) -> None:
         """Come to rest, until the next target; to resume accepts the reported positions."""

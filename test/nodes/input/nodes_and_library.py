@@ -296,7 +296,7 @@ class Library:
         external = pipeline.update(state)
         if external is None:
             return {}
-        judged = pipeline.judged
+        judged = pipeline.estimated_state
         torques, thresholds = external.values[pipeline.joint_indices], pipeline.detector.thresholds
         found = {
             'contact_node/external_torques': [torques],

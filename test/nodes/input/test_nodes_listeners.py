@@ -38,9 +38,9 @@ def test_residuals_far_above_what_is_stated_are_told(tmp_path, monkeypatch):
         for k in range(1500):
             nodes.take(stream.state(step=10 * MILLISECOND))
             clock.now += 1e-2
-            assert k != 700 or not contact.caution
-        assert 'shoulder_yaw 0.' in contact.caution
-        assert 'far more than is stated' in contact.caution
+            assert k != 700 or not contact.warning
+        assert 'shoulder_yaw 0.' in contact.warning
+        assert 'far more than is stated' in contact.warning
         heard = [
             deserialize_message(data, kind)
             for topic, kind, data in nodes.heard

@@ -126,8 +126,8 @@ def test_a_part_that_raises_is_silent_with_a_reason_and_the_next_one_works(rig_o
     rig = rig_of(Broken, Recorder)
     broken, fine = rig.parts
     rig.spin_until(lambda: len(fine.states) >= 3, rig.send)
-    assert broken.silence == 'unexpected error: ZeroDivisionError: it happens'
-    assert fine.silence == ''
+    assert broken.unavailable_reason == 'unexpected error: ZeroDivisionError: it happens'
+    assert fine.unavailable_reason == ''
 
 
 def test_a_part_that_cannot_work_with_a_robot_leaves_it_to_the_others(rig_of):

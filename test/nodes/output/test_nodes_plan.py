@@ -53,14 +53,14 @@ class Component:
     """Declares its publications."""
 
     def __init__(self, *publications, write_inputs=lambda: None):
-        self.silence, self._publications = '', publications
+        self.unavailable_reason, self._publications = '', publications
         self.write_inputs = write_inputs
 
     def publications(self):
         return self._publications
 
     def failed(self, error):
-        self.silence = str(error)
+        self.unavailable_reason = str(error)
 
 
 def doubled():
@@ -127,9 +127,9 @@ def test_what_one_component_cannot_compute_keeps_back_no_other():
     ]
     answer(Plan(components))
     assert [len(sink.sent) for sink in sinks] == [0, 1, 0]
-    assert 'NaN' in components[0].silence or 'finite' in components[0].silence
-    assert not components[1].silence
-    assert components[2].silence == 'it happens'
+    assert 'NaN' in components[0].unavailable_reason or 'finite' in components[0].unavailable_reason
+    assert not components[1].unavailable_reason
+    assert components[2].unavailable_reason == 'it happens'
 
 
 def test_an_output_whose_needs_are_not_met_says_which():
@@ -137,13 +137,13 @@ def test_an_output_whose_needs_are_not_met_says_which():
     component = Component(numbers(placed, source), numbers(moving, source, needs=FRESH | VELOCITY))
     plan = Plan([component])
     answer(plan, state(velocity_missing=('elbow',)))
-    assert component.silence == 'no twist: no velocity of elbow'
+    assert component.unavailable_reason == 'no twist: no velocity of elbow'
     assert (len(placed.sent), len(moving.sent)) == (1, 0)
-    component.silence = ''
+    component.unavailable_reason = ''
     answer(plan, state(stale=('elbow',), velocity_missing=('elbow',)))
-    assert component.silence == 'no news for longer than joint_timeout of: elbow'
+    assert component.unavailable_reason == 'no news for longer than joint_timeout of: elbow'
     assert (len(placed.sent), len(moving.sent)) == (1, 0)
-    component.silence = ''
+    component.unavailable_reason = ''
     answer(plan)
     assert (len(placed.sent), len(moving.sent)) == (2, 1)
 
@@ -151,7 +151,7 @@ def test_an_output_whose_needs_are_not_met_says_which():
 def test_a_silent_component_publishes_nothing_and_others_do():
     source, one, other = np.ones(2), Sink(), Sink()
     silent, loud = (Component(numbers(s, source)) for s in (one, other))
-    silent.silence = 'not yet'
+    silent.unavailable_reason = 'not yet'
     answer(Plan([silent, loud]))
     assert (len(one.sent), len(other.sent)) == (0, 1)
 
@@ -242,4 +242,4 @@ def test_what_cannot_be_written_silences_its_component_alone():
     ]
     answer(Plan(components))
     assert [len(sink.sent) for sink in sinks] == [0, 1]
-    assert [one.silence for one in components] == ['it happens', '']
+    assert [one.unavailable_reason for one in components] == ['it happens', '']
