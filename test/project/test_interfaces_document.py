@@ -155,7 +155,7 @@ def test_every_subscription_is_documented_with_its_type(graph):
             row for row in subscribed_by_all() if row[0] not in ('/payload', '/gravity')
         }
         | documented('dynamics_node', 'subscribed'),
-        'kinematics_node': set(),
+        'kinematics_node': documented('kinematics_node', 'subscribed'),
         'contact_node': set(),
         'cartesian_servo_node': subscribed_by_all() | servo,
         'robot_simulator': documented('robot_simulator', 'subscribed'),
