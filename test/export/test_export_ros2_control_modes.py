@@ -11,6 +11,7 @@ from test_export_ros2_control import (
     compiled,  # noqa: F401
     gains_of,
     memory_of,
+    package,  # noqa: F401
     pointer,
     structure,
     target_of,
