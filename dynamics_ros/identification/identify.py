@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -132,7 +132,6 @@ def identify(
     scale: Array | None = None,
     held: bool = False,
     without: Collection[str] = (),
-    check: Callable[[], object] | None = None,
 ) -> Identified:
     """Identify masses, friction, rotors and noise of a robot from recordings.
 
@@ -143,7 +142,6 @@ def identify(
         held: whether bodies are fixed to the description; then only friction, offsets, rotors and
             noise are identified.
         without: names of mechanisms that are left out, of ``problem.OPTIONAL``.
-        check: called before each stage; an exception of it ends the identification.
 
     Raises:
         UnusableRecordingError: a recording contains no usable information.
@@ -152,8 +150,6 @@ def identify(
     """
     problem = Problem(robot, recordings, held, scale, without)
     for stage in STAGES:
-        if check is not None:
-            check()
         stage(problem)
     return _result(problem)
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from visualization_msgs.msg import MarkerArray
@@ -30,6 +32,7 @@ def links_of(robot: Robot, description: Description, margin: float) -> Collision
     """
     if not description.urdf:
         raise ModelError('collisions', 'are read from URDF only, not from MJCF or SDF')
+    import_module('scipy.spatial')  # not when the first mesh comes, in the thread of commands
     return Collisions(robot, description.urdf, margin=margin, folder=description.folder)
 
 

@@ -13,6 +13,10 @@ from dynamics_ros.collision import Obstacle
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.wire.conversions import Array, pose_matrix
 
+MAX_OBSTACLES, MAX_CORNERS = 100, 300
+"""Most obstacles, and most corners of all meshes: more would hold up the commands of a servo, in
+whose thread they are taken."""
+
 ROUND = 1e-6
 """Relative difference of two diameters that counts as equal; markers have 64 bits."""
 
@@ -42,6 +46,11 @@ def read_obstacles(
         else:
             expected = 'ADD, DELETE or DELETEALL'
             raise InvalidArgumentError(f'marker {name!r}', f'action {marker.action}', expected)
+    corners = sum(np.size(one.mesh) // 3 for one in result.values() if one.kind == 'mesh')
+    if len(result) > MAX_OBSTACLES or corners > MAX_CORNERS:
+        found = f'{len(result)} of them with {corners} corners of meshes'
+        expected = f'up to {MAX_OBSTACLES} and {MAX_CORNERS}'
+        raise InvalidArgumentError('obstacles', found, expected)
     return result
 
 
@@ -55,12 +64,13 @@ def _obstacle(marker: Marker, name: str, frame: str) -> Obstacle:
         return Obstacle('sphere', (0.5 * x,), pose, frame)
     if marker.type == Marker.CYLINDER and _equal(x, y):
         return Obstacle('cylinder', (0.5 * x, z), pose, frame)
-    if marker.type == Marker.TRIANGLE_LIST and len(marker.points) % 3 == 0:
+    count = len(marker.points)
+    if marker.type == Marker.TRIANGLE_LIST and count and count % 3 == 0:
         corners: Array = np.array([(p.x, p.y, p.z) for p in marker.points]) * size
         return Obstacle('mesh', (), pose, frame, corners.reshape(-1, 3, 3))
     raise InvalidArgumentError(
         where,
-        f'type {marker.type} with scale {x:g} {y:g} {z:g}',
+        f'type {marker.type} with scale {x:g} {y:g} {z:g} and {count} points',
         'CUBE, SPHERE of three equal diameters, CYLINDER of two, or TRIANGLE_LIST',
     )
 

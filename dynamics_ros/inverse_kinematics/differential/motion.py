@@ -125,7 +125,7 @@ class DifferentialInverseKinematics:
         self._threshold = singular_threshold
         self._keep_direction = keep_direction
         if collisions is not None:
-            collisions.check_robot(robot)
+            Collisions.check_robot(collisions, robot)
         self.collisions = collisions
         moving = np.ones(robot.nv)
         if not base_moves:

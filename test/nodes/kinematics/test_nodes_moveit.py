@@ -21,7 +21,7 @@ pytest.importorskip('rclpy')
 
 import rclpy
 from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point, PoseStamped
 from numpy.testing import assert_allclose
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -296,6 +296,13 @@ def test_solutions_keep_apart_from_obstacles_and_links(node):
     solved(node.ik(ik_request(avoid_collisions=True)))
 
 
+def triangles(corners, height=0.0):
+    points = [Point(x=float(i % 3), y=float(i % 2), z=height) for i in range(corners)]
+    marker = ball([0, 0, 0], diameter=1.0, points=points)
+    marker.type = Marker.TRIANGLE_LIST
+    return marker
+
+
 @pytest.mark.parametrize(
     ('marker', 'words'),
     [
@@ -304,6 +311,9 @@ def test_solutions_keep_apart_from_obstacles_and_links(node):
         (ball([0, 0, 0], diameter=-1.0), 'positive'),
         (Marker(type=Marker.MESH_RESOURCE, pose=pose_message(np.eye(4))), 'CUBE, SPHERE'),
         (Marker(action=77), 'ADD, DELETE'),
+        (Marker(type=Marker.TRIANGLE_LIST, pose=pose_message(np.eye(4))), 'and 0 points'),
+        (triangles(303), '303 corners of meshes; expected up to 100 and 300'),
+        (triangles(3, math.nan), 'finite triangles'),
     ],
 )
 def test_what_is_no_obstacle_is_refused_until_it_is_mended(node, marker, words):
