@@ -46,7 +46,7 @@ def read_obstacles(
         else:
             expected = 'ADD, DELETE or DELETEALL'
             raise InvalidArgumentError(f'marker {name!r}', f'action {marker.action}', expected)
-    corners = sum(np.size(one.mesh) // 3 for one in result.values() if one.kind == 'mesh')
+    corners = sum(np.asarray(one.mesh).size // 3 for one in result.values() if one.mesh is not None)
     if len(result) > MAX_OBSTACLES or corners > MAX_CORNERS:
         found = f'{len(result)} of them with {corners} corners of meshes'
         expected = f'up to {MAX_OBSTACLES} and {MAX_CORNERS}'
