@@ -125,6 +125,7 @@ def findings(graph: Graph) -> list[Finding]:
         *_namesakes(graph),
         *(finding for topic in _sorted(graph) for finding in _mismatches(topic, graph)),
         *_silences(graph),
+        *_unreported(graph),
         *_simulated_time(graph),
         *_clocks(graph),
         *_twice(graph),
@@ -258,6 +259,33 @@ def _cure(reason: str, graph: Graph) -> str:
         if others:
             return f'joint states are on {", ".join(others)}: -r joint_states:={others[0]}'
     return next((cure for each, cure in CURES.items() if each == reason), '')
+
+
+def _unreported(graph: Graph) -> Iterator[Finding]:
+    """Yield findings about joints of the description that no driver reports."""
+    topics = [
+        topic for topic in _sorted(graph) if JOINT_STATE in topic.types and not topic.is_private
+    ]
+    reported = {name for topic in topics for name in topic.joints}
+    missing = [name for name in graph.described if name not in reported]
+    if not missing:
+        return
+    names = ', '.join(topic.name for topic in topics if topic.joints)
+    if not names:
+        yield Finding(
+            'the description has joints, and nobody publishes joint states',
+            'start the driver or joint_state_broadcaster',
+        )
+    elif len(missing) == len(graph.described):
+        others = ', '.join(sorted(reported))
+        yield Finding(
+            f'{names} has no joint of the description but {others}', CURES[Reason.UNKNOWN_JOINTS]
+        )
+    else:
+        yield Finding(
+            f'joints of the description that {names} lacks: {", ".join(missing)}',
+            CURES[Reason.JOINTS_MISSING],
+        )
 
 
 def _simulated_time(graph: Graph) -> Iterator[Finding]:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from rclpy.utilities import remove_ros_args
 
-from dynamics_ros.command_line import INTERRUPTED, show
+from dynamics_ros.command_line import INTERRUPTED, published_description, show
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.model.urdf import parse_urdf
 
 from .checks import findings
 from .observer import observe
@@ -30,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=SECONDS,
         help='duration of the observation [s] (default: %(default)s)',
     )
+    parser.add_argument(
+        '--topic',
+        metavar='NAME',
+        help='compare joint states with the description on a topic, such as /robot_description',
+    )
     try:
         own = remove_ros_args(given)
     except Exception as error:  # the class of this error differs between versions of rclpy
@@ -39,15 +46,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(own)
     print(f'looking for {options.seconds:g} s ...', file=sys.stderr, flush=True)
     try:
+        described = () if options.topic is None else _joints(published_description(options.topic))
         graph = observe(options.seconds, given)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except RuntimeError as error:
+    except (DynamicsRosError, RuntimeError) as error:
         print(f'doctor: {error}', file=sys.stderr)
         return 2
+    graph.described = described
     found = findings(graph)
     show(screen(graph, found))
     return int(bool(found))
+
+
+def _joints(description: str) -> tuple[str, ...]:
+    """Return the joints that joint states have to report."""
+    return tuple(
+        joint.name
+        for joint in parse_urdf(description).joints
+        if joint.type in ('revolute', 'continuous', 'prismatic') and joint.mimic is None
+    )
 
 
 def _seconds(text: str) -> float:

@@ -45,6 +45,7 @@ class Topic:
         pace: time by which the stamps advance per second; None if they do not.
         stamp_rate: rate of the stamps, by the median of their steps [Hz]; None if they do not
             advance.
+        joints: names in its joint states.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Topic:
     age: float | None = None
     pace: float | None = None
     stamp_rate: float | None = None
+    joints: set[str] = field(default_factory=set)
 
     @property
     def types(self) -> set[str]:
@@ -79,6 +81,7 @@ class Graph:
         topics: by name.
         statuses: the last one of each node of this package, by the full name of the node.
         simulated: whether stamps were compared with /clock instead of the machine's clock.
+        described: joints of a description that joint states have to report; empty without one.
     """
 
     domain: int
@@ -87,3 +90,4 @@ class Graph:
     topics: dict[str, Topic] = field(default_factory=dict)
     statuses: dict[str, DiagnosticStatus] = field(default_factory=dict)
     simulated: bool = False
+    described: tuple[str, ...] = ()

@@ -21,8 +21,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
 
 from dynamics_ros.files import use_writable_log_folder
 from dynamics_ros.wire.cdr import MalformedMessageError, stamp_of
@@ -123,7 +125,7 @@ class _Observer:
         kind = _message_type(types[0])
         if kind is None:
             return
-        heard = self._heard[topic.name] = _Heard(_has_stamp(kind))
+        heard = self._heard[topic.name] = _Heard(_has_stamp(kind), kind is JointState)
         latched = all(
             one.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in topic.publishers
         )
@@ -159,16 +161,20 @@ class _Observer:
             topic.listened, topic.count, topic.rate = True, heard.count, heard.rate
             topic.age = median(age for _, age in heard.ages) if heard.ages else None
             topic.pace, topic.stamp_rate = heard.pace()
+            topic.joints = heard.joints
         return graph
 
 
 class _Heard:
     """Counter of the messages of a topic."""
 
-    def __init__(self, has_stamp: bool) -> None:
+    def __init__(self, has_stamp: bool, has_joints: bool = False) -> None:
         self.count = 0
+        self.joints: set[str] = set()
         self.ages: list[tuple[float, float]] = []  # stamp, age [s]
         self._has_stamp = has_stamp
+        self._has_joints = has_joints
+        self._lengths: set[int] = set()
         self._first = self._last = 0.0
 
     def take(self, data: bytes, now: float) -> None:
@@ -181,6 +187,9 @@ class _Heard:
                 stamp = 1e-9 * stamp_of(data)
                 if stamp:
                     self.ages.append((stamp, now - stamp))
+        if self._has_joints and len(data) not in self._lengths:  # messages of other joints
+            self._lengths.add(len(data))
+            self.joints.update(deserialize_message(data, JointState).name)
 
     def pace(self) -> tuple[float | None, float | None]:
         """Return how far stamps advance per second, and their rate [Hz]; None if they do not."""

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from dynamics_ros.collision import Collisions
-from dynamics_ros.command_line import Block, show
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, printable
+from dynamics_ros.command_line import Block, published_description, show
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.kernels import call_path
 from dynamics_ros.model import build_model
 from dynamics_ros.model.build import ROOT_JOINTS
@@ -30,9 +29,6 @@ from dynamics_ros.robot import Robot
 from . import page
 from .oddities import oddities
 from .speed import inverse_kinematics, speeds
-
-TOPIC_WAIT = 10.0
-"""Longest wait for a description on a topic [s]."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +94,7 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.topic is None:
         text = read_description_file(options.robot, arguments)
     else:
-        text = _from_topic(options.topic)
+        text = published_description(options.topic)
     # The report includes the warnings of the parser.
     LOG.setLevel(logging.ERROR)
     description = parse_urdf(text)
@@ -125,40 +121,6 @@ def _inspect(options: argparse.Namespace) -> int:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
-
-
-def _from_topic(name: str) -> str:
-    """Return the description that is published on a topic.
-
-    Raises:
-        ModelError: ROS is not installed, or nothing is published within ``TOPIC_WAIT``.
-    """
-    try:
-        import rclpy
-        from rclpy.exceptions import InvalidTopicNameException
-        from rclpy.qos import DurabilityPolicy, QoSProfile
-        from rclpy.wait_for_message import wait_for_message
-        from std_msgs.msg import String
-    except ImportError:
-        reason = 'a topic needs ROS 2: source its setup file, or give the file'
-        raise ModelError(f'topic {name!r}', reason) from None
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    try:
-        node = rclpy.create_node(f'_inspect_{os.getpid()}', context=context)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        found, message = wait_for_message(
-            String, node, name, qos_profile=latched, time_to_wait=TOPIC_WAIT
-        )
-        node.destroy_node()
-    except InvalidTopicNameException as error:
-        raise ModelError(f'topic {name!r}', str(error).splitlines()[0]) from None
-    finally:
-        rclpy.try_shutdown(context=context)
-    if not found:
-        reason = f'no description within {TOPIC_WAIT:g} s; compare the name and ROS_DOMAIN_ID'
-        raise ModelError(f'topic {name!r}', reason)
-    return str(message.data)
 
 
 def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:

@@ -59,7 +59,8 @@ def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
         driver.publish('/robot_description', String(data=pendulum('arm')), LATCHED)
         poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
         driver.wait_for(lambda: poses, meanwhile=send)
-        code, out = answer(driver, doctor('--seconds', '5'), meanwhile=send)
+        seen = doctor('--seconds', '5', '--topic', '/robot_description')
+        code, out = answer(driver, seen, meanwhile=send)
         assert (code, out.splitlines()[-1]) == (0, 'nothing is wrong'), out
         # Once in 20 ms, or less often on a busy machine.
         (rate,) = re.findall(r'^  /joint_states +([\d.]+) Hz .*/driver', out, re.M)
@@ -85,8 +86,12 @@ def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():
         user.wait_for_status('kinematics_node', '2 nodes are named')
         listener.listen(JointState, '/arm/states', QoSProfile(depth=10))
         send = user.node.create_publisher(JointState, '/arm/states', qos_profile_sensor_data)
-        code, out = answer(user, doctor('--seconds', '6'), meanwhile=lambda: send.publish(swing))
+        other = pendulum('arm').replace('swing', 'turn')
+        user.publish('/other/robot_description', String(data=other), LATCHED)
+        seen = doctor('--seconds', '6', '--topic', '/other/robot_description')
+        code, out = answer(user, seen, meanwhile=lambda: send.publish(swing))
     assert code == 1
+    assert '! /arm/states has no joint of the description but swing' in out
     assert '! 2 nodes are named /kinematics_node: ' in out
     assert '! /listener cannot hear /test_client on /arm/states: ' in out
     assert '! /dynamics_node: silent: waiting for swing: /joint_states has no publisher' in out

@@ -204,6 +204,25 @@ def test_joint_states_of_another_name_are_named():
     assert advice == 'joint states are on /arm/states: -r joint_states:=/arm/states'
 
 
+@pytest.mark.parametrize(
+    ('reported', 'told_of'),
+    [
+        ({'a', 'b', 'gripper'}, None),
+        ({'a'}, ('joints of the description that /joint_states lacks: b', 'locked_joints.names')),
+        ({'c'}, ('/joint_states has no joint of the description but c', 'different robots')),
+        (set(), ('nobody publishes joint states', 'joint_state_broadcaster')),
+    ],
+)
+def test_joints_of_the_description_without_state_are_named(reported, told_of):
+    one = graph(topic(joints=reported))
+    one.described = ('a', 'b')
+    if told_of is None:
+        assert not told(one)
+        return
+    ((problem, advice),) = told(one)
+    assert told_of[0] in problem and told_of[1] in advice
+
+
 def test_a_problem_of_nodes_of_one_name_is_named_beside_their_number():
     values = {'reason': 'no_publisher', 'nodes of this name': '2'}
     one = graph(message=f'silent: waiting; 2 nodes are named {NODE}', nodes=(NODE, NODE), **values)

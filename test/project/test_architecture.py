@@ -27,12 +27,12 @@ LEDGER = {
     'constraints': (2391, 1200),
     'control': (3499, 2600),
     'demo': (1681, 1100),
-    'doctor': (849, 500),
+    'doctor': (908, 500),
     'estimation': (9171, 5300),
     'export': (1247, 1000),
     'fleet': (2039, 1200),
     'identification': (7009, 4700),
-    'inspect': (564, 400),
+    'inspect': (526, 400),
     'inverse_kinematics': (3592, 2500),
     'kernels': (8500, 6000),
     'launching': (467, 200),
@@ -47,8 +47,8 @@ LEDGER = {
     'viewer': (837, 600),
     'wire': (2366, 1600),
     'launch': (190, 150),
-    'files beside the rooms': (1445, 650),
-    'test': (67217, 45000),
+    'files beside the rooms': (1483, 650),
+    'test': (67241, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
