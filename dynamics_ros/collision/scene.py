@@ -206,7 +206,9 @@ class Collisions:
                     return self._names[k]
         return None
 
-    def distance_jacobian(self, q: ArrayLike, within: float = np.inf) -> tuple[Distances, Array]:
+    def distance_jacobian(
+        self, q: ArrayLike, within: float = np.inf, ways: ArrayLike | None = None
+    ) -> tuple[Distances, Array]:
         """Return distances and their derivatives with respect to the motion of the joints.
 
         The rate of a distance is n . (v_2 - v_1), with the velocities of the closest points as
@@ -215,40 +217,52 @@ class Collisions:
         Args:
             q: (nq) configuration.
             within: only pairs at most so far apart [m].
+            ways: (nv) largest motion of each joint [rad or m]; with it, only pairs that these
+                motions could bring within that distance, by the Jacobian at q.
 
         Returns:
             The distances of k pairs, and J (k, nv) with d-dot = J v.
         """
-        found, rows = self._distances(q, within)
-        jacobian = np.zeros((len(rows), self.robot.nv))
-        if len(rows):
-            jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
+        q = finite_vector('q', q, self.robot.nq)
+        jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
+        if len(self._carriers) > 1:
             jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
-            # Both points lie on the normal, so that p x n is the same for both.
-            wrench = np.concatenate(
-                [found.normals, np.cross(found.points[:, 0], found.normals)], axis=1
-            )
-            first, second = self._carried_by[self._ends[rows]].T
-            relative = jacobians[second] - jacobians[first]
-            jacobian = np.einsum('ki,kij->kj', wrench, relative)
-        return found, jacobian
+        found, rows = self._distances(q, within, jacobians, ways)
+        if not len(rows):
+            return found, np.zeros((0, self.robot.nv))
+        first, second = self._carried_by[self._ends[rows]].T
+        # Both points lie on the normal, so that p x n is the same for both.
+        wrench = np.concatenate([found.normals, _cross(found.points[:, 0], found.normals)], axis=1)
+        jacobian = np.einsum('ki,kij->kj', wrench, jacobians[second] - jacobians[first])
+        if ways is None:
+            return found, jacobian
+        reached = found.distance <= within + _weighted(np.abs(jacobian), np.asarray(ways))
+        chosen = np.flatnonzero(reached)
+        names = tuple(found.pairs[k] for k in chosen.tolist())
+        found = Distances(
+            names, found.distance[chosen], found.points[chosen], found.normals[chosen]
+        )
+        return found, jacobian[chosen]
 
-    def _distances(self, q: ArrayLike, within: float) -> tuple[Distances, NDArray[np.intp]]:
+    def _distances(
+        self,
+        q: ArrayLike,
+        within: float,
+        jacobians: Array | None = None,
+        ways: ArrayLike | None = None,
+    ) -> tuple[Distances, NDArray[np.intp]]:
         """Distances, and the indices of their pairs."""
         with self._lock:
-            near, placed = self._near(q, within)
-            rows, values, points, normals = [], [], [], []
-            for k in near:
-                distance = self._measure(k)
-                if distance <= within:
-                    result = self._result
-                    rows.append(k)
-                    values.append(distance)
-                    points.append((result.getNearestPoint1(), result.getNearestPoint2()))
-                    normals.append(result.normal.copy())  # a view of the result
-        chosen = np.array(rows, dtype=np.intp)
-        measured = np.array(values)
-        p, n = np.reshape(points, (-1, 2, 3)), np.reshape(normals, (-1, 3))
+            near, placed = self._near(q, within, jacobians, ways)
+            chosen = np.array(near, dtype=np.intp)
+            measured, p, n = (np.empty((len(near), *shape)) for shape in ((), (2, 3), (3,)))
+            result = self._result
+            for i, k in enumerate(near):
+                measured[i] = self._measure(k)
+                p[i, 0], p[i, 1] = result.getNearestPoint1(), result.getNearestPoint2()
+                n[i] = result.normal
+        if ways is None and not (close := measured <= within).all():
+            chosen, measured, p, n = chosen[close], measured[close], p[close], n[close]
         ends = self._ends[chosen]
         # Where shapes just touch, coal may leave the direction open, and deep inside each other it
         # may return points that are on neither: then that of the centres.
@@ -263,10 +277,16 @@ class Collisions:
             measured[bad] = np.maximum(measured[bad], -self._reach[chosen[bad]])
             n[bad] = apart / np.maximum(np.linalg.norm(apart, axis=1), UNIT)[:, None]
             p[bad] = 0.5 * (first + second)[:, None]
-        names = tuple(self._names[k] for k in rows)
+        names = tuple(self._names[k] for k in chosen.tolist())
         return Distances(names, measured, p, n), chosen
 
-    def _near(self, q: ArrayLike, within: float) -> tuple[list[int], Array]:
+    def _near(
+        self,
+        q: ArrayLike,
+        within: float,
+        jacobians: Array | None = None,
+        ways: ArrayLike | None = None,
+    ) -> tuple[list[int], Array]:
         """Place the bodies; pairs whose bounding spheres are near, and the centres of spheres."""
         carriers = np.empty((len(self._carriers), 4, 4))
         carriers[0] = np.eye(4)
@@ -280,8 +300,16 @@ class Collisions:
             first, second = self._ends.T
             apart = centres[second] - centres[first]
             reach = self._reach + within
+            if jacobians is not None and ways is not None:
+                bodies = self._carried_by[self._ends]
+                relative = jacobians[bodies[:, 1]] - jacobians[bodies[:, 0]]
+                turns = relative[:, 3:].transpose(0, 2, 1)
+                shifts = relative[:, :3].transpose(0, 2, 1) + _cross(turns, centres[first][:, None])
+                levers = np.sqrt(_squares(shifts))
+                levers += np.sqrt(_squares(turns)) * self._radii[first][:, None]
+                reach = reach + _weighted(levers, np.asarray(ways))
             # Compares squares; a negative reach cannot occur, because ``within`` is not below zero.
-            chosen = np.einsum('ij,ij->i', apart, apart) <= reach * reach
+            chosen = _squares(apart) <= reach * reach
             near = np.flatnonzero(chosen).tolist()
         else:
             near = list(range(len(self._ends)))
@@ -393,3 +421,25 @@ class Collisions:
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of links and obstacles that are checked."""
         return tuple(dict.fromkeys(self._names))
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Cross products a x b (..., 3), of the shape of a; NumPy's own takes several times as long."""
+    product = np.empty_like(a)
+    x, y, z, u, v, w = (vectors[..., i] for vectors in (a, b) for i in range(3))
+    product[..., 0] = y * w - z * v
+    product[..., 1] = z * u - x * w
+    product[..., 2] = x * v - y * u
+    return product
+
+
+def _squares(vectors: Array) -> Array:
+    """Squared norms of vectors (..., 3)."""
+    return np.asarray(np.einsum('...i,...i->...', vectors, vectors))
+
+
+def _weighted(levers: Array, ways: Array) -> Array:
+    """Sums (k) over joints of levers (k, nv) times ways (nv), where 0 times inf is 0."""
+    if np.isfinite(ways).all():
+        return np.asarray(levers @ ways)
+    return np.asarray(np.where(levers > 0.0, levers * ways, 0.0).sum(axis=1))

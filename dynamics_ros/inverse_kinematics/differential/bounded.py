@@ -10,14 +10,16 @@ SciPy's non-negative least squares.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dgesdd, dposv
 
 from dynamics_ros.errors import InfeasibleError, SingularError
-from dynamics_ros.multibody.least_squares import Singular, damped_least_squares
+from dynamics_ros.multibody.least_squares import damped_least_squares
+from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE
 
 try:
     import daqp
@@ -70,16 +72,16 @@ def solve_bounded(
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
         residual = b - A @ x if i or x.any() else b
-        z = _damped_step(B, residual, damping)
+        z = damped_step(B, residual, damping) if residual.any() else np.zeros(B.shape[1])
         step = z if Z is None else Z @ z
-        if not _within(x + step, lower, upper, rows):
+        if not within(x + step, lower, upper, rows):
             # Despite rounding of earlier levels, the step zero must be feasible.
             low, high = np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
             more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
             step = _step_within(B, residual, Z, low, high, damping, more)
         x = x + step
         if i < last:
-            free = Singular.of(B, float(np.linalg.norm(A))).null_space
+            free = _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
             Z = free if Z is None else Z @ free
             if not Z.shape[1]:
                 break
@@ -97,22 +99,30 @@ def _step_within(
 ) -> Array:
     """Step as of `_by_least_squares`; rows that contradict each other become no worse."""
     solve = _by_least_squares if daqp is None else _by_daqp
-    if rows is None:
-        return solve(B, b, Z, low, high, damping, None)
-    G, most = rows
-    for bounds in (most, np.maximum(most, 0.0)):
+    relaxed = rows if rows is None else (rows[0], np.maximum(rows[1], 0.0))
+    for inequalities in (rows, relaxed):
         try:
-            return solve(B, b, Z, low, high, damping, (G, bounds))
+            return solve(B, b, Z, low, high, damping, inequalities)
         except InfeasibleError:
             continue
     return np.zeros(len(low))  # which rounding alone made infeasible
 
 
-def _damped_step(B: Array, b: Array, damping: float) -> Array:
+def damped_step(B: Array, b: Array, damping: float) -> Array:
     """Minimizer z of |B z - b|^2 + damping^2 |z|^2 ([RD] eq. 2.207), by the smaller product."""
     if B.shape[0] < B.shape[1]:
         return B.T @ _solve_positive_definite(_regularized(B @ B.T, damping), b)
     return _solve_positive_definite(_regularized(B.T @ B, damping), B.T @ b)
+
+
+def _null_space(A: Array, scale: float) -> Array:
+    """Orthonormal basis (n, k) of the x with A x = 0; singular values count relative to a scale."""
+    m, n = A.shape
+    _, values, Vt, failed = dgesdd(A, full_matrices=int(m < n))
+    if failed:
+        raise SingularError('velocity problem', 'its singular values do not converge')
+    rank = int((values > RANK_TOLERANCE * max(scale, np.finfo(float).tiny)).sum())
+    return np.asarray(Vt[rank:].T)
 
 
 def _regularized(product: Array, damping: float) -> Array:
@@ -128,7 +138,8 @@ def _solve_positive_definite(H: Array, h: Array) -> Array:
     return z
 
 
-def _within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | None) -> bool:
+def within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | None) -> bool:
+    """Whether x (n) is within bounds and G x <= h of ``rows``, but for rounding."""
     if not ((x <= upper + ROUNDING).all() and (x >= lower - ROUNDING).all()):
         return False
     return rows is None or bool((rows[0] @ x <= rows[1] + ROUNDING).all())

@@ -132,6 +132,25 @@ class Limits:
         upper = np.minimum(np.maximum(upper, -behind), ahead)
         return Bounds(lower, upper, ahead, behind)
 
+    def stopping_ways(self, dt: float, last: Array | None) -> Array:
+        """Motion of each joint (nv) within which a row of `approach_rows` can bind [rad or m].
+
+        A pair's row binds only where its way is at most the sum, over the joints, of its levers
+        times v dt / approach + v^2 / a for the largest next velocity v: by that row, or by
+        Cauchy's inequality for the square root in the other one.
+        """
+        fastest = np.full(self._nv, np.inf)
+        fastest[self._base :] = self._velocity
+        if not self._accelerates or last is None:
+            return fastest * (dt / self._approach)
+        acceleration = np.full(self._nv, np.inf)
+        acceleration[self._base :] = self._acceleration
+        speed = np.abs(last)
+        speed = np.minimum(speed + acceleration * dt, np.maximum(fastest, speed))
+        with np.errstate(invalid='ignore'):  # inf / inf where a joint has no limits
+            ways = speed * (dt / self._approach) + speed * speed / acceleration
+        return np.where(np.isnan(ways), np.inf, ways)
+
     def approach_rows(
         self, ways: Array, rates: Array, dt: float, last: Array | None
     ) -> tuple[Array, Array]:

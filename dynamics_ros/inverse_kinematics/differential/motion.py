@@ -18,14 +18,11 @@ from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .bounded import solve_bounded
+from .bounded import damped_step, solve_bounded, within
 from .limits import Limits
 from .tasks import VelocityTask
 
 Array = NDArray[np.float64]
-
-INFLUENCE = 0.25
-"""Distance beyond the margin within which pairs of bodies limit a step [m]."""
 
 BINDING = 1e-6
 """Difference from its bound at which a row counts as limiting [m/s]."""
@@ -45,6 +42,7 @@ class DifferentialMotion:
         missed: norm of the error of each task [m/s and rad/s mixed, unweighted].
         singular_value: smallest singular value of the weighted tasks of the first priority; 0 at a
             singularity.
+        condition: ratio of the largest one to it; inf at a singularity.
         damping: damping that was used; above the configured one near a singularity.
         scale: fraction of the demanded velocity of the first priority; below 1 if the speed was
             reduced to keep its direction.
@@ -55,6 +53,7 @@ class DifferentialMotion:
     at_limit: dict[str, str]
     missed: tuple[float, ...]
     singular_value: float
+    condition: float
     damping: float
     scale: float
     kept_apart: tuple[tuple[str, str], ...] = ()
@@ -187,20 +186,23 @@ class DifferentialInverseKinematics:
                 lower=lower, upper=np.where(still, np.maximum(bounds.upper, 0.0), bounds.upper)
             )
         rows, pairs = self._apart(configuration, dt, last_velocity)
-        singular_value = _least_singular_value(levels[0][0], self.rank)
+        singular_value, condition = _singular_values(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
-        v = solve_bounded(levels, bounds.lower, bounds.upper, damping, rows)
-        scale = 1.0
+        limits, scale = (bounds.lower, bounds.upper, damping, rows), 1.0
+        if self._keep_direction and not within(
+            damped_step(*levels[0], damping), bounds.lower, bounds.upper, rows
+        ):
+            v, scale = self._scaled_velocity(levels, *limits)
+        else:
+            v = solve_bounded(levels, *limits)
         binding, close = self.limits.binding(bounds, v), _close(rows, v)
-        if (binding or close) and self._keep_direction:
-            v, scale = self._scaled_velocity(levels, bounds.lower, bounds.upper, damping, rows)
-            binding, close = self.limits.binding(bounds, v), _close(rows, v)
         missed = tuple(math.sqrt(float(e @ e)) for e in (A @ v - b for A, b, _ in demands))
         return DifferentialMotion(
             v,
             {self._joint_of.get(i, f'v[{i}]'): kind for i, kind in binding.items()},
             missed,
             singular_value,
+            condition,
             damping,
             scale,
             tuple(dict.fromkeys(pairs[k % len(pairs)] for k in close)),
@@ -212,8 +214,10 @@ class DifferentialInverseKinematics:
         """Rows G v <= h that keep bodies apart, None without any, and their pairs, in turn."""
         if self.collisions is None:
             return None, ()
-        margin = self.collisions.margin
-        found, J = self.collisions.distance_jacobian(q, margin + INFLUENCE)
+        margin, ways = self.collisions.margin, self.limits.stopping_ways(dt, last)
+        if self._moving is not None:
+            ways = np.where(self._moving == 0.0, 0.0, ways)
+        found, J = self.collisions.distance_jacobian(q, margin, ways)
         if not found.pairs:
             return None, ()
         if self._moving is not None:
@@ -252,17 +256,13 @@ class DifferentialInverseKinematics:
         (A, b), *others = levels
         n = A.shape[1]
         size = math.sqrt(float(b @ b)) or 1.0
-        direction_rows = np.column_stack([A, -b / size]), np.zeros(len(b))
-        factor_row = np.zeros((1, n + 1))
-        factor_row[0, n] = 1.0
-        lower_levels = [(np.column_stack([C, np.zeros(len(C))]), d) for C, d in others]
-        bounds = np.append(lower, 0.0), np.append(upper, size)
+        direction_rows = _extended(A, -b / size), np.zeros(len(b))
+        factor_row = _extended(np.zeros((1, n)), 1.0), np.array([size])
+        lower_levels = [(_extended(C, 0.0), d) for C, d in others]
+        bounds = _extended(lower, 0.0), _extended(upper, size)
         if rows is not None:
-            rows = np.column_stack([rows[0], np.zeros(len(rows[0]))]), rows[1]
-        x = solve_bounded(
-            [direction_rows, (factor_row, np.array([size])), *lower_levels],
-            *(*bounds, damping, rows),
-        )
+            rows = _extended(rows[0], 0.0), rows[1]
+        x = solve_bounded([direction_rows, factor_row, *lower_levels], *(*bounds, damping, rows))
         return x[:n], float(x[n] / size)
 
     def _damping_at(self, singular_value: float) -> float:
@@ -282,11 +282,19 @@ def _close(rows: tuple[Array, Array] | None, v: Array) -> list[int]:
     return close
 
 
-def _least_singular_value(A: Array, rank: int) -> float:
-    """Singular value number ``rank`` of A, by the smaller product; accurate to about 1e-8."""
+def _singular_values(A: Array, rank: int) -> tuple[float, float]:
+    """Singular value number ``rank`` of A, accurate to about 1e-8, and the largest one over it."""
     if not rank:
-        return 0.0
+        return 0.0, math.inf
     product = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
     # LAPACK is called directly, because NumPy's checks take longer than the computation.
     values, _, _ = dsyev(product, compute_v=0)
-    return math.sqrt(max(values.item(len(product) - rank), 0.0))
+    least, largest = (math.sqrt(max(values.item(i), 0.0)) for i in (len(product) - rank, -1))
+    return least, largest / least if least > 0.0 else math.inf
+
+
+def _extended(A: Array, last: float | Array) -> Array:
+    """A vector or matrix with one more entry, or column."""
+    longer = np.empty((*A.shape[:-1], A.shape[-1] + 1))
+    longer[..., :-1], longer[..., -1] = A, last
+    return longer

@@ -183,9 +183,8 @@ class CartesianServo:
         wanted[self._rows] = finite_vector('twist', twist, 6)[self._rows]
         scaled = self._speed_scale(wanted)
         wanted *= scaled
-        condition = self._condition(q)
         motion = self._velocity_for(q, wanted, dt)
-        fraction = 1.0
+        condition, fraction = motion.condition, 1.0
         if condition > self.settings.slow_condition and self._approaches_singularity(
             q, motion.v, condition
         ):
