@@ -13,14 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from .errors import ModelError
 from .settings import MAX_GRAVITY
 
 INTERRUPTED = 130
 """Exit code after SIGINT, as used by shells."""
-
-TOPIC_WAIT = 10.0
-"""Longest wait for a description on a topic [s]."""
 
 Block: TypeAlias = str | Sequence[Sequence[str]]
 """A line of text, or a table whose first row is its head."""
@@ -105,40 +101,6 @@ def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
         widest = max(range(len(whole)), key=lambda k: whole[k] / max(widths[k], 0.5))
         widths[widest] += 1
     return widths
-
-
-def published_description(name: str) -> str:
-    """Return the robot description that is published on a topic.
-
-    Raises:
-        ModelError: ROS is not installed, or nothing is published within ``TOPIC_WAIT``.
-    """
-    try:
-        import rclpy
-        from rclpy.exceptions import InvalidTopicNameException
-        from rclpy.qos import DurabilityPolicy, QoSProfile
-        from rclpy.wait_for_message import wait_for_message
-        from std_msgs.msg import String
-    except ImportError:
-        reason = 'a topic needs ROS 2: source its setup file, or give the file'
-        raise ModelError(f'topic {name!r}', reason) from None
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    try:
-        node = rclpy.create_node(f'_description_{os.getpid()}', context=context)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        found, message = wait_for_message(
-            String, node, name, qos_profile=latched, time_to_wait=TOPIC_WAIT
-        )
-        node.destroy_node()
-    except InvalidTopicNameException as error:
-        raise ModelError(f'topic {name!r}', str(error).splitlines()[0]) from None
-    finally:
-        rclpy.try_shutdown(context=context)
-    if not found:
-        reason = f'no description within {TOPIC_WAIT:g} s; compare the name and ROS_DOMAIN_ID'
-        raise ModelError(f'topic {name!r}', reason)
-    return str(message.data)
 
 
 def finite(text: str) -> float:

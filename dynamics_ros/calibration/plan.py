@@ -60,8 +60,7 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
     excitation = plan_excitation(
         robot,
         duration=options.duration,
-        clearance=Clearance(robot, geometry) if geometry.triangles else None,
-        floor=options.floor,
+        clearance=Clearance(robot, geometry, options.floor) if geometry.triangles else None,
         seed=options.seed,
         iterations=options.iterations,
     )

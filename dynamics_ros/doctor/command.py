@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from rclpy.utilities import remove_ros_args
 
-from dynamics_ros.command_line import INTERRUPTED, published_description, show
+from dynamics_ros.command_line import INTERRUPTED, show
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.urdf import parse_urdf
+from dynamics_ros.wire.description_topic import published_description
 
 from .checks import findings
 from .observer import observe

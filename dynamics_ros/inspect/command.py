@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from dynamics_ros.collision import Collisions
-from dynamics_ros.command_line import Block, published_description, show
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
+from dynamics_ros.command_line import Block, show
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, printable
 from dynamics_ros.kernels import call_path
 from dynamics_ros.model import build_model
 from dynamics_ros.model.build import ROOT_JOINTS
@@ -94,7 +94,7 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.topic is None:
         text = read_description_file(options.robot, arguments)
     else:
-        text = published_description(options.topic)
+        text = _published(options.topic)
     # The report includes the warnings of the parser.
     LOG.setLevel(logging.ERROR)
     description = parse_urdf(text)
@@ -121,6 +121,15 @@ def _inspect(options: argparse.Namespace) -> int:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
+
+
+def _published(topic: str) -> str:
+    try:
+        from dynamics_ros.wire.description_topic import published_description
+    except ImportError:
+        reason = 'a topic needs ROS 2: source its setup file, or give the file'
+        raise ModelError(f'topic {topic!r}', reason) from None
+    return published_description(topic)
 
 
 def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:

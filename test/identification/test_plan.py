@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import yaml
@@ -43,9 +45,9 @@ def test_the_motion_keeps_within_limits_and_rests_at_both_ends(planned):
     assert np.abs(v[[0, -1]]).max() < 1e-8
     assert np.abs(np.gradient(q, time, axis=0) - v)[1:-1].max() < 1e-2
     assert np.abs(np.gradient(v, time, axis=0) - a)[1:-1].max() < 1e-1
-    clearance = Clearance(ROBOT, read_collision_geometry(FILE))
+    clearance = Clearance(ROBOT, read_collision_geometry(FILE), floor=-0.01)
     assert clearance.smallest(q[::20]) > 0.01
-    assert clearance.lowest(q[::20]) > -0.01
+    clearance.check(q[::20], 0.02, 'the motion')
 
 
 @pytest.mark.slow
@@ -121,6 +123,14 @@ def test_a_name_that_says_nothing_of_the_kind_is_refused(tmp_path, capsys):
     words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.txt')]
     assert main(words) == 1
     assert '.yaml or .csv' in capsys.readouterr().err
+
+
+def test_without_coal_nothing_is_planned(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'coal', None)
+    words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.yaml')]
+    assert main(words) == 1
+    assert 'pip install coal' in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_links_that_meet_are_seen():

@@ -21,7 +21,7 @@ from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 TEXT = two_joint_arm()
 ROBOT = Robot.from_urdf(TEXT)
-CLEARANCE = Clearance(ROBOT, read_collision_geometry(TEXT))
+CLEARANCE = Clearance(ROBOT, read_collision_geometry(TEXT), floor=0.0)
 
 
 def test_the_way_is_slow_and_begins_and_ends_at_rest():
@@ -34,20 +34,20 @@ def test_the_way_is_slow_and_begins_and_ends_at_rest():
     np.testing.assert_allclose(np.gradient(way.v, way.time, axis=0)[5:-5], way.a[5:-5], atol=1e-3)
     assert np.abs(straight_way(ROBOT, begin, end, 1.0).v).max() <= 0.2, 'a tenth of the limit'
     assert straight_way(ROBOT, begin, begin, 0.2).duration == 2.0
-    check_motion(ROBOT, way, 'the way', CLEARANCE, None)
+    check_motion(ROBOT, way, 'the way', CLEARANCE)
 
 
 def test_what_a_robot_cannot_or_should_not_do_is_refused():
     way = straight_way(ROBOT, np.zeros(2), np.array([0.5, 0.5]), 0.2)
     folded = straight_way(ROBOT, np.zeros(2), np.array([1.5, 1.5]), 0.2)
-    for motion, floor, words in (
-        (replace(way, q=way.q + 1.2), None, 'positions of shoulder, elbow beyond'),
-        (replace(way, v=20.0 * way.v), None, 'velocities of shoulder, elbow beyond'),
-        (replace(way, q=np.nan * way.q), None, 'no numbers'),
-        (folded, 0.0, 'below 0 m'),
+    for motion, words in (
+        (replace(way, q=way.q + 1.2), 'positions of shoulder, elbow beyond'),
+        (replace(way, v=20.0 * way.v), 'velocities of shoulder, elbow beyond'),
+        (replace(way, q=np.nan * way.q), 'no numbers'),
+        (folded, 'below 0 m'),
     ):
         with pytest.raises(InvalidArgumentError, match=words):
-            check_motion(ROBOT, motion, 'the motion', CLEARANCE, floor)
+            check_motion(ROBOT, motion, 'the motion', CLEARANCE)
 
 
 def test_links_that_meet_outside_the_limits_count_within_them():
@@ -74,13 +74,14 @@ def test_links_that_meet_outside_the_limits_count_within_them():
         robot = Robot.from_urdf(text)
         clearance = Clearance(robot, read_collision_geometry(text))
         near, far = (np.array([[0.3, b]]) for b in (0.1, 1.2))
-        assert clearance.smallest(near) < 0.05, 'the base and the forearm, 2 cm apart'
+        assert clearance.smallest(near) == pytest.approx(0.02, abs=2e-3), 'base and forearm'
         assert clearance.smallest(far) > 0.1
-        assert clearance.too_close(far, 0.04) == np.inf
-    assert clearance.too_close(near, 0.04) == np.inf, 'the arm may start in its nominal posture'
+        clearance.check(far, 0.04, 'the motion')
+    clearance.check(near, 0.04, 'an arm may start in its nominal posture')
     robot = Robot.from_urdf(text.replace('lower="-2.5" upper="2.5"', 'lower="0.03" upper="2.5"'))
     clearance = Clearance(robot, read_collision_geometry(text))
-    assert clearance.too_close(near, 0.04) == clearance.smallest(near)
+    with pytest.raises(InvalidArgumentError, match='brings links as near as'):
+        clearance.check(near, 0.04, 'the motion')
 
 
 def test_a_trajectory_that_is_none_is_refused(tmp_path):

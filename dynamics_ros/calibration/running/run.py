@@ -50,14 +50,14 @@ def run(arguments: list[str]) -> None:
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
     planned = _planned(robot, read_trajectory(options.trajectory))
     geometry = read_collision_geometry(text)
-    clearance = Clearance(robot, geometry) if geometry.triangles else None
+    clearance = Clearance(robot, geometry, options.floor) if geometry.triangles else None
     if clearance is None:
         print(without_shapes(options.floor))
-    check_motion(robot, planned, 'the trajectory', clearance, options.floor)
+    check_motion(robot, planned, 'the trajectory', clearance)
     with Mover(robot, options.action, options.joint_states) as mover:
         here = mover.resting_place()
         way = straight_way(robot, here, planned.q[0], options.speed)
-        check_motion(robot, way, 'the way to its start', clearance, options.floor)
+        check_motion(robot, way, 'the way to its start', clearance)
         print(_announcement(robot, options.action, way, planned))
         _ask(options.yes)
         if np.abs(mover.resting_place() - here).max() > START_TOLERANCE:

@@ -4,113 +4,92 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.model import ROOT
+from dynamics_ros.collision import Collisions, Obstacle
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.collision_geometry import CollisionGeometry
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-SPACING = 0.03
-"""Distance between points that represent a surface [m]."""
-
-
 POSTURES = 48
-"""Number of random postures within the limits that give the usual distance of two bodies."""
+"""Number of random postures within the limits that give the usual distance of two links."""
+
+WITHIN = 0.12
+"""Distance from which links count as far apart [m]."""
+
+FLOOR = 'floor'
+FLOOR_SIZE = 20.0
+"""Edge of the box that stands for the floor [m]."""
 
 
 class Clearance:
-    """Points on the surfaces of links, in the frames of the bodies that carry them.
+    """Distances by `Collisions`, and which of them are required.
 
-    Adjacent bodies, and bodies within ``SPACING`` in all of many postures, are not compared. Other
-    bodies may be inherently close, such as the second next link of a wrist: their median distance,
-    or that in the nominal posture, an arm's usual start, may be below the one that is required. Of
-    these, half of it is required.
+    Links may be inherently close, such as the second next one of a wrist: their median distance, or
+    that in the nominal posture, an arm's usual start, may be below the one that is required. Of
+    these, half of it is required, and nothing of links whose convex hulls usually overlap.
     """
 
-    def __init__(self, robot: Robot, geometry: CollisionGeometry) -> None:
-        self._robot = robot
-        self._frames = {name: k for k, name in enumerate(robot.frame_names)}
-        points: dict[int, list[tuple[str, Array]]] = {}
-        for link, triangles in geometry.triangles.items():
-            if link in self._frames:
-                body = robot.model.frame(link).body
-                points.setdefault(body, []).append((link, _thinned(triangles)))
-        self._points = points
-        parents = {body: joint.parent for body, joint in enumerate(robot.model.joints)}
-        self._pairs = [
-            (a, b)
-            for a, b in itertools.combinations(sorted(points), 2)
-            if parents.get(b) != a and parents.get(a) != b
-        ]
-        within = [robot.nominal(), *map(robot.random_configuration, range(POSTURES))]
-        usual = self._distances(np.array(within))
-        apart = usual.max(axis=0) > SPACING
-        self._pairs = list(itertools.compress(self._pairs, apart))
-        self._usual = np.minimum(np.median(usual, axis=0), usual[0])[apart]
+    def __init__(
+        self, robot: Robot, geometry: CollisionGeometry, floor: float | None = None
+    ) -> None:
+        """Read the shapes.
+
+        Args:
+            robot: the robot.
+            geometry: shapes of its links.
+            floor: height in the root frame below which no moving link may be [m]; None: any.
+
+        Raises:
+            ModelError: coal is not installed.
+        """
+        ground = {}
+        if floor is not None:
+            height = floor - 0.5 * FLOOR_SIZE
+            pose = (0.0, 0.0, height), (0.0, 0.0, 0.0, 1.0)
+            ground[FLOOR] = Obstacle('box', [FLOOR_SIZE] * 3, pose)
+        self._scene = Collisions(robot, geometry, obstacles=ground, ignore_unreadable=True)
+        self._index = {pair: k for k, pair in enumerate(self._scene.pairs)}
+        self._floor = floor
+        postures = [robot.nominal(), *map(robot.random_configuration, range(POSTURES))]
+        usual = self._distances(np.array(postures))
+        self._usual = np.minimum(np.median(usual, axis=0), usual[0])
+        self._above = np.array([FLOOR in pair for pair in self._index], dtype=bool)
+        self._compared = ~self._above & (self._usual > 0.0)
 
     def smallest(self, q: Array) -> float:
-        """Smallest distance of links over postures (n, nq), at most ``SPACING`` too large [m]."""
-        return float(self._distances(q).min(initial=np.inf))
+        """Smallest distance of links over postures (n, nq) [m]; inf from ``WITHIN`` on."""
+        return float(self._distances(q)[:, self._compared].min(initial=np.inf))
 
-    def too_close(self, q: Array, distance: float) -> float:
-        """Smallest distance of links that are closer than required; inf if none are [m].
+    def check(self, q: Array, distance: float, what: str) -> None:
+        """Check the distances in postures.
 
         Args:
             q: postures (n, nq).
-            distance: required distance of links that are not inherently close [m].
+            distance: required distance of links that are not inherently close, to ``WITHIN`` [m].
+            what: name of the motion in messages.
+
+        Raises:
+            InvalidArgumentError: links are closer than required, or a link is below the floor.
         """
-        found = self._distances(q)
-        required = np.where(self._usual > distance, distance, 0.5 * self._usual)
-        return float(found[found <= required].min(initial=np.inf))
+        found, usual = self._distances(q), self._usual[self._compared]
+        links = found[:, self._compared]
+        required = np.where(usual > distance, distance, 0.5 * usual)
+        apart = float(links[links <= required].min(initial=np.inf))
+        if np.isfinite(apart):
+            problem = f'brings links as near as {apart:.3f} m to each other'
+            raise InvalidArgumentError(what, problem, f'at least {distance:g} m')
+        if (found[:, self._above] < 0.0).any():
+            expected = 'heights above the floor'
+            raise InvalidArgumentError(what, f'goes below {self._floor:g} m', expected)
 
     def _distances(self, q: Array) -> Array:
-        """Distances (n, pairs) in postures (n, nq); inf from four times ``SPACING`` on [m]."""
-        clouds = self._clouds(q)
-        distances = np.full((len(q), len(self._pairs)), np.inf)
-        for posture in range(len(q)):
-            trees = {body: scipy.spatial.cKDTree(cloud[posture]) for body, cloud in clouds.items()}
-            for k, (a, b) in enumerate(self._pairs):
-                found = trees[a].query(clouds[b][posture], distance_upper_bound=4.0 * SPACING)[0]
-                distances[posture, k] = found.min()
+        """Distances (n, pairs) in postures (n, nq); inf beyond ``WITHIN`` [m]."""
+        distances = np.full((len(q), len(self._index)), np.inf)
+        for row, posture in zip(distances, q, strict=True):
+            found = self._scene.distances(posture, WITHIN)
+            np.minimum.at(row, [self._index[pair] for pair in found.pairs], found.distance)
         return distances
-
-    def lowest(self, q: Array) -> float:
-        """Lowest height of a moving link in the root frame over postures (n, nq) [m]."""
-        clouds = self._clouds(q)
-        heights = [float(c[..., 2].min()) for body, c in clouds.items() if body != ROOT]
-        return min(heights, default=np.inf)
-
-    def _clouds(self, q: Array) -> dict[int, Array]:
-        poses = self._robot.all_frames(q)
-        return {
-            body: np.concatenate(
-                [
-                    points @ poses[:, self._frames[link], :3, :3].transpose(0, 2, 1)
-                    + poses[:, self._frames[link], np.newaxis, :3, 3]
-                    for link, points in parts
-                ],
-                axis=1,
-            )
-            for body, parts in self._points.items()
-        }
-
-
-def _thinned(triangles: Array) -> Array:
-    """Points about ``SPACING`` apart on triangles (n, 3, 3)."""
-    edges = np.linalg.norm(np.roll(triangles, -1, axis=1) - triangles, axis=2).max(axis=1)
-    found = []
-    for triangle, size in zip(triangles, edges, strict=True):
-        parts = max(1, min(30, int(np.ceil(size / SPACING))))
-        steps = [(i, j) for i in range(parts + 1) for j in range(parts + 1 - i)]
-        weights = np.array([(i, j, parts - i - j) for i, j in steps]) / parts
-        found.append(weights @ triangle)
-    points = np.concatenate(found)
-    _, kept = np.unique(np.round(points / SPACING).astype(np.int64), axis=0, return_index=True)
-    thinned: Array = points[kept]
-    return thinned

@@ -207,7 +207,6 @@ def plan_excitation(
     duration: float = 20.0,
     rate: float = 100.0,
     clearance: Clearance | None = None,
-    floor: float | None = None,
     seed: int = 0,
     starts: int = 24,
     iterations: int = 400,
@@ -218,8 +217,7 @@ def plan_excitation(
         robot: robot with a fixed base and joints of one coordinate.
         duration: period [s].
         rate: rate of the returned points [Hz].
-        clearance: distances of links; None: not checked.
-        floor: least height of links in the root frame [m]; None: not checked.
+        clearance: distances of links and floor; None: not checked.
         seed: seed of the random motions.
         starts: number of random motions, of which the best are improved.
         iterations: number of iterations.
@@ -233,11 +231,12 @@ def plan_excitation(
     objective = Objective(robot, base, noise, _column_scales(robot, base, limits, noise, rng))
 
     def free(q: Array) -> bool:
-        if clearance is None:
-            return True
-        if floor is not None and clearance.lowest(q) < floor:
+        try:
+            if clearance is not None:
+                clearance.check(q, CLEARANCE, 'the motion')
+        except InvalidArgumentError:
             return False
-        return not np.isfinite(clearance.too_close(q, CLEARANCE))
+        return True
 
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
     for share in RANGES:

@@ -84,17 +84,14 @@ def straight_way(robot: Robot, begin: Array, end: Array, speed: float) -> Motion
     return Motion(robot.joint_names, duration * s[:, 0], q, v, a)
 
 
-def check_motion(
-    robot: Robot, motion: Motion, what: str, clearance: Clearance | None, floor: float | None
-) -> None:
+def check_motion(robot: Robot, motion: Motion, what: str, clearance: Clearance | None) -> None:
     """Check that a motion respects joint limits, link distances and the floor.
 
     Args:
         robot: robot with the joints of the motion, in its order.
         motion: motion of all joints.
         what: name of the motion in messages.
-        clearance: distances of links; None if shapes are unknown.
-        floor: least height of links [m]; None: not checked.
+        clearance: distances of links and floor; None if shapes are unknown.
 
     Raises:
         InvalidArgumentError: it does not.
@@ -120,12 +117,6 @@ def check_motion(
         names = [robot.joint_names[j] for j in jumping]
         problem = f'has positions of {", ".join(names)} that change faster than the velocity limits'
         raise InvalidArgumentError(what, problem, 'what the robot can do')
-    if clearance is None:
-        return
-    looked = motion.q[:: max(1, len(motion.q) // CHECKED_POSTURES)]
-    apart = clearance.too_close(looked, 0.5 * CLEARANCE)
-    if np.isfinite(apart):
-        problem = f'brings links as near as {apart:.3f} m to each other'
-        raise InvalidArgumentError(what, problem, f'at least {0.5 * CLEARANCE:g} m')
-    if floor is not None and clearance.lowest(looked) < floor:
-        raise InvalidArgumentError(what, f'goes below {floor:g} m', 'heights above the floor')
+    if clearance is not None:
+        looked = motion.q[:: max(1, len(motion.q) // CHECKED_POSTURES)]
+        clearance.check(looked, 0.5 * CLEARANCE, what)
