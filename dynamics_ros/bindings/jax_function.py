@@ -19,9 +19,8 @@ def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
     """A kernel as a function of JAX arrays; derivatives are kernels, created when first needed.
 
     Derivatives are exact, of any order, and by coordinates: of a quaternion by its four numbers.
-    XLA calls the machine code on the processor, in one thread. For arrays on another device, and
-    without machine code, it calls Python, which takes longer. If JAX computes with float32, machine
-    code computes in single precision.
+    XLA calls kernels on the processor through Python, with the arrays in place. Arrays on another
+    device are copied. If JAX computes with float32, batches are computed in single precision.
 
     Args:
         kernel: a kernel of a robot or of ``kernels.compile``.
@@ -132,7 +131,7 @@ def _call_broadcast(kernel: Kernel, *arrays: Any) -> Any:
     )
     inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(converted, own_shapes)]
     outputs = [jax.ShapeDtypeStruct(shape + x.shape, dtype) for x in kernel.trace.outputs]
-    name = target(kernel, dtype)
+    name = target(kernel, dtype) if outputs else None
     through_python = partial(_call_python, kernel, outputs)
     if name is None:
         results = through_python(*inputs)

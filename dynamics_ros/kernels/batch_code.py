@@ -61,7 +61,7 @@ class BatchCode:
         self._compile_later = compile_later
         self._scratch_size = 0
         # Keyed by process: a forked process does not have the thread that compiles.
-        self._wanted_by = 0 if platform.processor.lanes > 1 else None
+        self._requested_by = 0 if platform.processor.lanes > 1 else None
         self._code: llvm_compiler.MachineCode | None = None
         self._function: Any = None
 
@@ -70,33 +70,18 @@ class BatchCode:
         if self._function is None:
             if states < BATCH_STATES:
                 return None
-            self.request()
+            if self._is_first_request():
+                self._compile_later(self._compile)
             if self._function is None:
                 return None
         return self._run
 
-    def request(self) -> None:
-        """Request compilation, unless already requested or the processor has no vector unit."""
-        if self._function is None and self._is_first_wish():
-            self._compile_later(self._compile)
-
-    @property
-    def address(self) -> int:
-        """Address of the batch function (see `llvm.batch`), or 0 while there is none."""
-        return self._code.address('batch') if self._code and self._function else 0
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Scratch memory that the batch function needs [bytes]."""
-        size = llvm_batch.scratch_size(self._trace)
-        return self._platform.processor.lanes * size * self.dtype.itemsize
-
-    def _is_first_wish(self) -> bool:
+    def _is_first_request(self) -> bool:
         process = os.getpid()
-        if self._wanted_by in (None, process):
+        if self._requested_by in (None, process):
             return False
         with background.changed:
-            before, self._wanted_by = self._wanted_by, process
+            before, self._requested_by = self._requested_by, process
         return before != process
 
     def _compile(self) -> None:

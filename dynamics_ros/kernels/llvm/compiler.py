@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -126,21 +126,15 @@ def has_opaque_pointers() -> bool:
     return bool(load().llvm_version_info[0] >= 16)
 
 
-def compile_module(
-    ir: str,
-    functions: Sequence[str],
-    quickly: bool = False,
-    symbols: Mapping[str, int] | None = None,
-) -> MachineCode:
+def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> MachineCode:
     """Compile a module for this processor, or load its cached machine code from disk.
 
     Args:
         ir: LLVM IR.
         functions: the functions whose addresses will be requested.
         quickly: compiles in a tenth of the time, to slower code.
-        symbols: as for ``linked``.
     """
-    return linked(object_code(lambda: ir, ir, quickly), functions, symbols)
+    return linked(object_code(lambda: ir, ir, quickly), functions)
 
 
 def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> bytes:
@@ -183,20 +177,15 @@ def _options(quickly: bool) -> dict[str, Any]:
     return {**options, 'opt': 0} if quickly else options
 
 
-def linked(
-    code: bytes, functions: Sequence[str], symbols: Mapping[str, int] | None = None
-) -> MachineCode:
+def linked(code: bytes, functions: Sequence[str]) -> MachineCode:
     """Load an object file into the memory of this process.
 
     Args:
         code: object file from ``object_code``.
         functions: the functions whose addresses will be requested.
-        symbols: addresses of symbols of the code that are defined for this load only.
     """
     binding = load()
     with background.llvm:
-        for name, address in (symbols or {}).items():
-            binding.add_symbol(name, address)
         machine = _machine(_target()[1])
         engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
