@@ -39,11 +39,11 @@ from dynamics_ros.algorithms import (
 )
 from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.constrained import (
+    CONSTRAINT_ROWS,
     DIRECTED,
-    HELD_ROWS,
-    HELD_TOGETHER,
-    Held,
-    Places,
+    LOOP_KINDS,
+    Constraint,
+    Points,
     constrained_dynamics_derivatives,
     constrained_forward_dynamics,
     constraint_rows,
@@ -331,14 +331,14 @@ def _resting_feet(model: Model, *names: str) -> Formula:
 @quantity_formula(
     'Jacobian and J-dot v of contacts and loops, stacked',
     {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs=PLACES,
     name='constraint_rows',
     may_overflow=True,
 )
 def _constraint_rows(model: Model, *names: str) -> Formula:
-    """The options are a kind of ``HELD_ROWS`` and its frame, or two frames, for each constraint."""
-    constraints = list(_held(model, names))
+    """The options are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two frames."""
+    constraints = list(_constraints_of(model, names))
 
     def function(q: Values, v: Values, *places: Any) -> dict[str, Any]:
         J, bias = constraint_rows(model, constraints, q, v, _places(*places))
@@ -355,13 +355,13 @@ def _constraint_rows(model: Model, *names: str) -> Formula:
         'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
         'pivots': PIVOTS,
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs=PLACES,
     name='constrained_forward_dynamics',
 )
 def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
     """The options are those of ``constraint_rows``."""
-    constraints = list(_held(model, names))
+    constraints = list(_constraints_of(model, names))
 
     def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
         where = _places(*places)
@@ -379,7 +379,7 @@ def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
         'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
         'independent': 'finite where the rows are independent',
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     name='dynamics_in_contact',
     may_be_singular=True,
 )
@@ -407,14 +407,14 @@ def _dynamics_in_contact(model: Model, *names: str) -> Formula:
         **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
         'pivots': PIVOTS,
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs={'forces': 'as constrained_forward_dynamics returns them, with a', **PLACES},
     name='constrained_dynamics_derivatives',
 )
 def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
     """The options are those of ``constrained_forward_dynamics``."""
-    constraints = list(_held(model, names))
-    count = sum(HELD_ROWS[held.kind] for held in constraints)
+    constraints = list(_constraints_of(model, names))
+    count = sum(CONSTRAINT_ROWS[held.kind] for held in constraints)
 
     def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
         def differentiate(values: Values, by: Any) -> list[list[Any]]:
@@ -446,15 +446,15 @@ def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
         'rows_dq': 'of J a + J-dot v along velocities',
         'rows_dv': 'of J-dot v',
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs={'forces': 'of the environment on the robot, stacked [N], [N m]', **PLACES},
     name='constraint_slopes',
     may_overflow=True,
 )
 def _constraint_slopes(model: Model, *names: str) -> Formula:
     """The options are those of ``constraint_rows``."""
-    constraints = list(_held(model, names))
-    count = sum(HELD_ROWS[held.kind] for held in constraints)
+    constraints = list(_constraints_of(model, names))
+    count = sum(CONSTRAINT_ROWS[held.kind] for held in constraints)
 
     def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
         J, bias = constraint_rows(model, constraints, q, v, _places(*places))
@@ -471,29 +471,29 @@ def _constraint_slopes(model: Model, *names: str) -> Formula:
     return Formula(inputs | _inputs_of_places(constraints), function)
 
 
-def _inputs_of_places(constraints: Sequence[Held]) -> dict[str, Shape]:
+def _inputs_of_places(constraints: Sequence[Constraint]) -> dict[str, Shape]:
     inputs: dict[str, Shape] = {'points': (len(constraints), 2, 3)}
     if any(held.kind in DIRECTED for held in constraints):
         inputs['directions'] = (len(constraints), 2, 3)
     return inputs
 
 
-def _places(points: Any, directions: Any = None) -> list[Places]:
+def _places(points: Any, directions: Any = None) -> list[Points]:
     if directions is None:
-        return [Places(x) for x in points]
-    return [Places(*x) for x in zip(points, directions, strict=True)]
+        return [Points(x) for x in points]
+    return [Points(*x) for x in zip(points, directions, strict=True)]
 
 
-def _held(model: Model, names: Sequence[str]) -> Any:
+def _constraints_of(model: Model, names: Sequence[str]) -> Any:
     rest = list(names)
     while rest:
         kind = rest.pop(0)
-        count = 2 if kind in HELD_TOGETHER else 1
-        if kind not in HELD_ROWS or len(rest) < count:
-            expected = f'a kind of {tuple(HELD_ROWS)}, then its frame or its two frames'
+        count = 2 if kind in LOOP_KINDS else 1
+        if kind not in CONSTRAINT_ROWS or len(rest) < count:
+            expected = f'a kind of {tuple(CONSTRAINT_ROWS)}, then its frame or its two frames'
             raise InvalidArgumentError('contacts', ':'.join(names), expected)
         frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
-        yield Held(kind, frame, others[0] if others else None)
+        yield Constraint(kind, frame, others[0] if others else None)
 
 
 @quantity_formula(

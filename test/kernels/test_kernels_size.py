@@ -13,7 +13,7 @@ import pytest
 
 from dynamics_ros import Robot, kernels
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
-from dynamics_ros.kernels import machine_code as llvm_backend
+from dynamics_ros.kernels import compilation as llvm_backend
 from dynamics_ros.kernels.graph import normal_form
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from dynamics_ros.errors import InfeasibleError, SingularError
-from dynamics_ros.multibody.least_squares import Singular, damped_least_squares
+from dynamics_ros.multibody.linear_systems import Singular, damped_least_squares
 
 try:
     import daqp

@@ -3,7 +3,7 @@
 """Scalar expressions that record how they were computed.
 
 An `Expression` stands in for a float in ordinary Python code. Operations on it are simplified
-(`normal_form.py`) and stored by its graph (`graph.py`); a result that folds to a constant is a
+(`normal_form.py`) and stored by its graph (`tracing.Graph`); a result that folds to a constant is a
 plain Python float.
 """
 
@@ -12,28 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NoReturn, Protocol, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Union
 
 import numpy as np
 
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
-    ACOS,
-    ASIN,
     ATAN2,
-    COS,
-    ERFC,
-    EXP,
+    ELEMENTARY,
     LESS,
     LESS_EQUAL,
-    LOG,
     MAXIMUM,
     MINIMUM,
     SELECT,
-    SIN,
     SQRT,
-    TAN,
-    TANH,
     Operation,
 )
 from dynamics_ros.kernels.graph.symbols import Traced
@@ -76,8 +68,8 @@ class Arithmetic(Protocol):
     def unsigned(self, a: Expression) -> Expression:
         """Return a or -a, whichever the graph stores."""
 
-    def odd(self, operation: Operation, a: Expression) -> Expression:
-        """Return f(a) of an odd function f."""
+    def elementary(self, operation: Operation, a: Expression) -> Expression:
+        """Return f(a) of an elementary function f."""
 
     def add(self, a: Expression, b: Expression) -> Scalar:
         """Return a + b."""
@@ -185,9 +177,16 @@ class Condition(Node):
 
 
 class Expression(Node):
-    """Real number that is known only when the kernel runs; used like a float."""
+    """Real number that is known only when the kernel runs; used like a float.
+
+    It has a method for each row of `ELEMENTARY`, such as ``sin``.
+    """
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[[], Expression]: ...
 
     def __add__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
@@ -244,7 +243,7 @@ class Expression(Node):
     def __pow__(self, exponent: int | float) -> Scalar:
         """Return a power: an integer exponent by repeated squaring, or 0.5 as a square root."""
         if exponent == 0.5:
-            return self.sqrt()
+            return self.graph.elementary(SQRT, self)
         if not (isinstance(exponent, (Integral, float)) and exponent == int(exponent)):
             raise TypeError(f'a trace takes integer powers and 0.5, not {exponent!r}')
         power: Scalar = 1.0
@@ -258,38 +257,6 @@ class Expression(Node):
                 square = square * square
         return 1.0 / power if exponent < 0 else power
 
-    def sqrt(self) -> Expression:
-        """Return the square root; NaN below zero."""
-        return self.graph.node(SQRT, self)
-
-    def sin(self) -> Expression:
-        """Return the sine of an angle in rad."""
-        return self.graph.odd(SIN, self)
-
-    def cos(self) -> Expression:
-        """Return the cosine of an angle in rad."""
-        return self.graph.node(COS, self.graph.unsigned(self))
-
-    def tan(self) -> Expression:
-        """Return the tangent of an angle in rad."""
-        return self.graph.odd(TAN, self)
-
-    def asin(self) -> Expression:
-        """Return the arc sine in rad; NaN outside [-1, 1]."""
-        return self.graph.odd(ASIN, self)
-
-    def acos(self) -> Expression:
-        """Return the arc cosine in rad; NaN outside [-1, 1]."""
-        return self.graph.node(ACOS, self)
-
-    def tanh(self) -> Expression:
-        """Return the hyperbolic tangent."""
-        return self.graph.odd(TANH, self)
-
-    def erfc(self) -> Expression:
-        """Return the complementary error function."""
-        return self.graph.node(ERFC, self)
-
     def angle_at(self, y: float) -> Expression:
         """Return the angle in rad of the point (self, y) with a constant y."""
         return self.graph.node(ATAN2, constant(y), self)
@@ -297,14 +264,6 @@ class Expression(Node):
     def atan2(self, x: Scalar) -> Expression:
         """Return the angle in rad of the point (x, self)."""
         return self.graph.node(ATAN2, self, self.graph.operand(x))
-
-    def exp(self) -> Expression:
-        """Return e to the power of self."""
-        return self.graph.node(EXP, self)
-
-    def log(self) -> Expression:
-        """Return the natural logarithm; NaN below zero."""
-        return self.graph.node(LOG, self)
 
     def minimum(self, other: Scalar) -> Scalar:
         """Return the smaller of two values; plus infinity has no effect."""
@@ -370,3 +329,16 @@ def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
 def _holds(one: Scalar) -> Condition | bool:
     """Return the condition that a value of 0 or 1 is 1."""
     return one > 0.5
+
+
+def _method(operation: Operation) -> Callable[[Expression], Expression]:
+    def method(self: Expression) -> Expression:
+        return self.graph.elementary(operation, self)
+
+    method.__name__, method.__doc__ = operation.name, operation.meaning
+    return method
+
+
+for _row in ELEMENTARY:
+    if _row.arity == 1:
+        setattr(Expression, _row.name, Expression.__abs__ if _row is ABSOLUTE else _method(_row))

@@ -8,7 +8,7 @@ node.
 Of each pair of opposite values only one is stored and the other is its negation. Negations are
 pulled out through products, sums and odd functions, so that signs cancel and ``a - b`` shares a
 node with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number
-share. `lowering.py` turns the normal form into the cheapest instructions.
+share. `tracing.lower` turns the normal form into the cheapest instructions.
 """
 
 from __future__ import annotations
@@ -150,10 +150,11 @@ class NormalForm(ABC):
         """Return a or -a, whichever the graph stores."""
         return cast(Expression, a.operands[0]) if a.operation is NEGATE else a
 
-    def odd(self, operation: Operation, a: Expression) -> Expression:
-        """Return f(a) of an odd function f."""
-        if a.operation is NEGATE:
-            return self.negate(self.node(operation, *a.operands))
+    def elementary(self, operation: Operation, a: Expression) -> Expression:
+        """Return f(a) of an elementary function or reciprocal f."""
+        if a.operation is NEGATE and operation.parity:
+            inside = self.node(operation, *a.operands)
+            return inside if operation.parity > 0 else self.negate(inside)
         return self.node(operation, a)
 
     # Sums
@@ -275,7 +276,7 @@ class NormalForm(ABC):
         """Return 1 / a."""
         if a.operation is RECIPROCAL:
             return cast(Expression, a.operands[0])
-        return self.odd(RECIPROCAL, a)
+        return self.elementary(RECIPROCAL, a)
 
     # Choices
 

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
-from dynamics_ros.kernels.llvm.processor import Processor, of_target
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.process import disk_cache, executable_memory
-from dynamics_ros.kernels.process.forks import FreshLock
+from dynamics_ros.kernels.process import disk_cache
+from dynamics_ros.kernels.process.system import FreshLock, why_forbidden
 
-LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh', 'erfc')
+LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.llvm)]
 """Names for double; the names for float end in f."""
 
 
@@ -65,7 +65,7 @@ def load() -> Any:
     Raises:
         CompilerUnavailableError: llvmlite is missing or broken, or machine code may not run here.
     """
-    if forbidden := _why_forbidden():
+    if forbidden := why_forbidden():
         raise CompilerUnavailableError(forbidden)
     # A process that forks during an import would have a half-imported module forever.
     with background.llvm:
@@ -76,11 +76,6 @@ def load() -> Any:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
     return binding
-
-
-@lru_cache(maxsize=1)
-def _why_forbidden() -> str:
-    return executable_memory.why_forbidden()
 
 
 def platform(number: Number = DOUBLE) -> Platform:
