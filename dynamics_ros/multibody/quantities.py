@@ -14,28 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamics_ros.algorithms import (
-    centroidal as centroidal,
-)
-from dynamics_ros.algorithms import (
-    coriolis as coriolis,
-)
-from dynamics_ros.algorithms import (
-    derivatives as derivatives,
-)
-from dynamics_ros.algorithms import (
-    energy as energy,
-)
-from dynamics_ros.algorithms import (
-    jacobian as jacobian,
-)
-from dynamics_ros.algorithms import (
-    joint_friction as joint_friction,
-)
-from dynamics_ros.algorithms import (
-    momentum as momentum,
-)
-from dynamics_ros.algorithms import (
-    regressor as regressor,
+    centroidal,
+    coriolis,
+    derivatives,
+    energy,
+    jacobian,
+    joint_friction,
+    momentum,
+    regressor,
 )
 from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.constrained import (
@@ -50,19 +36,11 @@ from dynamics_ros.algorithms.constrained import (
     finite_if_independent,
 )
 from dynamics_ros.algorithms.contact import (
-    excess as excess,
-)
-from dynamics_ros.algorithms.contact import (
-    location_evidence as location_evidence,
-)
-from dynamics_ros.algorithms.contact import (
-    sample_departure as sample_departure,
-)
-from dynamics_ros.algorithms.contact import (
+    excess,
+    location_evidence,
+    sample_departure,
     torque_observer,
-)
-from dynamics_ros.algorithms.contact import (
-    unexplained as unexplained,
+    unexplained,
 )
 from dynamics_ros.algorithms.contact.feet import (
     contact_probabilities,
@@ -80,37 +58,19 @@ from dynamics_ros.algorithms.contact.wrench import (
     contact_wrenches,
 )
 from dynamics_ros.algorithms.control import (
-    impedance as impedance,
-)
-from dynamics_ros.algorithms.control import (
-    joint_space as joint_space,
-)
-from dynamics_ros.algorithms.control import (
-    motion_check as motion_check,
-)
-from dynamics_ros.algorithms.control import (
-    setpoint as setpoint,
-)
-from dynamics_ros.algorithms.control import (
+    impedance,
+    joint_space,
+    motion_check,
+    setpoint,
     whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
-    guiding as guiding,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    holding_back as holding_back,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    reflex as reflex,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    runaway as runaway,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    stop as stop,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    trail as trail,
+    guiding,
+    holding_back,
+    reflex,
+    runaway,
+    stop,
+    trail,
 )
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_kinematics import search
