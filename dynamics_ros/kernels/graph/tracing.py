@@ -24,11 +24,11 @@ from dynamics_ros.kernels.graph.expression import (
     Condition,
     Expression,
     Node,
+    NormalForm,
     Operand,
     Scalar,
     select,
 )
-from dynamics_ros.kernels.graph.normal_form import NormalForm
 from dynamics_ros.kernels.graph.operations import (
     ADD,
     DIVIDE,
