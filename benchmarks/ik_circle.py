@@ -20,7 +20,7 @@ from benchmarks.descriptions import serial_chain
 from benchmarks.records import Goal, Record
 from benchmarks.robots import ARMS, urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.multibody.end_effector.manipulability import manipulability
+from dynamics_ros.multibody.end_effector import manipulability
 
 Array = NDArray[np.float64]
 

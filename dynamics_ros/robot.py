@@ -22,17 +22,15 @@ from .model.build import RootJoint
 from .model.formats import read_any
 from .model.joints import JointKind
 from .multibody.arguments import check_options, pose_matrices
-from .multibody.end_effector.manipulability import manipulability
-from .multibody.external_wrenches import Wrenches
-from .multibody.kernel_methods import Array
-from .multibody.kernel_set import KernelSet
-from .multibody.parameters import Adjustable
+from .multibody.end_effector import manipulability
+from .multibody.kernel_methods import Array, Wrenches
+from .multibody.kernel_set import Adjustable, KernelSet
 from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .constraints.inverse_dynamics import InverseDynamicsOptions
+    from .constraints.dynamics import InverseDynamicsOptions
     from .inverse_kinematics.solve import SolveAllOptions, SolveOptions
     from .page import RobotPage
 

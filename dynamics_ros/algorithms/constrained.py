@@ -20,14 +20,14 @@ from dynamics_ros.spatial.scalar import larger, smaller, sqrt
 
 from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, frame_rows
 
-HELD_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
+CONSTRAINT_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
 """Number of rows of a constraint of each kind."""
 
-HELD_TOGETHER = ('position', 'pose', 'revolute')
+LOOP_KINDS = ('position', 'pose', 'revolute')
 """Kinds that connect two frames of the robot; the other kinds hold a frame in the root frame."""
 
 DIRECTED = ('normal', 'revolute')
-"""Kinds of constraints that need directions (see `Places`)."""
+"""Kinds of constraints that need directions (see `Points`)."""
 
 INDEPENDENT = 1e-6
 """Length of an orthogonalized row, relative to the longest, above which rows are certainly
@@ -37,11 +37,11 @@ Differentiate = Callable[[Values, Values], Rows]
 """Function of values and of q or v: derivatives of the values by q along velocities, or by v."""
 
 
-class Held(NamedTuple):
+class Constraint(NamedTuple):
     """A constraint: its kind and its frames.
 
     Attributes:
-        kind: a key of `HELD_ROWS`.
+        kind: a key of `CONSTRAINT_ROWS`.
         frame: frame whose point is held.
         other: frame to whose point it is held; None to hold it at a place in the root frame.
     """
@@ -51,7 +51,7 @@ class Held(NamedTuple):
     other: Frame | None
 
 
-class Places(NamedTuple):
+class Points(NamedTuple):
     """Points and directions of a constraint.
 
     Attributes:
@@ -65,8 +65,8 @@ class Places(NamedTuple):
     directions: Sequence[Values] = ()
 
 
-def held_rows(
-    model: Model, q: Values, v: Values, held: Held, places: Places
+def rows_of_constraint(
+    model: Model, q: Values, v: Values, held: Constraint, places: Points
 ) -> tuple[Rows, list[Scalar]]:
     """J and J-dot v of a constraint, in axes of the root frame ([RD] eq. 2.154).
 
@@ -104,11 +104,11 @@ def held_rows(
 
 def constrained_forward_dynamics(
     model: Model,
-    constraints: Sequence[Held],
+    constraints: Sequence[Constraint],
     q: Values,
     v: Values,
     tau: Values,
-    places: Sequence[Places],
+    places: Sequence[Points],
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """Accelerations and forces of M a + C v + g = tau + J^T f with J a + J-dot v = 0.
 
@@ -148,12 +148,12 @@ def finite_if_independent(pivots: Sequence[Scalar], any_value: Scalar) -> Scalar
 
 def constrained_dynamics_derivatives(
     model: Model,
-    constraints: Sequence[Held],
+    constraints: Sequence[Constraint],
     q: Values,
     v: Values,
     a: Values,
     forces: Values,
-    places: Sequence[Places],
+    places: Sequence[Points],
     differentiate: Differentiate,
 ) -> tuple[list[Rows], list[Rows], list[Scalar]]:
     """Derivatives of accelerations and of forces, each by q, v and tau, and the pivots.
@@ -229,13 +229,13 @@ def _by_force(task: TaskDynamics) -> tuple[Rows, Rows]:
 
 
 def constraint_rows(
-    model: Model, constraints: Sequence[Held], q: Values, v: Values, places: Sequence[Places]
+    model: Model, constraints: Sequence[Constraint], q: Values, v: Values, places: Sequence[Points]
 ) -> tuple[Rows, list[Scalar]]:
-    """J and J-dot v of several constraints, stacked; arguments as for `held_rows`."""
+    """J and J-dot v of several constraints, stacked; arguments as for `rows_of_constraint`."""
     J: Rows = []
     bias: list[Scalar] = []
     for held, where in zip(constraints, places, strict=True):
-        rows, rates = held_rows(model, q, v, held, where)
+        rows, rates = rows_of_constraint(model, q, v, held, where)
         J, bias = J + rows, bias + rates
     return J, bias
 

@@ -121,7 +121,7 @@ class Options(Enum):
     """Indices of the velocities whose acceleration is given."""
     FRAME_AND_ROWS = ':FRAME[:ROWS]'
     """A frame, followed by the digits of the rows of its Jacobian in use, 0 to 5."""
-    HELD = ':KIND:FRAME[:FRAME]...'
+    CONSTRAINTS = ':KIND:FRAME[:FRAME]...'
     """Constraints: 'point', 'surface' or 'normal' and a frame; 'position', 'pose' or 'revolute' and
     two frames.
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from dynamics_ros.bindings.checked import check_kernel
+from dynamics_ros.bindings import check_kernel
 from dynamics_ros.kernels import Kernel
 
 

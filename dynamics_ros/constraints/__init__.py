@@ -14,14 +14,21 @@ from .derivatives import (
     constrained_hybrid_dynamics_derivatives,
     impact_derivatives,
 )
-from .forward_dynamics import (
+from .dynamics import (
+    consistent_acceleration,
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
+    constrained_inverse_dynamics,
     contact_forces,
+    impact,
+    impact_energy_loss,
 )
-from .impact import impact, impact_energy_loss
-from .internal_forces import ElasticElement, actuator_torques
-from .inverse_dynamics import consistent_acceleration, constrained_inverse_dynamics
+from .internal_forces import (
+    ElasticElement,
+    actuator_torques,
+    contact_positions,
+    soft_contact_forces,
+)
 from .jacobian import (
     ConstraintRanks,
     constraint_bias,
@@ -31,10 +38,8 @@ from .jacobian import (
     support_projector,
 )
 from .kinds import ClosedLoop, Constraint, Constraints, Contact
-from .newton_euler import projected_newton_euler
 from .of_functions import ConfigurationConstraint, LinearConstraint
-from .operational_space import operational_space
-from .soft_contact import contact_positions, soft_contact_forces
+from .operational_space import operational_space, projected_newton_euler
 
 __all__ = [
     'ClosedLoop',

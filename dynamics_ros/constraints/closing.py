@@ -26,10 +26,9 @@ from dynamics_ros.multibody.arguments import (
 from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .jacobian import constraint_jacobian
+from .jacobian import constraint_jacobian, stacked, whitened
 from .kinds import Constraint, Contact, Slopes
 from .of_functions import ConfigurationConstraint, LinearConstraint
-from .solve import whitened
 
 
 class Closable(Constraint, Protocol):
@@ -150,16 +149,16 @@ def closed_state(
     check_count('max_iterations', max_iterations, 0)
     check_positive('tolerance', tolerance)
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-    gap = _stacked([x.residual(robot, q) for x in closable])
+    gap = stacked([np.zeros(0), *(x.residual(robot, q) for x in closable)], 1)
     for _ in range(max_iterations):
         if np.abs(gap).max(initial=0.0) <= tolerance:
             break
         q = robot.integrate(q, _nearest(robot, q, closable, np.zeros(robot.nv), -gap))
-        gap = _stacked([x.residual(robot, q) for x in closable])
+        gap = stacked([np.zeros(0), *(x.residual(robot, q) for x in closable)], 1)
     residual = float(np.abs(gap).max(initial=0.0))
     if not residual <= tolerance:
         raise InfeasibleError('no configuration near q closes the loops', residual)
-    drift = _stacked([_drift(x, robot, q) for x in all_constraints])
+    drift = stacked([np.zeros(0), *(_drift(x, robot, q) for x in all_constraints)], 1)
     nearest = _nearest(robot, q, all_constraints, v, -drift)
     refuse_overflow(q, nearest, q=q, v=v)
     return q, nearest
@@ -178,14 +177,6 @@ def _nearest(
     required = target - apply(J, v)
     step = apply(transposed(pseudo_inverse(W)), required)
     return np.asarray(v + np.linalg.solve(transposed(L), step[..., None])[..., 0])
-
-
-def _stacked(parts: Sequence[Array]) -> Array:
-    parts = [*parts, np.zeros(0)]
-    leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return np.concatenate(
-        [np.broadcast_to(part, leading + part.shape[-1:]) for part in parts], axis=-1
-    )
 
 
 def _drift(constraint: Constraint, robot: RigidBodySystem, q: Array) -> Array:

@@ -13,20 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import RankDeficientError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
-from dynamics_ros.multibody.external_wrenches import Wrenches
+from dynamics_ros.multibody.kernel_methods import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, rank, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .closing import differentiable
-from .forward_dynamics import (
-    constrained_forward_dynamics,
-    constrained_hybrid_dynamics,
-    independent,
-)
-from .impact import impact
-from .jacobian import constraint_jacobian, split_forces
+from .dynamics import constrained_forward_dynamics, constrained_hybrid_dynamics, impact, independent
+from .jacobian import constraint_jacobian, prepared, split_forces, stacked
 from .kinds import Constraints, constraint_list
-from .prepared import prepared
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -224,7 +218,8 @@ class _System:
         dq, dv, M = robot.inverse_dynamics_derivatives(q, v, a, external_wrenches)
         torques_dq = sum((x.torques_dq for x in parts), start=np.zeros_like(dq))
         rows_dq, rows_dv = (
-            -_stacked([getattr(x, name) for x in parts], dq) for name in ('rows_dq', 'rows_dv')
+            -stacked([dq[..., :0, :], *(getattr(x, name) for x in parts)], 2)
+            for name in ('rows_dq', 'rows_dv')
         )
         J = constraint_jacobian(robot, q, contacts)
         return cls(M, J, (torques_dq - dq, rows_dq), (-dv, rows_dv))
@@ -273,15 +268,7 @@ def _rates_by_q(robot: RigidBodySystem, q: Array, v: Array, contacts: Constraint
         - x.slopes(robot, q, np.zeros(robot.nv), 0.0 * v, np.zeros(x.rows)).rows_dq
         for x in map(differentiable, constraint_list(contacts))
     ]
-    return _stacked(parts, np.zeros((robot.nv, robot.nv)))
-
-
-def _stacked(parts: Sequence[Array], like: Array) -> Array:
-    parts = [*parts, np.zeros((0, like.shape[-1]))]
-    leading = np.broadcast_shapes(like.shape[:-2], *(part.shape[:-2] for part in parts))
-    return np.concatenate(
-        [np.broadcast_to(part, leading + part.shape[-2:]) for part in parts], axis=-2
-    )
+    return stacked([np.zeros((0, robot.nv)), *parts], 2)
 
 
 def _dependent(rank: int, J: Array) -> RankDeficientError:

@@ -1,17 +1,28 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stacked Jacobian and bias of constraints, ranks, and the null-space projector."""
+"""Stacked Jacobian and bias of constraints, their ranks, and the linear systems that they solve.
+
+Contacts and loops are rows of one kernel, whose options and inputs are stored for each set of
+constraints.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.constraints.kinds import ClosedLoop, Constraints, Contact, constraint_list, places
+from dynamics_ros.errors import InfeasibleError
+from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.arguments import finite_together, finite_vectors
 from dynamics_ros.multibody.linear_systems import (
     Array,
+    apply,
+    cholesky,
     largest_singular_value,
     pseudo_inverse,
     rank,
@@ -19,9 +30,165 @@ from dynamics_ros.multibody.linear_systems import (
 )
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .kinds import Constraints, constraint_list
-from .prepared import prepared
-from .solve import whitened
+FEASIBILITY_TOLERANCE = 1e-6
+"""Largest violation of a feasible system. It is relative to the size of the terms if that is above
+one SI unit (m/s^2, m/s, N), else absolute. Rounding errors are a thousand times smaller."""
+
+
+def whitened(M: Array, J: Array) -> tuple[Array, Array]:
+    """L with M = L L^T, and the whitened Jacobian W = L^-1 J^T, with J M^-1 J^T = W^T W.
+
+    Raises:
+        SingularError: M is not positive definite.
+    """
+    L = cholesky(M)
+    return L, np.asarray(np.linalg.solve(L, transposed(J)), dtype=np.float64)
+
+
+def solve_constrained(
+    M: Array, J: Array, force: Array, target: Array, contradiction: str
+) -> tuple[Array, Array]:
+    """Solve M x = force + J^T lambda, J x = target for x and lambda.
+
+    If rows of J are dependent, lambda is not unique, and the one of least norm is returned. x is
+    always unique.
+
+    Args:
+        M: (..., n, n).
+        J: (..., m, n).
+        force: (..., n).
+        target: (..., m).
+        contradiction: message of the error if no x satisfies J x = target.
+
+    Returns:
+        x (..., n) and lambda (..., m).
+
+    Raises:
+        InfeasibleError: no x satisfies J x = target, because dependent rows contradict each other.
+        SingularError: M is not positive definite.
+    """
+    L, W = whitened(M, J)
+    free = np.asarray(np.linalg.solve(L, force[..., None])[..., 0], dtype=np.float64)
+    required = target - apply(transposed(W), free)
+    inverse = pseudo_inverse(W)
+    correction = apply(transposed(inverse), required)
+    check_feasible(
+        required - apply(transposed(W), correction),
+        largest_singular_value(W) * np.linalg.norm(free, axis=-1) + np.linalg.norm(target, axis=-1),
+        contradiction,
+    )
+    x = np.linalg.solve(transposed(L), (free + correction)[..., None])[..., 0]
+    return np.asarray(x), apply(inverse, correction)
+
+
+def check_feasible(residual: Array, scale: Array, contradiction: str) -> None:
+    """Check that residuals (..., m) are small relative to the scale (...), or to 1 if larger.
+
+    Raises:
+        InfeasibleError: a residual is too large; ``contradiction`` is the message.
+    """
+    violation = np.linalg.norm(residual, axis=-1)
+    if (violation > FEASIBILITY_TOLERANCE * np.maximum(scale, 1.0)).any():
+        raise InfeasibleError(contradiction, float(np.max(violation)))
+
+
+MAX_CACHED = 256
+"""Largest number of stored sets of constraints; a program may create new ones in each call."""
+
+
+class Prepared(NamedTuple):
+    """Contacts and loops as options and inputs of kernels.
+
+    Attributes:
+        names: kinds and frames, the options of the kernels.
+        places: the last inputs of the kernels: points (m, 2, 3), and directions (m, 2, 3) if a kind
+            needs them.
+        given: the constraints as passed by the user; the reference keeps their identities valid.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[Array, ...]
+    given: tuple[Any, ...]
+
+
+class ContactDynamics(NamedTuple):
+    """Kernel of a robot in contact, and its last inputs.
+
+    Attributes:
+        kernel: forward dynamics; None if a constraint is not a contact or a loop.
+        places: as in ``Prepared``.
+        given: the constraints as passed by the user.
+    """
+
+    kernel: Kernel | None
+    places: tuple[Array, ...]
+    given: tuple[Any, ...]
+
+
+_prepared: dict[tuple[int, ...], Prepared] = {}
+"""By identities of the constraints, which are immutable and are kept alive by ``given``."""
+
+
+def prepared(contacts: Constraints) -> Prepared | None:
+    """Options and inputs of kernels for constraints; None if one is not a contact or a loop.
+
+    Raises:
+        InvalidArgumentError: an entry is not a constraint.
+    """
+    if type(contacts) is list or type(contacts) is tuple:  # without the slower tests below
+        given = tuple(contacts)
+    elif isinstance(contacts, str) or not isinstance(contacts, Sequence):
+        given = (contacts,)
+    else:
+        given = tuple(contacts)
+    key = tuple(map(id, given))
+    return _prepared.get(key) or _prepare(contacts, key, given)
+
+
+def contact_dynamics(robot: RigidBodySystem, contacts: Constraints) -> ContactDynamics:
+    """Kernel of a robot in contact; that of the last contacts is found faster, in control loops.
+
+    Raises:
+        InvalidArgumentError: an entry is not a constraint.
+    """
+    if type(contacts) is list or type(contacts) is tuple:
+        latest = robot._kept.get('contacts')
+        # Identical elements compare without a call of their __eq__.
+        if latest is not None and latest.given == tuple(contacts):
+            return latest
+    inputs = prepared(contacts)
+    if inputs is None:
+        return ContactDynamics(None, (), ())
+    kernel = robot.kernel('dynamics_in_contact', *inputs.names)
+    latest = ContactDynamics(kernel, inputs.places, inputs.given)
+    robot._kept['contacts'] = latest
+    return latest
+
+
+def _prepare(
+    contacts: Constraints, key: tuple[int, ...], given: tuple[Any, ...]
+) -> Prepared | None:
+    constraints = constraint_list(contacts)
+    # A subclass may override the Jacobian, so it has no kernel.
+    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
+    if len(known) < len(constraints):
+        return None
+    if len(_prepared) >= MAX_CACHED:
+        _prepared.clear()
+    names = tuple(name for x in known for name in x.key)
+    return _prepared.setdefault(key, Prepared(names, places(known), given))
+
+
+def stacked(parts: Sequence[Array], axes: int) -> Array:
+    """Stack the rows (..., rows, ...) of constraints, whose leading axes broadcast.
+
+    Args:
+        parts: one array per constraint, and one with the leading axes of the state.
+        axes: number of own axes, of which the first has the rows.
+    """
+    leading = np.broadcast_shapes(*(part.shape[: part.ndim - axes] for part in parts))
+    full = [np.broadcast_to(part, leading + part.shape[part.ndim - axes :]) for part in parts]
+    return np.concatenate(full, axis=-axes)
 
 
 def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:
@@ -36,11 +203,7 @@ def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constrai
     if rows := _kernel_rows(robot, q, np.zeros(robot.nv), contacts):
         return rows[0]
     parts = [constraint.jacobian(robot, q) for constraint in constraint_list(contacts)]
-    parts.append(np.zeros((0, robot.nv)))
-    leading = np.broadcast_shapes(q.shape[:-1], *(part.shape[:-2] for part in parts))
-    return np.concatenate(
-        [np.broadcast_to(part, leading + part.shape[-2:]) for part in parts], axis=-2
-    )
+    return stacked([np.zeros((*q.shape[:-1], 0, robot.nv)), *parts], 2)
 
 
 def constraint_bias(
@@ -56,12 +219,8 @@ def constraint_bias(
     if rows := _kernel_rows(robot, q, v, contacts):
         return rows[1]
     parts = [constraint.bias(robot, q, v) for constraint in constraint_list(contacts)]
-    parts.append(np.zeros(0))
-    shapes = (part.shape[:-1] for part in parts)
-    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], *shapes)
-    return np.concatenate(
-        [np.broadcast_to(part, leading + part.shape[-1:]) for part in parts], axis=-1
-    )
+    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    return stacked([np.zeros((*leading, 0)), *parts], 1)
 
 
 def rows_and_bias(

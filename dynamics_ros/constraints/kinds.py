@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.constrained import DIRECTED, HELD_ROWS, HELD_TOGETHER
+from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS, DIRECTED, LOOP_KINDS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.joints import plane_axes
 from dynamics_ros.multibody.arguments import (
@@ -24,14 +24,14 @@ from dynamics_ros.multibody.arguments import (
     finite_vector,
     rigid_pose,
 )
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import Vector3
 
 ORIGIN = (0.0, 0.0, 0.0)
 
-CONTACT_KINDS = tuple(kind for kind in HELD_ROWS if kind not in HELD_TOGETHER)
+CONTACT_KINDS = tuple(kind for kind in CONSTRAINT_ROWS if kind not in LOOP_KINDS)
 
 UP = (0.0, 0.0, 1.0)
 
@@ -68,7 +68,7 @@ Constraints = str | Constraint | Sequence[str | Constraint]
 """One constraint or several; the name of a frame is a point contact at its origin."""
 
 
-class _Held(Protocol):
+class _OfKernel(Protocol):
     """Rows of a contact or a loop, from a kernel."""
 
     @property
@@ -77,7 +77,7 @@ class _Held(Protocol):
 
     @property
     def kind(self) -> str:
-        """A key of ``HELD_ROWS``."""
+        """A key of ``CONSTRAINT_ROWS``."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class _Held(Protocol):
         return J, bias
 
 
-def places(constraints: Sequence[_Held]) -> tuple[Array, ...]:
+def places(constraints: Sequence[_OfKernel]) -> tuple[Array, ...]:
     """Last inputs of kernels of contacts and loops.
 
     Returns:
@@ -130,7 +130,7 @@ def places(constraints: Sequence[_Held]) -> tuple[Array, ...]:
 
 
 @dataclass(frozen=True)
-class Contact(_Held):
+class Contact(_OfKernel):
     """A contact of a frame with the environment, at rest in the root frame ([RD] 2.10.4).
 
     Attributes:
@@ -190,7 +190,7 @@ class Contact(_Held):
     @property
     def rows(self) -> int:
         """Number of rows: 3 for a point, 6 for a surface, 1 for a normal."""
-        return HELD_ROWS[self.kind]
+        return CONSTRAINT_ROWS[self.kind]
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ class Contact(_Held):
 
 
 @dataclass(frozen=True)
-class ClosedLoop(_Held):
+class ClosedLoop(_OfKernel):
     """Closure of a kinematic loop: a joint between two frames of the robot ([Lie] 3).
 
     The loop has to be closed (``gap`` is zero) at the configurations at which the constraint is
@@ -265,7 +265,7 @@ class ClosedLoop(_Held):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_kind('kind', self.kind, HELD_TOGETHER)
+        _check_kind('kind', self.kind, LOOP_KINDS)
         object.__setattr__(self, 'point', checked_point('point', self.point))
         object.__setattr__(self, 'other_point', checked_point('other_point', self.other_point))
         object.__setattr__(self, 'axis', _unit('axis', self.axis))
@@ -304,7 +304,7 @@ class ClosedLoop(_Held):
     @property
     def rows(self) -> int:
         """Number of rows: 3 for a position, 6 for a pose, 5 for a revolute joint."""
-        return HELD_ROWS[self.kind]
+        return CONSTRAINT_ROWS[self.kind]
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -24,37 +24,27 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import Slopes
 
-Timed = TypeVar('Timed', 'ConfigurationConstraint', 'LinearConstraint')
+_Kind = TypeVar('_Kind', bound='_OfFunctions')
 
 
 class _Kernels(NamedTuple):
-    """Kernels of a constraint for one robot.
+    """Functions of a constraint for one robot: kernels, or those of a matrix that is not traced.
 
     Attributes:
-        value: f of q and t; None if the constraint has no function of the configuration.
         jacobian: J (rows, nv) of q and t.
         drift: rate of the rows at rest (rows), of q and t.
         bias: second time derivative of the rows at constant v, of q, v and t.
         slopes: those of ``Slopes``, of q, v, a, forces and t.
         rate_slope: derivative (rows, nv) of J v + drift along velocities, of q, v and t.
+        value: f of q and t; None if the constraint has no function of the configuration.
     """
 
-    value: Kernel | None
-    jacobian: Kernel
-    drift: Kernel
-    bias: Kernel
-    slopes: Kernel
-    rate_slope: Kernel
-
-
-def _at(constraint: Timed, time: float) -> Timed:
-    if constraint.time is None:
-        raise InvalidArgumentError('time', f'{time}', 'a constraint that depends on it')
-    return replace(constraint, time=time)
-
-
-def _seconds(time: float | None) -> float:
-    return 0.0 if time is None else float(time)
+    jacobian: Callable[..., Any]
+    drift: Callable[..., Any]
+    bias: Callable[..., Any]
+    slopes: Callable[..., Any]
+    rate_slope: Callable[..., Any]
+    value: Callable[..., Any] | None = None
 
 
 def _compiled(
@@ -89,12 +79,12 @@ def _compiled(
 
     nv = robot.nv
     return _Kernels(
-        None if value is None else of('value', value),
         of('jacobian', slope),
         of('drift', drift),
         of('bias', bias, v=nv),
         of('slopes', slopes, v=nv, a=nv, forces=rows),
         of('rate_slope', rate_slope, v=nv),
+        None if value is None else of('value', value),
     )
 
 
@@ -113,8 +103,64 @@ def _rows(function: Callable[..., Any], rows: int, q: Any, time: float | None, t
     return values
 
 
+class _OfFunctions:
+    """Rows of a user's functions, evaluated at a time."""
+
+    rows: int
+    time: float | None
+    _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels]
+
+    def __post_init__(self) -> None:
+        check_count('rows', self.rows, 1)
+
+    def at(self: _Kind, time: float) -> _Kind:
+        """The same constraint at another time [s]; nothing is compiled.
+
+        Raises:
+            InvalidArgumentError: the constraint does not depend on time.
+        """
+        if self.time is None:
+            raise InvalidArgumentError('time', f'{time}', 'a constraint that depends on it')
+        return replace(self, time=time)  # type: ignore[type-var]
+
+    def jacobian(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
+        """Jacobian (..., rows, nv) along velocities, or the matrix A."""
+        return np.asarray(self._kernels_for(robot).jacobian(q, self._seconds))
+
+    def drift(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
+        """Rate (..., rows) at rest: df/dt, or -a_0; zero without a time and a target."""
+        return np.asarray(self._kernels_for(robot).drift(q, self._seconds))
+
+    def bias(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike) -> Array:
+        """Time derivative (..., rows) of J v + drift at constant v; J-dot v without a time."""
+        return np.asarray(self._kernels_for(robot).bias(q, v, self._seconds))
+
+    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
+        """Derivatives of J^T f and of J a + ``bias``.
+
+        Raises:
+            InvalidArgumentError: the constraint has a ``rate``, whose derivatives are not known.
+        """
+        return Slopes(*self._kernels_for(robot).slopes(q, v, a, forces, self._seconds))
+
+    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
+        """Derivative (..., rows, nv) of J v + drift along velocities."""
+        return np.asarray(self._kernels_for(robot).rate_slope(q, v, self._seconds))
+
+    @property
+    def _seconds(self) -> float:
+        return 0.0 if self.time is None else float(self.time)
+
+    def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
+        kernels = self._kernels.get(robot)
+        return kernels or self._kernels.setdefault(robot, self._compile(robot))
+
+    def _compile(self, robot: RigidBodySystem) -> _Kernels:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class ConfigurationConstraint:
+class ConfigurationConstraint(_OfFunctions):
     """Constraint f(q) = 0 or f(q, t) = 0 of a user's function f ([RD] eq. 3.37).
 
     A constraint with a time is rheonomic: the velocity satisfies J v + df/dt = 0, and ``bias``
@@ -133,46 +179,11 @@ class ConfigurationConstraint:
         default_factory=WeakKeyDictionary, repr=False
     )
 
-    def __post_init__(self) -> None:
-        check_count('rows', self.rows, 1)
-
-    def at(self, time: float) -> ConfigurationConstraint:
-        """The same constraint at another time [s]; nothing is compiled.
-
-        Raises:
-            InvalidArgumentError: the constraint does not depend on time.
-        """
-        return _at(self, time)
-
     def residual(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """f (..., rows), which is zero if the constraint is satisfied."""
         kernel = self._kernels_for(robot).value
         assert kernel is not None
-        return np.asarray(kernel(q, _seconds(self.time)))
-
-    def jacobian(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
-        """Jacobian J (..., rows, nv) along velocities: J v = df/dq q-dot."""
-        return np.asarray(self._kernels_for(robot).jacobian(q, _seconds(self.time)))
-
-    def drift(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
-        """Partial derivative df/dt (..., rows), the rate of f at rest; zero without a time."""
-        return np.asarray(self._kernels_for(robot).drift(q, _seconds(self.time)))
-
-    def bias(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike) -> Array:
-        """Second time derivative of f (..., rows) at constant v; J-dot v if f has no time."""
-        return np.asarray(self._kernels_for(robot).bias(q, v, _seconds(self.time)))
-
-    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
-        """Derivatives of J^T f and of J a + ``bias``."""
-        return Slopes(*self._kernels_for(robot).slopes(q, v, a, forces, _seconds(self.time)))
-
-    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Derivative (..., rows, nv) of J v + drift along velocities."""
-        return np.asarray(self._kernels_for(robot).rate_slope(q, v, _seconds(self.time)))
-
-    def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
-        kernels = self._kernels.get(robot)
-        return kernels or self._kernels.setdefault(robot, self._compile(robot))
+        return np.asarray(kernel(q, self._seconds))
 
     def _compile(self, robot: RigidBodySystem) -> _Kernels:
         def value(q: Any, t: Any) -> list[Any]:
@@ -193,7 +204,7 @@ class ConfigurationConstraint:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearConstraint:
+class LinearConstraint(_OfFunctions):
     """Motion constraint A v = a_0 with a user's matrix A, e.g. a rolling wheel ([RD] eq. 3.35).
 
     With a ``target`` or a ``time`` the functions are traced, and the time derivatives of A and a_0
@@ -220,7 +231,7 @@ class LinearConstraint:
     )
 
     def __post_init__(self) -> None:
-        check_count('rows', self.rows, 1)
+        super().__post_init__()
         if self.rate is not None and self._is_traced:
             raise InvalidArgumentError(
                 'rate', 'a function', 'None: with a target or time it is known'
@@ -234,63 +245,14 @@ class LinearConstraint:
             raise InvalidArgumentError('matrix', f'shape {A.shape}', 'shape (rows, nv)')
         return cls(A.shape[0], lambda q: A)
 
-    def at(self, time: float) -> LinearConstraint:
-        """The same constraint at another time [s]; nothing is compiled.
-
-        Raises:
-            InvalidArgumentError: the constraint does not depend on time.
-        """
-        return _at(self, time)
-
-    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Matrix A (..., rows, nv)."""
-        if self._is_traced:
-            return np.asarray(self._kernels_for(robot).jacobian(q, _seconds(self.time)))
-        return finite_arrays('matrix', self.matrix(q), (self.rows, robot.nv))
-
-    def drift(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Rate -a_0 (..., rows) of the rows at rest."""
-        if self._is_traced:
-            return np.asarray(self._kernels_for(robot).drift(q, _seconds(self.time)))
-        return np.zeros(self.rows)
-
-    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Bias A-dot v - d/dt a_0 (..., rows) at constant v."""
-        if self._is_traced:
-            return np.asarray(self._kernels_for(robot).bias(q, v, _seconds(self.time)))
-        if self.rate is None:
-            return np.zeros(self.rows)
-        return finite_arrays('rate', self.rate(q, v), (self.rows,))
-
-    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
-        """Derivatives of J^T f and of J a + ``bias``.
-
-        Raises:
-            InvalidArgumentError: the constraint has a ``rate``, whose derivatives are not known.
-        """
-        if self._is_traced:
-            return Slopes(*self._kernels_for(robot).slopes(q, v, a, forces, _seconds(self.time)))
-        if self.rate is not None:
-            expected = 'None, with a target or a time: the derivatives of a function are not known'
-            raise InvalidArgumentError('rate', 'a function', expected)
-        flat = np.zeros((self.rows, robot.nv))
-        return Slopes(np.zeros((robot.nv, robot.nv)), flat, flat)
-
-    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Derivative (..., rows, nv) of A v - a_0 along velocities."""
-        if self._is_traced:
-            return np.asarray(self._kernels_for(robot).rate_slope(q, v, _seconds(self.time)))
-        return np.zeros((self.rows, robot.nv))
-
     @property
     def _is_traced(self) -> bool:
         return self.target is not None or self.time is not None
 
-    def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
-        kernels = self._kernels.get(robot)
-        return kernels or self._kernels.setdefault(robot, self._compile(robot))
-
     def _compile(self, robot: RigidBodySystem) -> _Kernels:
+        if not self._is_traced:
+            return self._of_numbers(robot.nv)
+
         def matrix(q: Any, t: Any) -> Any:
             A = np.array(self.matrix(q) if self.time is None else self.matrix(q, t), dtype=object)
             if A.shape != (self.rows, robot.nv):
@@ -308,3 +270,25 @@ class LinearConstraint:
             return _time_derivative(robot, rows, q, v, t)
 
         return _compiled(robot, self.rows, None, matrix, drift, bias)
+
+    def _of_numbers(self, nv: int) -> _Kernels:
+        flat = np.zeros((self.rows, nv))
+
+        def bias(q: Array, v: Array, _: float) -> Array:
+            if self.rate is None:
+                return np.zeros(self.rows)
+            return finite_arrays('rate', self.rate(q, v), (self.rows,))
+
+        def slopes(*_: object) -> tuple[Array, Array, Array]:
+            if self.rate is not None:
+                expected = 'None, with a target or time: its derivatives are not known'
+                raise InvalidArgumentError('rate', 'a function', expected)
+            return np.zeros((nv, nv)), flat, flat
+
+        return _Kernels(
+            lambda q, _: finite_arrays('matrix', self.matrix(q), (self.rows, nv)),
+            lambda *_: np.zeros(self.rows),
+            bias,
+            slopes,
+            lambda *_: flat,
+        )

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model-based control: kinematic, in joint space, at an end effector, and of the whole body."""
 
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
-from dynamics_ros.multibody.least_squares import constrained_least_squares
+from dynamics_ros.multibody.end_effector import pose_error
+from dynamics_ros.multibody.linear_systems import constrained_least_squares
 
 from .compliance.compliant_arm import CompliantArm
 from .compliance.gains import ImpedanceGains, joint_ranges, stiffness_matrix

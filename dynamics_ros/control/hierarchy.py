@@ -17,8 +17,12 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_arrays
-from dynamics_ros.multibody.least_squares import Singular, constrained_least_squares, feasible
-from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    Singular,
+    constrained_least_squares,
+    feasible,
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.constraints import Constraints, constraint_jacobian
 from dynamics_ros.multibody.arguments import finite_together
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

@@ -17,7 +17,7 @@ from dynamics_ros.constraints.operational_space import (
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.linear_systems import Array, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.constraints import Constraints, constraint_jacobian
-from dynamics_ros.constraints.solve import check_feasible
+from dynamics_ros.constraints.jacobian import check_feasible
 from dynamics_ros.multibody.arguments import finite_vectors
 from dynamics_ros.multibody.linear_systems import (
     Array,

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.whole_body import friction_pyramid
 from dynamics_ros.constraints import Constraints
-from dynamics_ros.constraints.inverse_dynamics import actuated_mask
+from dynamics_ros.constraints.dynamics import actuated_mask
 from dynamics_ros.constraints.jacobian import rows_and_bias
 from dynamics_ros.constraints.kinds import Contact, constraint_list
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_count, check_not_negative, finite_vector
-from dynamics_ros.multibody.external_wrenches import Wrenches
+from dynamics_ros.multibody.kernel_methods import Wrenches
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import Vector3

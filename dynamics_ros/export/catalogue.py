@@ -53,7 +53,7 @@ def key_of(text: str, model: Model) -> Key:
     if kind is Options.FRAME_AND_REFERENCE and len(options) == 1:
         options.append(DEFAULT_REFERENCE)
     count = {Options.NONE: 0, Options.FRAME: 1, Options.FRAME_AND_REFERENCE: 2}.get(kind)
-    if kind in (Options.FRAME_AND_ROWS, Options.HELD) and not options:
+    if kind in (Options.FRAME_AND_ROWS, Options.CONSTRAINTS) and not options:
         count = 1
     if count not in (None, len(options)):
         raise InvalidArgumentError('kernels', repr(text), name + kind.value)
@@ -63,7 +63,7 @@ def key_of(text: str, model: Model) -> Key:
         rows = options[1:] or ['0']
         checked_rows(rows[0] if len(rows) == 1 else '', 'kernels', repr(text))
         model.frame(options[0])
-    elif kind is not Options.HELD:
+    elif kind is not Options.CONSTRAINTS:
         for frame in options[:1] if definition.names_a_frame else options:
             model.frame(frame)
     if kind is Options.FRAME_AND_REFERENCE and options[1] not in REFERENCES:

@@ -18,11 +18,7 @@ from dynamics_ros.multibody.arguments import (
     finite_vector,
     rigid_pose,
 )
-from dynamics_ros.multibody.end_effector.analytical_jacobian import (
-    analytical_jacobian,
-    parameters_of_pose,
-)
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import analytical_jacobian, parameters_of_pose, pose_error
 from dynamics_ros.multibody.linear_systems import pseudo_inverse
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import CARTESIAN, PositionParametrization, RotationParametrization

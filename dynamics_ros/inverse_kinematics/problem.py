@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.constrained import HELD_ROWS
+from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
@@ -389,7 +389,7 @@ def _checked_supports(supports: Mapping[str, str]) -> Supports:
     for name, kind in supports.items():
         if kind not in SUPPORTS:
             raise InvalidArgumentError('supports', f'{kind!r} of {name!r}', f'{SUPPORTS}')
-    return tuple((name, HELD_ROWS[kind]) for name, kind in supports.items())
+    return tuple((name, CONSTRAINT_ROWS[kind]) for name, kind in supports.items())
 
 
 def _checked_slack(slack: ArrayLike) -> Vector:

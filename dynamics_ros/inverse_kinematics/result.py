@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.computed_once import computed_once
-from dynamics_ros.multibody.end_effector.manipulability import manipulability
+from dynamics_ros.multibody.end_effector import manipulability
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .chain import Chain

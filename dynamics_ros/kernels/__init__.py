@@ -12,17 +12,14 @@ Independent of robots; may import ``errors``.
 from dynamics_ros.kernels.autodiff.derivative import derivative
 from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
 from dynamics_ros.kernels.calls import call_path
-from dynamics_ros.kernels.compiled_function import compile
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
-from dynamics_ros.kernels.graph.trace import Trace, Unanswered, Variable
+from dynamics_ros.kernels.graph.trace import NonFiniteState, Trace, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
-from dynamics_ros.kernels.in_turn import InTurn
-from dynamics_ros.kernels.kernel import Kernel
+from dynamics_ros.kernels.kernel import Kernel, compile
 from dynamics_ros.kernels.llvm.source import llvm_ir
-from dynamics_ros.kernels.program import Copy, Program, Step
+from dynamics_ros.kernels.program import Copy, InTurn, Program, Step
+from dynamics_ros.kernels.python_backend import PlainFunction, python_source
 from dynamics_ros.kernels.source.c import c_source
-from dynamics_ros.kernels.source.plain_function import PlainFunction
-from dynamics_ros.kernels.source.python import python_source
 
 __all__ = [
     'Condition',
@@ -30,13 +27,13 @@ __all__ = [
     'Expression',
     'InTurn',
     'Kernel',
+    'NonFiniteState',
     'PlainFunction',
     'Program',
     'Requirement',
     'Scalar',
     'Step',
     'Trace',
-    'Unanswered',
     'Variable',
     'c_source',
     'call_path',

@@ -3,9 +3,7 @@
 """Calls of a kernel's machine code: through the extension module `_native`, or through ctypes.
 
 The extension module is optional: a package that was installed without a C compiler, or whose
-extension is of another NumPy, calls machine code through ctypes, which takes longer. There, arrays
-are copied into buffers with known addresses, which takes a fraction of the time of asking NumPy for
-an address; results are copied out of the buffers.
+extension is of another NumPy, calls machine code through ctypes, which takes some microseconds.
 
 Either way, arguments that do not match exactly what the kernel takes are handed unchanged to a slow
 path.
@@ -23,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.kernels.arguments import FLOAT64, Array, address
-from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import MachineCode
 
 VERSION = 2
@@ -145,75 +143,45 @@ def run_of(
 def _through_ctypes(
     code: MachineCode, trace: Trace, slow_path: Callable[..., Any], bound: Array | None
 ) -> Callable[..., Any]:
-    """Return a Python function as `call_of` does."""
-    variables, taken = [*trace.arguments, *trace.outputs], len(trace.arguments)
+    """Return a Python function as `call_of` does.
+
+    Arrays are copied into buffers and out of them, which takes a fraction of the time of asking
+    NumPy for an address.
+    """
+    run = ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch'))
     fixed = [] if bound is None else [address(bound)]
-    strides = (ctypes.c_int64 * (len(trace.inputs) + len(trace.outputs)))()
+    one = ctypes.c_int64.from_param(1)
+    strides = ctypes.byref((ctypes.c_int64 * (len(trace.inputs) + len(trace.outputs)))())
+    taken = [x.shape for x in trace.arguments]
+    # Each call takes buffers and returns them, so that no two threads share them.
+    free: list[tuple[list[Array], list[Array], Any]] = []
 
-    # Arguments are converted to ctypes beforehand, which would take half of a call.
-    def buffers() -> tuple[Any, ...]:
-        arrays = [np.empty(x.shape) for x in variables]
-        places = [address(x) for x in arrays]
-        places[taken:taken] = fixed
-        pointers = (ctypes.c_void_p * len(places))(*places)
-        return (*arrays, ctypes.byref(pointers))
+    def buffers() -> tuple[list[Array], list[Array], Any]:
+        inputs, outputs = [np.empty(x) for x in taken], [np.empty(x.shape) for x in trace.outputs]
+        places = [*map(address, inputs), *fixed, *map(address, outputs)]
+        return inputs, outputs, ctypes.byref((ctypes.c_void_p * len(places))(*places))
 
-    namespace = {
-        'array_type': np.ndarray,
-        'float64': FLOAT64,
-        'numbers': (float, np.float64),
-        'run': ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch')),
-        'one': ctypes.c_int64.from_param(1),
-        'strides': ctypes.byref(strides),
-        'array': np.array,
-        'missing': object(),
-        # Pool of buffers: each call takes one and returns it, so that no two threads share one.
-        'free': [buffers()],
-        'buffers': buffers,
-        'slow_path': slow_path,
-        'kept': (code, bound),
-    }
-    exec(compile(_source(trace), f'<call of {trace.name}>', 'exec'), namespace)
-    function: Callable[..., Any] = namespace['call']  # type: ignore[assignment]
-    function.__name__ = function.__qualname__ = trace.name
-    function.__doc__ = trace.description
-    return function
+    def fits(value: Any, shape: tuple[int, ...]) -> bool:
+        if not shape:
+            return type(value) is float or type(value) is np.float64
+        return type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == shape
 
+    def call(*values: Any, **named: Any) -> Any:
+        if not named and len(values) == len(taken) and all(map(fits, values, taken)):
+            try:
+                held = free.pop()
+            except IndexError:
+                held = buffers()
+            for into, value in zip(held[0], values):
+                into[...] = value
+            good = run(one, held[2], strides) == 1
+            found = [x.copy() if x.ndim else x[()] for x in held[1]]
+            free.append(held)
+            if good:
+                return found[0] if len(found) == 1 else tuple(found)
+        return slow_path(*values, **named)
 
-def _source(trace: Trace) -> str:
-    inputs = [f'x{i}' for i in range(len(trace.arguments))]
-    outputs = [f'y{i}' for i in range(len(trace.outputs))]
-    parameters = [*(f'{name}=missing' for name in inputs), *(['/'] if inputs else [])]
-    taken = [_taken(name, variable) for name, variable in zip(inputs, trace.arguments)]
-    results = [
-        f'array({name})' if variable.shape else f'{name}[()]'
-        for name, variable in zip(outputs, trace.outputs)
-    ]
-    held = ', '.join([*(f'into_{name}' for name in inputs), *outputs, 'pointers'])
-    lines = [
-        f'def call({", ".join([*parameters, "*more", "**named"])}):',
-        f'    if {" and ".join(["not more", "not named", *taken])}:',
-        '        try:',
-        '            held = free.pop()',
-        '        except IndexError:',
-        '            held = buffers()',
-        f'        {held}, = held' if held == 'pointers' else f'        {held} = held',
-        *(f'        into_{name}[...] = {name}' for name in inputs),
-        '        good = run(one, pointers, strides) == 1',
-        f'        answer = {results[0] if len(results) == 1 else ", ".join(results) or "()"}',
-        '        free.append(held)',
-        '        if good:',
-        '            return answer',
-        f'    given = [x for x in [{", ".join(inputs)}] if x is not missing]',
-        '    return slow_path(*given, *more, **named)',
-    ]
-    return '\n'.join(lines)
-
-
-def _taken(name: str, variable: Variable) -> str:
-    if not variable.shape:
-        return f'type({name}) in numbers'
-    return (
-        f'type({name}) is array_type and {name}.dtype is float64 and {name}.shape == '
-        f'{variable.shape!r}'
-    )
+    call.kept = code, bound  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = trace.name
+    call.__doc__ = trace.description
+    return call

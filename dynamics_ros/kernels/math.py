@@ -16,38 +16,20 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.graph.symbols import apply, is_symbolic, norm, symbols, where
 
-__all__ = [
-    'absolute',
-    'acos',
-    'array',
-    'asin',
-    'atan',
-    'atan2',
-    'cos',
-    'erfc',
-    'exp',
-    'inv',
-    'log',
-    'maximum',
-    'minimum',
-    'norm',
-    'sign',
-    'sin',
-    'solve',
-    'sqrt',
-    'tan',
-    'tanh',
-    'where',
-]
+_ELEMENTARY = {row.name: row for row in ELEMENTARY}
+
+__all__ = sorted([*_ELEMENTARY, 'array', 'atan', 'inv', 'maximum', 'minimum'])
+__all__ += ['norm', 'sign', 'solve', 'where']
 
 
 LARGEST = 12
 """Most rows of a traced matrix that ``solve`` takes: 12 rows take 6,000 operations."""
 
 
-def _elementwise(ufunc: np.ufunc, meaning: str) -> Callable[..., Any]:
+def _elementwise(ufunc: Any, meaning: str) -> Callable[..., Any]:
     """Return a function that broadcasts as NumPy's does, also over traced values."""
 
     def function(*values: Any) -> Any:
@@ -59,29 +41,23 @@ def _elementwise(ufunc: np.ufunc, meaning: str) -> Callable[..., Any]:
     return function
 
 
-sin = _elementwise(np.sin, 'Sine of an angle in rad.')
-cos = _elementwise(np.cos, 'Cosine of an angle in rad.')
-tan = _elementwise(np.tan, 'Tangent of an angle in rad.')
-asin = _elementwise(np.arcsin, 'Arc sine in rad; NaN outside [-1, 1].')
-acos = _elementwise(np.arccos, 'Arc cosine in rad; NaN outside [-1, 1].')
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Make the function of a row of `ELEMENTARY`, such as ``sin``."""
+    if name not in _ELEMENTARY:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    row = _ELEMENTARY[name]
+    function = globals()[name] = _elementwise(row.ufunc, row.meaning)
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 atan = _elementwise(np.arctan, 'Arc tangent in rad.')
-atan2 = _elementwise(np.arctan2, 'Angle in rad of the point (x, y), from y and x.')
-exp = _elementwise(np.exp, 'e to the power of x.')
-log = _elementwise(np.log, 'Natural logarithm; NaN below zero.')
-sqrt = _elementwise(np.sqrt, 'Square root; NaN below zero.')
-tanh = _elementwise(np.tanh, 'Hyperbolic tangent.')
-absolute = _elementwise(np.absolute, 'Absolute value.')
 sign = _elementwise(np.sign, '1 above zero, -1 below, 0 at zero.')
 minimum = _elementwise(np.minimum, 'The smaller of two values.')
 maximum = _elementwise(np.maximum, 'The larger of two values.')
-
-
-def erfc(x: Any) -> Any:
-    """Complementary error function of x."""
-    # This import takes as long as that of the rest of the package.
-    from scipy.special import erfc as function
-
-    return _elementwise(function, '')(x)
 
 
 def solve(A: Any, b: Any) -> Any:
@@ -107,7 +83,7 @@ def solve(A: Any, b: Any) -> Any:
     rows = [symbols(row) for row in np.hstack([matrix, right.reshape(n, -1)])]
     for k in range(n):
         for i in range(k + 1, n):
-            larger = absolute(rows[i][k]) > absolute(rows[k][k])
+            larger = abs(rows[i][k]) > abs(rows[k][k])
             rows[k], rows[i] = where(larger, rows[i], rows[k]), where(larger, rows[k], rows[i])
         if not is_symbolic(rows[k][k]) and rows[k][k] == 0.0:
             raise np.linalg.LinAlgError('Singular matrix')

@@ -1,17 +1,104 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Backend that runs a trace as plain Python: no compiler, no extra package."""
+"""Traces as plain Python: as text, as functions, and as a backend that needs no compiler."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.graph.trace import Trace, Unanswered
-from dynamics_ros.kernels.source.plain_function import PlainFunction
+from dynamics_ros.kernels.graph.operations import ARRAY_FUNCTIONS, SCALAR_FUNCTIONS
+from dynamics_ros.kernels.graph.trace import NonFiniteState, Trace
+from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
+
+
+def function_name(trace: Trace) -> str:
+    """Return the name of the printed function: a function named `sin` would call itself."""
+    return f'{trace.name}_' if trace.name in SCALAR_FUNCTIONS else trace.name
+
+
+def python_source(trace: Trace) -> str:
+    """Return a trace as the source of a plain Python function of flat lists."""
+    text = printed(trace, lambda operation: operation.python, ())
+    first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
+    lines = [f'def {function_name(trace)}({", ".join(text.arguments)}):']
+    lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
+    lines += ['    # Inputs']
+    for variable, argument, names in zip(trace.inputs, text.arguments, text.elements):
+        if variable.shape and names:
+            lines.append(f'    ({", ".join(names)},) = {argument}')
+    lines += ['    # Intermediates']
+    lines += [f'    {line}' for step in text.steps for line in _step(step)]
+    lines += ['    # Outputs']
+    for variable, name, values in zip(trace.outputs, text.output_names, text.results):
+        value = f'[{", ".join(values)}]' if variable.shape else values[0]
+        lines.append(f'    {name} = {value}')
+    lines.append(f'    return {", ".join(text.output_names) or "()"}')
+    return '\n'.join(lines) + '\n'
+
+
+def _step(step: PrintedStep) -> list[str]:
+    """Return the lines of an intermediate; a loop over many states runs until all have ended."""
+    if isinstance(step, Assignment):
+        return [f'{step.name} = {step.text}']
+    going = step.going
+    kept = [f'select({going}, {x}, {y})' for x, y in zip(step.following, step.state)]
+    return [
+        *[f'{name} = {text}' for name, text in zip(step.state, step.initial)],
+        f'{going} = 1.0',
+        f'for {step.turn} in range({step.limit}):',
+        *[f'    {line}' for inner in step.steps for line in _step(inner)],
+        f'    {", ".join([*step.state, going])} = {", ".join([*kept, f"{going} * {step.go_on}"])}',
+        f'    if not some({going}):',
+        '        break',
+    ]
+
+
+class PlainFunction:
+    """Printed Python function of a trace, on floats or arrays; created when first called."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __call__(self, *arguments: Sequence[float] | float) -> Any:
+        """Return the outputs of one state.
+
+        Args:
+            arguments: one flat list of floats per input; a float for a scalar input.
+
+        Returns:
+            A flat list (a float for a scalar output); a tuple of them for several outputs.
+
+        Raises:
+            ArithmeticError, ValueError: an operation is undefined, as in Python.
+        """
+        return self._of_floats(*arguments)
+
+    def of_arrays(self, *arguments: Any) -> Any:
+        """Return the outputs of many states at once, by the same function on arrays.
+
+        Takes an array with one element per state in place of each float. Operations that Python
+        refuses (division by zero, square root of a negative number) give inf or NaN here.
+        """
+        return self._of_arrays(*arguments)
+
+    @computed_once
+    def _of_floats(self) -> FunctionType:
+        trace = self._trace
+        namespace: dict[str, Any] = dict(SCALAR_FUNCTIONS)
+        exec(compile(python_source(trace), f'<trace {trace.name}>', 'exec'), namespace)
+        return cast(FunctionType, namespace[function_name(trace)])
+
+    @computed_once
+    def _of_arrays(self) -> FunctionType:
+        return FunctionType(self._of_floats.__code__, dict(ARRAY_FUNCTIONS), self._trace.name)
+
 
 ARRAY_STATES = 16
 """From this many states on, the function is faster on arrays than state by state."""
@@ -65,7 +152,7 @@ class PythonBackend:
                 return limits.error(float(np.atleast_1d(value)[outside][0]))
         return None
 
-    def unanswered(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> Unanswered:
+    def non_finite_state(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> NonFiniteState:
         """Return the first state with a result that is not finite.
 
         Args:
@@ -80,13 +167,13 @@ class PythonBackend:
             bad |= ~np.isfinite(x.reshape(len(bad), -1)).all(axis=1)
         state = int(np.argmax(bad))
 
-        def has_answer(values: dict[str, Array]) -> bool:
+        def is_finite(values: dict[str, Array]) -> bool:
             work = [np.empty(x.shape) for x in self._trace.outputs]
             self._compute([values[x.name] for x in inputs], (), work)
             return all(bool(np.isfinite(x).all()) for x in work)
 
         shaped = {x.name: rows[state].reshape(x.shape) for x, rows in zip(inputs, columns)}
-        return Unanswered(shaped, has_answer)
+        return NonFiniteState(shaped, is_finite)
 
     def _rows(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> list[Array]:
         """Return for each input the elements of each state, (states, elements)."""

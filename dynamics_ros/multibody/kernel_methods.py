@@ -1,17 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robot methods that are kernels."""
+"""Robot methods that are kernels, and their external wrenches by frame name."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.quantity import Key, define
+from dynamics_ros.algorithms.quantity import WRENCH_INPUT, Key, define
 from dynamics_ros.errors import FixedAttributeError, InvalidArgumentError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.kernels.calls import method_of
@@ -19,10 +20,37 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.model import Model
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.hardened_xml import quoted
+from dynamics_ros.multibody.kernel_set import NO_PARAMETERS, KernelInfo, KernelSet, explicit
 
-from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
-from .kernel_set import KernelInfo, KernelSet
-from .parameters import FOLDED, explicit
+Wrenches = Mapping[str, ArrayLike]
+
+
+def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
+    """Return frame names in alphabetical order and wrenches, so that a set of frames is one kernel.
+
+    Raises:
+        InvalidArgumentError: not a mapping.
+    """
+    if not isinstance(wrenches, Mapping):
+        problem = f'a {type(wrenches).__name__}'
+        raise InvalidArgumentError(
+            'external_wrenches', problem, 'a mapping from frame names to wrenches (..., 6)'
+        )
+    frames = sorted(wrenches, key=str)
+    return tuple(frames), tuple(wrenches[frame] for frame in frames)
+
+
+def with_frames(error: InvalidArgumentError, frames: Sequence[str]) -> InvalidArgumentError:
+    """Return a kernel's error with frame names in place of the kernel's wrench indices."""
+    argument = re.sub(
+        rf'\b{WRENCH_INPUT}(\d+)',
+        lambda x: f'external_wrenches[{frames[int(x[1])]!r}]',
+        error.argument,
+    )
+    if argument == error.argument:
+        return error
+    return InvalidArgumentError(argument, error.problem, error.expected)
+
 
 Array = NDArray[np.float64]
 
@@ -178,7 +206,7 @@ class KernelMethods:
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
         # Nodes have adjustable robots, and check every state themselves.
-        if known is None and not self._warned and self._kernel_set.parameters is FOLDED:
+        if known is None and not self._warned and self._kernel_set.parameters is NO_PARAMETERS:
             self._warn_of_degrees(arrays)
         return result
 

@@ -1,35 +1,222 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of one robot, traced and compiled when first used."""
+"""Kernels of one robot, traced and compiled when first used.
+
+Model parameters, such as gravity and inertias, are constants of the kernels (`Parameters`) or their
+last input.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.quantity import (
-    DEFAULT_REFERENCE,
-    DEFINITIONS,
-    Key,
-    Options,
-    define,
-)
+from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, Requirement, Trace, Unanswered, trace, trace_cache
+from dynamics_ros.kernels import Kernel, NonFiniteState, Requirement, Trace, trace, trace_cache
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process import compile_process
-from dynamics_ros.kernels.process.forks import FreshLock
-from dynamics_ros.model import Model
+from dynamics_ros.kernels.process.system import FreshLock
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Transform, Vector3, exp_matrix
 
-from .parameters import FOLDED, INPUT, Folded
+Array = NDArray[np.float64]
+
+INPUT = 'parameters'
+"""Name of the last input of kernels that have parameters."""
+
+INERTIA = 10
+"""Numbers of the inertia of a body."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters that are inputs of kernels; of this class none: all are constants."""
+
+    bound = False
+
+    def shape(self, model: Model) -> tuple[int, ...] | None:
+        """Return the shape of the input; None if kernels have none."""
+        return None
+
+    def numbers(self, model: Model) -> Array | None:
+        """Return the value of the input for a model."""
+        return None
+
+    def model(self, model: Model, parameters: Any) -> Model:
+        """Return the model with its numbers replaced by parameters."""
+        return model
+
+    def rest(self, model: Model) -> Model:
+        """Return the model without the numbers that parameters replace."""
+        return model
+
+    def fits(self, model: Model, other: Model) -> bool:
+        """Return whether kernels of one model also compute the other, with its own parameters."""
+        return False
+
+    def moved(self, places: Mapping[int, int]) -> Parameters:
+        """Return the same parameters after bodies were renumbered or removed."""
+        return self
+
+
+NO_PARAMETERS = Parameters()
+
+
+@dataclass(frozen=True)
+class Adjustable(Parameters):
+    """Gravity, and the inertias of some bodies, bound to numbers of the robot.
+
+    The numbers are gravity (3) and for each body m, c (3), Ixx Ixy Iyy Ixz Iyz Izz about c. This
+    form needs no division, so a massless body is no exception.
+
+    Attributes:
+        bodies: indices of the bodies.
+    """
+
+    bodies: tuple[int, ...]
+    bound = True
+
+    def including(self, body: int) -> Adjustable:
+        """Return the parameters with one more body, unless it is the root, which never moves."""
+        return Adjustable(tuple(sorted({*self.bodies, body} - {ROOT})))
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Return the shape of the input."""
+        return (3 + INERTIA * len(self.bodies),)
+
+    def numbers(self, model: Model) -> Array:
+        """Return the value of the input for a model."""
+        found: list[Scalar] = [*model.gravity]
+        for body in self.bodies:
+            inertia = model.inertias[body]
+            found += [inertia.mass, *inertia.center, *_upper(inertia.rotational)]
+        return np.array(found, dtype=np.float64)
+
+    def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
+        """Return the model with its numbers replaced by parameters."""
+        inertias = list(model.inertias)
+        for i, body in enumerate(self.bodies):
+            start = 3 + INERTIA * i
+            mass, *rest = parameters[start : start + INERTIA]
+            inertias[body] = Inertia(mass, Vector3(*rest[:3]), _symmetric(rest[3:]))
+        return replace(model, gravity=Vector3(*parameters[:3]), inertias=tuple(inertias))
+
+    def rest(self, model: Model) -> Model:
+        """Return the model without the numbers that parameters replace."""
+        return self.model(model, [0.0] * self.shape(model)[0])
+
+    def fits(self, model: Model, other: Model) -> bool:
+        """Return whether kernels of one model also compute the other, with its own parameters."""
+        if model.joints is not other.joints or model.frames is not other.frames:
+            return False
+        pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
+        return all(a is b for i, (a, b) in pairs if i not in self.bodies)
+
+    def moved(self, places: Mapping[int, int]) -> Adjustable:
+        """Return the same parameters after bodies were renumbered or removed."""
+        bodies = {places[body] for body in self.bodies if body in places}
+        return Adjustable(tuple(sorted(bodies - {ROOT})))
+
+
+@dataclass(frozen=True)
+class Inertias(Parameters):
+    """The inertias of all bodies as an input (bodies, 10), in the order of ``regressor``."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Return the shape of the input."""
+        return (len(model.joints), INERTIA)
+
+    def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
+        """Return the model with its numbers replaced by parameters."""
+        return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in parameters))
+
+    def rest(self, model: Model) -> Model:
+        """Return the model without the numbers that parameters replace."""
+        return replace(model, inertias=(Inertia.zero(),) * len(model.inertias))
+
+
+@dataclass(frozen=True)
+class Gravity(Parameters):
+    """Gravity (3) in the root frame as an input [m/s^2]."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Return the shape of the input."""
+        return (3,)
+
+    def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
+        """Return the model with its numbers replaced by parameters."""
+        return replace(model, gravity=Vector3(*parameters))
+
+    def rest(self, model: Model) -> Model:
+        """Return the model without the numbers that parameters replace."""
+        return replace(model, gravity=Vector3.zero())
+
+
+@dataclass(frozen=True)
+class Placements(Parameters):
+    """Offsets of the joint frames from those of the model, as an input (bodies, 6).
+
+    For each joint frame, in its own axes: a translation [m], then a rotation vector [rad]. They
+    describe link lengths and angles between axes. Zeros are the model.
+    """
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Return the shape of the input."""
+        return (len(model.joints), 6)
+
+    def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
+        """Return the model with its numbers replaced by parameters."""
+        moves = [Transform(exp_matrix(Vector3(*x[3:])), Vector3(*x[:3])) for x in parameters]
+        joints = [
+            replace(joint, placement=joint.placement @ move)
+            for joint, move in zip(model.joints, moves, strict=True)
+        ]
+        moved = dict(zip(model.body_names, moves, strict=True))
+        frames = [
+            replace(frame, origin=frame.origin @ moved[frame.name])
+            if frame.name in moved
+            else frame
+            for frame in model.frames
+        ]
+        return replace(model, joints=tuple(joints), frames=tuple(frames))
+
+
+EXPLICIT = {'inertias': Inertias(), 'gravity': Gravity(), 'placements': Placements()}
+"""Parameters that ``RigidBodySystem.kernel`` accepts, by name."""
+
+
+def explicit(name: str) -> Parameters:
+    """Return the parameters with a given name.
+
+    Raises:
+        InvalidArgumentError: the name is unknown.
+    """
+    if not isinstance(name, str) or name not in EXPLICIT:
+        raise InvalidArgumentError('parameters', repr(name), f'one of {tuple(EXPLICIT)}')
+    return EXPLICIT[name]
+
+
+def _upper(matrix: Matrix3) -> list[Scalar]:
+    return [matrix[place] for place in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
+
+
+def _symmetric(upper: Sequence[Scalar]) -> Matrix3:
+    xx, xy, yy, xz, yz, zz = upper
+    return Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
 
 HUGE = 1e100
 """Positions [m or rad] beyond this may overflow; smaller ones point to a singular mass matrix."""
+
+ROOMS = ('spatial', 'model', 'algorithms', 'multibody')
+"""Folders of this package with the code of traces."""
 
 MANY = 128
 """Largest number of kept kernels with unlimited variants: one for each set of frames with wrenches,
@@ -64,7 +251,7 @@ class CompiledKernels:
         kernels: by key, not bound to parameters yet.
     """
 
-    def __init__(self, model: Model, backend: str, parameters: Folded) -> None:
+    def __init__(self, model: Model, backend: str, parameters: Parameters) -> None:
         """Create the object without kernels.
 
         Args:
@@ -86,10 +273,10 @@ class CompiledKernels:
             kernel = self.kernels.get(key)
             if kernel is None:
                 kernel = self.kernels[key] = self._compile(key)
-                self.names.add(_told(key))
-                for old in _beyond(self._many, key):
+                self.names.add(_key_text(key))
+                for old in _dropped(self._many, key):
                     self.kernels.pop(old, None)
-                    self.names.discard(_told(old))
+                    self.names.discard(_key_text(old))
             return kernel
 
     def _compile(self, key: Key) -> Kernel:
@@ -97,15 +284,15 @@ class CompiledKernels:
         return Kernel(traced, self._backend)
 
 
-def _traced(model: Model, parameters: Folded, key: Key) -> Trace:
+def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
     """Return the trace of a kernel, from the disk cache if possible."""
     if any(x in DEFINITIONS and not DEFINITIONS[x].is_of_package for x in key[:2]):
         return _traced_anew(model, parameters, key)  # the digest covers this package alone
-    made_of = parameters.rest(model), parameters, key
-    return trace_cache.kept(made_of, partial(_traced_anew, model, parameters, key))
+    depends_on = parameters.rest(model), parameters, key
+    return trace_cache.cached(depends_on, ROOMS, partial(_traced_anew, model, parameters, key))
 
 
-def _traced_anew(model: Model, parameters: Folded, key: Key) -> Trace:
+def _traced_anew(model: Model, parameters: Parameters, key: Key) -> Trace:
     formula = define(model, key)
     definition = DEFINITIONS[key[0]]
     function, inputs = formula.function, dict(formula.inputs)
@@ -123,7 +310,7 @@ def _traced_anew(model: Model, parameters: Folded, key: Key) -> Trace:
     )
 
 
-def _with_parameters(model: Model, parameters: Folded, key: Key, *values: Any) -> Any:
+def _with_parameters(model: Model, parameters: Parameters, key: Key, *values: Any) -> Any:
     """Return the function of a kernel, whose last argument is the parameters."""
     return define(parameters.model(model, values[-1]), key).function(*values[:-1])
 
@@ -176,7 +363,7 @@ class KernelSet:
         self,
         model: Model,
         backend: str,
-        parameters: Folded = FOLDED,
+        parameters: Parameters = NO_PARAMETERS,
         compiled: CompiledKernels | None = None,
     ) -> None:
         """Create a set.
@@ -260,7 +447,7 @@ class KernelSet:
         kernel = self._compiled.kernels.get(key) or self._compiled.kernel(key)
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
-        for old in _beyond(self._many, key):
+        for old in _dropped(self._many, key):
             self._kernels.pop(old, None)
             self.calls.pop(old, None)
         return self._kernels.setdefault(key, kernel)
@@ -271,12 +458,14 @@ class KernelSet:
         # wait.
         kernels = sorted(self._compiled.kernels.copy().items())
         return {
-            _told(key): KernelInfo(kernel.backend, kernel.operation_count, kernel.compile_seconds)
+            _key_text(key): KernelInfo(
+                kernel.backend, kernel.operation_count, kernel.compile_seconds
+            )
             for key, kernel in kernels
         }
 
 
-def _beyond(many: list[Key], key: Key) -> list[Key]:
+def _dropped(many: list[Key], key: Key) -> list[Key]:
     """Record a key with unlimited variants; return the keys that exceed the limit."""
     name, *options = key
     kind = DEFINITIONS[name].options
@@ -288,7 +477,7 @@ def _beyond(many: list[Key], key: Key) -> list[Key]:
     return old
 
 
-def _told(key: Key) -> str:
+def _key_text(key: Key) -> str:
     """Return a key in the notation for users."""
     return f'{key[0]}({", ".join(key[1:])})'
 
@@ -298,7 +487,7 @@ def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
     return InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
 
 
-def overflow_or_singular(state: Unanswered) -> Exception:
+def overflow_or_singular(state: NonFiniteState) -> Exception:
     """Return the error of a state whose results are not finite.
 
     A mass matrix does not depend on velocities, accelerations, torques and wrenches. It is
@@ -310,7 +499,7 @@ def overflow_or_singular(state: Unanswered) -> Exception:
     fixed = {x for x in state.inputs if x.startswith('q') or x == INPUT}
     at_rest = {name: x if name in fixed else np.zeros_like(x) for name, x in state.inputs.items()}
     largest = {name: float(np.abs(x).max(initial=0.0)) for name, x in state.inputs.items()}
-    if max((largest[name] for name in fixed), default=0.0) < HUGE and not state.has_answer(at_rest):
+    if max((largest[name] for name in fixed), default=0.0) < HUGE and not state.is_finite(at_rest):
         return SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
     blamed = max(largest, key=largest.__getitem__)
     return InvalidArgumentError(

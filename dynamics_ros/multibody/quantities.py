@@ -14,55 +14,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamics_ros.algorithms import (
-    centroidal as centroidal,
-)
-from dynamics_ros.algorithms import (
-    coriolis as coriolis,
-)
-from dynamics_ros.algorithms import (
-    derivatives as derivatives,
-)
-from dynamics_ros.algorithms import (
-    energy as energy,
-)
-from dynamics_ros.algorithms import (
-    jacobian as jacobian,
-)
-from dynamics_ros.algorithms import (
-    joint_friction as joint_friction,
-)
-from dynamics_ros.algorithms import (
-    momentum as momentum,
-)
-from dynamics_ros.algorithms import (
-    regressor as regressor,
+    centroidal,
+    coriolis,
+    derivatives,
+    energy,
+    jacobian,
+    joint_friction,
+    momentum,
+    regressor,
 )
 from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.constrained import (
+    CONSTRAINT_ROWS,
     DIRECTED,
-    HELD_ROWS,
-    HELD_TOGETHER,
-    Held,
-    Places,
+    LOOP_KINDS,
+    Constraint,
+    Points,
     constrained_dynamics_derivatives,
     constrained_forward_dynamics,
     constraint_rows,
     finite_if_independent,
 )
 from dynamics_ros.algorithms.contact import (
-    excess as excess,
-)
-from dynamics_ros.algorithms.contact import (
-    location_evidence as location_evidence,
-)
-from dynamics_ros.algorithms.contact import (
-    sample_departure as sample_departure,
-)
-from dynamics_ros.algorithms.contact import (
+    excess,
+    location_evidence,
+    sample_departure,
     torque_observer,
-)
-from dynamics_ros.algorithms.contact import (
-    unexplained as unexplained,
+    unexplained,
 )
 from dynamics_ros.algorithms.contact.feet import (
     contact_probabilities,
@@ -80,37 +58,19 @@ from dynamics_ros.algorithms.contact.wrench import (
     contact_wrenches,
 )
 from dynamics_ros.algorithms.control import (
-    impedance as impedance,
-)
-from dynamics_ros.algorithms.control import (
-    joint_space as joint_space,
-)
-from dynamics_ros.algorithms.control import (
-    motion_check as motion_check,
-)
-from dynamics_ros.algorithms.control import (
-    setpoint as setpoint,
-)
-from dynamics_ros.algorithms.control import (
+    impedance,
+    joint_space,
+    motion_check,
+    setpoint,
     whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
-    guiding as guiding,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    holding_back as holding_back,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    reflex as reflex,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    runaway as runaway,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    stop as stop,
-)
-from dynamics_ros.algorithms.control.compliance import (
-    trail as trail,
+    guiding,
+    holding_back,
+    reflex,
+    runaway,
+    stop,
+    trail,
 )
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_kinematics import search
@@ -331,14 +291,14 @@ def _resting_feet(model: Model, *names: str) -> Formula:
 @quantity_formula(
     'Jacobian and J-dot v of contacts and loops, stacked',
     {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs=PLACES,
     name='constraint_rows',
     may_overflow=True,
 )
 def _constraint_rows(model: Model, *names: str) -> Formula:
-    """The options are a kind of ``HELD_ROWS`` and its frame, or two frames, for each constraint."""
-    constraints = list(_held(model, names))
+    """The options are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two frames."""
+    constraints = list(_constraints_of(model, names))
 
     def function(q: Values, v: Values, *places: Any) -> dict[str, Any]:
         J, bias = constraint_rows(model, constraints, q, v, _places(*places))
@@ -355,13 +315,13 @@ def _constraint_rows(model: Model, *names: str) -> Formula:
         'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
         'pivots': PIVOTS,
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs=PLACES,
     name='constrained_forward_dynamics',
 )
 def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
     """The options are those of ``constraint_rows``."""
-    constraints = list(_held(model, names))
+    constraints = list(_constraints_of(model, names))
 
     def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
         where = _places(*places)
@@ -379,7 +339,7 @@ def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
         'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
         'independent': 'finite where the rows are independent',
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     name='dynamics_in_contact',
     may_be_singular=True,
 )
@@ -407,14 +367,14 @@ def _dynamics_in_contact(model: Model, *names: str) -> Formula:
         **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
         'pivots': PIVOTS,
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs={'forces': 'as constrained_forward_dynamics returns them, with a', **PLACES},
     name='constrained_dynamics_derivatives',
 )
 def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
     """The options are those of ``constrained_forward_dynamics``."""
-    constraints = list(_held(model, names))
-    count = sum(HELD_ROWS[held.kind] for held in constraints)
+    constraints = list(_constraints_of(model, names))
+    count = sum(CONSTRAINT_ROWS[held.kind] for held in constraints)
 
     def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
         def differentiate(values: Values, by: Any) -> list[list[Any]]:
@@ -446,15 +406,15 @@ def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
         'rows_dq': 'of J a + J-dot v along velocities',
         'rows_dv': 'of J-dot v',
     },
-    Options.HELD,
+    Options.CONSTRAINTS,
     inputs={'forces': 'of the environment on the robot, stacked [N], [N m]', **PLACES},
     name='constraint_slopes',
     may_overflow=True,
 )
 def _constraint_slopes(model: Model, *names: str) -> Formula:
     """The options are those of ``constraint_rows``."""
-    constraints = list(_held(model, names))
-    count = sum(HELD_ROWS[held.kind] for held in constraints)
+    constraints = list(_constraints_of(model, names))
+    count = sum(CONSTRAINT_ROWS[held.kind] for held in constraints)
 
     def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
         J, bias = constraint_rows(model, constraints, q, v, _places(*places))
@@ -471,29 +431,29 @@ def _constraint_slopes(model: Model, *names: str) -> Formula:
     return Formula(inputs | _inputs_of_places(constraints), function)
 
 
-def _inputs_of_places(constraints: Sequence[Held]) -> dict[str, Shape]:
+def _inputs_of_places(constraints: Sequence[Constraint]) -> dict[str, Shape]:
     inputs: dict[str, Shape] = {'points': (len(constraints), 2, 3)}
     if any(held.kind in DIRECTED for held in constraints):
         inputs['directions'] = (len(constraints), 2, 3)
     return inputs
 
 
-def _places(points: Any, directions: Any = None) -> list[Places]:
+def _places(points: Any, directions: Any = None) -> list[Points]:
     if directions is None:
-        return [Places(x) for x in points]
-    return [Places(*x) for x in zip(points, directions, strict=True)]
+        return [Points(x) for x in points]
+    return [Points(*x) for x in zip(points, directions, strict=True)]
 
 
-def _held(model: Model, names: Sequence[str]) -> Any:
+def _constraints_of(model: Model, names: Sequence[str]) -> Any:
     rest = list(names)
     while rest:
         kind = rest.pop(0)
-        count = 2 if kind in HELD_TOGETHER else 1
-        if kind not in HELD_ROWS or len(rest) < count:
-            expected = f'a kind of {tuple(HELD_ROWS)}, then its frame or its two frames'
+        count = 2 if kind in LOOP_KINDS else 1
+        if kind not in CONSTRAINT_ROWS or len(rest) < count:
+            expected = f'a kind of {tuple(CONSTRAINT_ROWS)}, then its frame or its two frames'
             raise InvalidArgumentError('contacts', ':'.join(names), expected)
         frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
-        yield Held(kind, frame, others[0] if others else None)
+        yield Constraint(kind, frame, others[0] if others else None)
 
 
 @quantity_formula(

@@ -6,8 +6,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, Definition, Reference
 
-from .external_wrenches import Wrenches
-from .kernel_methods import Array, Arrays, Frames, KernelMethods
+from .kernel_methods import Array, Arrays, Frames, KernelMethods, Wrenches
 
 def signature(definition: Definition) -> str: ...
 def documentation(definition: Definition) -> str: ...

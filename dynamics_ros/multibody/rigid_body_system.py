@@ -23,11 +23,9 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Transform
 
 from .arguments import payload_inertia, rigid_pose
-from .dynamics import Dynamics
 from .kernel_methods import Array
-from .kernel_set import KernelSet
-from .kinematics import Kinematics
-from .parameters import Adjustable, Folded
+from .kernel_set import Adjustable, KernelSet, Parameters
+from .written_methods import WrittenMethods
 
 _Kind = TypeVar('_Kind', bound='RigidBodySystem')
 
@@ -35,7 +33,7 @@ _Kind = TypeVar('_Kind', bound='RigidBodySystem')
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
 
-class RigidBodySystem(Kinematics, Dynamics):
+class RigidBodySystem(WrittenMethods):
     """Kinematics and dynamics of one robot, without constraints and inverse kinematics.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
@@ -62,7 +60,7 @@ class RigidBodySystem(Kinematics, Dynamics):
     """
 
     _own: ClassVar[frozenset[str]] = frozenset()
-    _FIXED = Kinematics._FIXED | {
+    _FIXED = WrittenMethods._FIXED | {
         *('name', 'root_frame', 'joint_names', 'joint_q_indices', 'joint_v_indices'),
         *('frame_names', 'body_names', 'tool_frame', 'massless_bodies', 'total_mass'),
         *('lower_limits', 'upper_limits', 'velocity_limits', 'effort_limits'),
@@ -322,7 +320,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         return self._remade(model, bare, before if places is None else before.moved(places))
 
     def _remade(
-        self: _Kind, model: Model, without_payload: Model, parameters: Folded | None = None
+        self: _Kind, model: Model, without_payload: Model, parameters: Parameters | None = None
     ) -> _Kind:
         """Return a robot of the same class with attributes added by a subclass.
 
@@ -393,7 +391,7 @@ def _copied(
     kind: type[RigidBodySystem],
     model: Model,
     backend: str,
-    parameters: Folded,
+    parameters: Parameters,
     without_payload: Model,
 ) -> RigidBodySystem:
     return _restored(kind, KernelSet(model, backend, parameters), without_payload)

@@ -18,7 +18,7 @@ from rclpy.timer import Timer
 from dynamics_ros.errors import DynamicsRosError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.kernels.process.freed_memory import give_back
+from dynamics_ros.kernels.process.system import give_back
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import Output, Plan, Publication, cap
 from dynamics_ros.nodes.parameters import ParameterSet

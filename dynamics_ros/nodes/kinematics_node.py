@@ -18,7 +18,7 @@ from visualization_msgs.msg import MarkerArray
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.end_effector.manipulability import manipulability
+from dynamics_ros.multibody.end_effector import manipulability
 from dynamics_ros.multibody.link_tree import Links, LinkTree
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.inverse_kinematics import InverseKinematicsService, MoveItServices, warm_up

@@ -16,7 +16,7 @@ import numpy as np
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inverse_kinematics import InverseKinematicsResult, solve, solve_all
 from dynamics_ros.model.visual_geometry import Visual
-from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
+from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import quaternion_to_matrix
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics_ros.model.visual_geometry import Visual
-from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
+from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .scene import Array, Pose, Scene

@@ -49,7 +49,7 @@ from dynamics_ros.estimation.samples.reports import (
     finite_numbers,
     unit_quaternion,
 )
-from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
+from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.spatial import quaternion_to_matrix
 from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
 

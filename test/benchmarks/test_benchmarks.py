@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from benchmarks.robots import ARMS, SUBJECTS, urdf_path
 from benchmarks.sweeps import SWEEPS
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.quantity import DEFINITIONS
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,6 +69,16 @@ def test_a_cold_start_is_measured_in_a_fresh_process(tmp_path):
     assert 0.0 < values['start to first answer'] < 30.0
     assert values['compile all kernels'] > 0.0
     assert 10.0 < values['memory with the nodes loaded'] < 4000.0
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)
+def test_a_case_of_dynamics_times_a_quantity_with_its_inputs(case):
+    name, arguments = re.fullmatch(r'robot\.(\w+)\((.*)\)', case.ours).groups()
+    definition = DEFINITIONS[name]
+    frame = ['frame'] if definition.names_a_frame else []
+    # Any vector of the size of tau is one.
+    inputs = ['a' if x == 'tau' else x for x in definition.inputs]
+    assert arguments.split(', ') == [*inputs, *frame]
 
 
 def test_the_growth_with_the_number_of_joints_is_plotted(tmp_path):

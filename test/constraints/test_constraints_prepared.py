@@ -12,8 +12,7 @@ from laws import assert_close
 from random_robots import random_robot, random_state
 from tolerances import LAW
 
-from dynamics_ros.constraints import Contact, LinearConstraint, constraint_jacobian
-from dynamics_ros.constraints import prepared as room
+from dynamics_ros.constraints import Contact, LinearConstraint, constraint_jacobian, jacobian
 
 
 @pytest.fixture(scope='module')
@@ -30,13 +29,13 @@ def rows_of(robot, s, contacts):
 
 
 def test_contacts_made_anew_are_not_taken_for_those_that_are_gone(standing, monkeypatch):
-    monkeypatch.setattr(room, 'MAX_CACHED', 4)
+    monkeypatch.setattr(jacobian, 'MAX_CACHED', 4)
     robot, s = standing
     frame = robot.body_names[-1]
     for k in range(20):  # the memory of one is the next one's
         held = rows_of(robot, s, [Contact(frame, point=(0.1 * k, 0.0, -0.05 * k))])
         assert_close(held, np.zeros(3), LAW)
-        assert len(room._prepared) <= 4
+        assert len(jacobian._prepared) <= 4
 
 
 @pytest.mark.parametrize('kind', [list, deque])
@@ -64,5 +63,5 @@ def test_a_kind_of_ones_own_is_asked_each_time():
     class Leaning(Contact):
         """Held a finger's breadth beside its point."""
 
-    assert room.prepared([Leaning('foot')]) is None
-    assert room.prepared([Contact('foot'), LinearConstraint.constant(np.eye(1))]) is None
+    assert jacobian.prepared([Leaning('foot')]) is None
+    assert jacobian.prepared([Contact('foot'), LinearConstraint.constant(np.eye(1))]) is None

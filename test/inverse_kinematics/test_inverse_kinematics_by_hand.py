@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from patience import examples
 
 from dynamics_ros import Robot
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 
 ARRIVED = 2e-5
 """Twice the default tolerance [m, rad]: errors of a joint are those of the frame over a lever."""

@@ -16,7 +16,7 @@ from dynamics_ros.algorithms.inverse_kinematics.step import DAMPING_FLOOR, inver
 from dynamics_ros.inverse_kinematics.chain import chain_of
 from dynamics_ros.inverse_kinematics.search import SEARCH_STEPS, Deadline, Search
 from dynamics_ros.inverse_kinematics.starts import SORTED, Starts
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 
 TOOL = 'tool0'
 

@@ -18,7 +18,7 @@ from dynamics_ros.algorithms.inverse_kinematics.step import (
     moving_coordinates,
 )
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 
 TOLERANCE = 1e-5
 """Default of the solver [m, rad]."""

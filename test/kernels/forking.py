@@ -19,11 +19,10 @@ import time
 import numpy as np
 
 from dynamics_ros import Robot
-from dynamics_ros.kernels import Kernel, PlainFunction, trace
-from dynamics_ros.kernels import machine_code as llvm_backend
+from dynamics_ros.kernels import Kernel, PlainFunction, python_backend, trace
+from dynamics_ros.kernels import compilation as llvm_backend
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.source import plain_function
 
 URDF = """<robot name="pendulum"><link name="base"/><link name="rod">
 <inertial><mass value="1"/><origin xyz="0.1 0 0"/>
@@ -170,7 +169,7 @@ def with_locks_held():
 def while_a_plain_function_is_made():
     """Another thread prints and compiles the plain Python of a trace."""
     inside, go_on = threading.Event(), threading.Event()
-    print_source = plain_function.python_source
+    print_source = python_backend.python_source
 
     def slowly(trace):
         inside.set()
@@ -178,11 +177,11 @@ def while_a_plain_function_is_made():
         return print_source(trace)
 
     first, second = PlainFunction(traced(3)), PlainFunction(traced(4))
-    plain_function.python_source = slowly
+    python_backend.python_source = slowly
     holder = threading.Thread(target=lambda: first(list(X)), daemon=True)
     holder.start()
     assert inside.wait(LIMIT)
-    plain_function.python_source = print_source
+    python_backend.python_source = print_source
 
     def child():
         assert math.isclose(second(list(X))[0], expected(4), rel_tol=1e-12)

@@ -22,7 +22,7 @@ from dynamics_ros.kernels import (
     select,
     trace,
 )
-from dynamics_ros.kernels.graph.graph import Graph
+from dynamics_ros.kernels.graph.tracing import Graph
 
 # Folding reassociates and machine code fuses a*b + c, each an error of some units in the last
 # place of the largest intermediate value; the random functions have at most 40 operations.

@@ -10,15 +10,10 @@ import numpy as np
 import pytest
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import (
-    Kernel,
-    batch_code,
-    select,
-    trace,
-)
-from dynamics_ros.kernels.graph.schedule import BATCH_PART_STEPS, PART_STEPS
+from dynamics_ros.kernels import Kernel, compilation, select, trace
+from dynamics_ros.kernels.graph.trace import BATCH_PART_STEPS, PART_STEPS
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
-from dynamics_ros.kernels.llvm.processor import PLAIN, Processor, of_target
+from dynamics_ros.kernels.llvm.dialect import PLAIN, Processor, of_target
 
 LANES = llvm_compiler.platform().processor.lanes
 
@@ -67,7 +62,7 @@ def assert_equal(results, expected):
         np.testing.assert_allclose(result, wanted, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.parametrize('states', [batch_code.BATCH_STATES + i for i in range(10)] + [1, 7, 1000])
+@pytest.mark.parametrize('states', [compilation.BATCH_STATES + i for i in range(10)] + [1, 7, 1000])
 def test_a_batch_of_any_size_is_what_its_states_are_alone(kernel, states):
     arrays = inputs(states)
     assert_equal(kernel(*arrays), state_by_state(kernel, arrays))
@@ -82,7 +77,7 @@ def test_rows_of_any_length(columns):
 
 def test_nothing_is_written_or_read_beyond_a_batch():
     kernel = Kernel(trace(lambda x: [e + 1.0 for e in x], {'x': 3}, 'next'), 'llvm')
-    states = batch_code.BATCH_STATES + 1
+    states = compilation.BATCH_STATES + 1
     room = np.full((states + 2 * LANES, 3), np.nan)
     x = room[LANES:-LANES]
     x[:] = 0.0
@@ -172,9 +167,9 @@ def test_every_width_that_runs_here_gives_the_same(kernel, lanes, monkeypatch):
     for name in llvm_runtime.functions(narrow.processor):
         if not binding.address_of_symbol(name):
             binding.add_symbol(name, code.address(name))
-    batch = batch_code.BatchCode(kernel.trace, narrow, lambda job: job())
-    run = batch.function(batch_code.BATCH_STATES)
-    arrays = inputs(batch_code.BATCH_STATES + 5)
+    batch = compilation.BatchCode(kernel.trace, narrow, lambda job: job())
+    run = batch.function(compilation.BATCH_STATES)
+    arrays = inputs(compilation.BATCH_STATES + 5)
     states = len(arrays[0])
     results = [np.empty((states, *x.shape)) for x in kernel.trace.outputs]
     described = [*arrays, *results]

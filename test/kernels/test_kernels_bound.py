@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Program, Step, calls, derivative, trace
-from dynamics_ros.kernels import machine_code as llvm_backend
+from dynamics_ros.kernels import compilation as llvm_backend
 
 X = np.array([0.5, -1.0, 2.0])
 LIGHT, HEAVY = np.array([2.0, 0.25]), np.array([30.0, -1.0])

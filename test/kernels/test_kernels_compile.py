@@ -19,6 +19,7 @@ from dynamics_ros import kernels
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import c_source
 from dynamics_ros.kernels import math as km
+from dynamics_ros.kernels.graph.operations import ELEMENTARY
 
 A = np.array([[2.0, -1.0, 0.5], [0.0, 1.5, -0.25]])
 
@@ -266,3 +267,22 @@ def test_on_numbers_the_functions_are_those_of_numpy():
     np.testing.assert_array_equal(km.norm(np.ones((2, 4)), axis=1), [2.0, 2.0])
     assert km.array([1, 2]).dtype == np.float64
     assert km.tanh(0.3) == np.tanh(0.3)
+
+
+@pytest.mark.parametrize('backend', ['python', 'llvm'])
+@pytest.mark.parametrize('row', ELEMENTARY, ids=lambda row: row.name)
+def test_a_row_of_the_table_is_all_that_a_function_needs(row, backend):
+    function = getattr(km, row.name)
+    names = ['a', 'b'][: row.arity]
+    inputs = dict.fromkeys(names, ())
+    kernel = kernels.compile(lambda *x: function(*x), inputs, 'f', backend=backend)
+    x = [0.3, 0.7][: row.arity]
+    assert kernel(*x) == pytest.approx(row.evaluate(*x), rel=1e-14)
+    assert float(row.ufunc(*map(np.array, x))) == pytest.approx(row.evaluate(*x), rel=1e-14)
+    assert row.c.format('a', 'b') in c_source(kernel.trace)
+    for i, name in enumerate(names):
+        step = np.eye(row.arity)[i] * 1e-6
+        slope = (row.evaluate(*(x + step)) - row.evaluate(*(x - step))) / 2e-6
+        assert kernel.derivative(name)(*x) == pytest.approx(slope, rel=1e-8)
+    if row.parity:
+        assert kernel(*np.negative(x)) == row.parity * kernel(*x)

@@ -22,7 +22,7 @@ from dynamics_ros.kernels import (
     trace,
 )
 from dynamics_ros.kernels.graph.expression import Expression
-from dynamics_ros.kernels.graph.graph import Graph
+from dynamics_ros.kernels.graph.tracing import Graph
 
 MODES = ('forward', 'reverse', 'auto')
 

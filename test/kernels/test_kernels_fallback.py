@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.kernels import Kernel, compilation, trace
-from dynamics_ros.kernels import machine_code as llvm_backend
+from dynamics_ros.kernels import compilation as llvm_backend
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 
 
@@ -46,7 +46,7 @@ def test_without_llvmlite(monkeypatch, caplog):
 
 
 def test_where_memory_that_was_written_may_not_be_run(monkeypatch, caplog):
-    monkeypatch.setattr(llvm_compiler, '_why_forbidden', lambda: 'no machine code here')
+    monkeypatch.setattr(llvm_compiler, 'why_forbidden', lambda: 'no machine code here')
     assert_plain(caplog, 'no machine code here')
 
 

@@ -14,7 +14,7 @@ from random_robots import SEEDS, random_urdf
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, batch_code, select, trace
+from dynamics_ros.kernels import Kernel, compilation, select, trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 
@@ -69,7 +69,7 @@ def assert_close(single, double, tolerance=ROUNDING):
     np.testing.assert_allclose(single, double, rtol=0.0, atol=tolerance * scale)
 
 
-@pytest.mark.parametrize('states', [batch_code.BATCH_STATES + i for i in range(17)] + [0, 1, 1000])
+@pytest.mark.parametrize('states', [compilation.BATCH_STATES + i for i in range(17)] + [0, 1, 1000])
 def test_a_batch_of_any_size_is_that_of_double_precision_rounded(kernel, states):
     arrays = inputs(states)
     for single, double in zip(kernel.float32(*arrays), kernel(*arrays), strict=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_ros.kernels.process import freed_memory
+from dynamics_ros.kernels.process import system as freed_memory
 
 pytestmark = pytest.mark.skipif(
     freed_memory._trim is None, reason='this C library has no malloc_trim'

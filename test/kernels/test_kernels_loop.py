@@ -20,7 +20,7 @@ from dynamics_ros.kernels import (
     python_source,
     trace,
 )
-from dynamics_ros.kernels.self_test import expected
+from dynamics_ros.kernels.trace_cache import expected
 from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
 
 BACKENDS = ('llvm', 'python')

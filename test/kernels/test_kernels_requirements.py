@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, Requirement, batch_code, trace
+from dynamics_ros.kernels import Kernel, Requirement, compilation, trace
 
 BACKENDS = ['llvm', 'python']
-STATES = [1, 5, batch_code.BATCH_STATES + 3]
+STATES = [1, 5, compilation.BATCH_STATES + 3]
 
 
 class NotUnitError(Exception):

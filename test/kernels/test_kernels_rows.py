@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip('llvmlite')
 
 from dynamics_ros.kernels.llvm import compiler, rows, runtime
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE, Dialect
-from dynamics_ros.kernels.llvm.processor import Processor
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE, Dialect, Processor
 
 COLUMNS = range(1, 36)
 """Of every remainder by the widest block."""

@@ -13,8 +13,8 @@ import pytest
 
 from dynamics_ros import Robot, kernels
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
-from dynamics_ros.kernels import machine_code as llvm_backend
-from dynamics_ros.kernels.graph import normal_form
+from dynamics_ros.kernels import compilation as llvm_backend
+from dynamics_ros.kernels.graph import expression as normal_form
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
 <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.003"/></inertial></link>

@@ -26,7 +26,7 @@ PROGRAM = f"""
 import sys
 import numpy as np
 from dynamics_ros import Robot
-from dynamics_ros.kernels import machine_code
+from dynamics_ros.kernels import compilation
 from dynamics_ros.multibody import kernel_set
 
 def never(*_, **__):
@@ -34,7 +34,7 @@ def never(*_, **__):
 
 if sys.argv[1] == 'second':
     kernel_set.trace = never
-    machine_code.trace_module = never
+    compilation.trace_module = never
 robot = Robot.from_urdf({str(ARM)!r}, backend='llvm')
 q = np.linspace(0.1, 0.7, 7)
 print(robot.inverse_dynamics(q, q, q).tolist(), robot.forward_kinematics(q, 'tool0').tolist())
@@ -108,9 +108,21 @@ def test_other_gravity_or_payload_is_the_same_trace(folder, traced):
 
 def test_a_change_of_the_package_makes_it_trace_anew(folder, traced, monkeypatch):
     arm().gravity(Q)
-    monkeypatch.setattr(trace_cache, '_code', lambda: 'of another version')
+    monkeypatch.setattr(trace_cache, '_code', lambda rooms: 'of another version')
     arm().gravity(Q)
     assert traced == ['gravity', 'gravity']
+
+
+def test_only_the_rooms_that_make_traces_count(tmp_path, monkeypatch):
+    for room in ('kernels', 'model', 'viewer'):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / 'a.py').write_text('1')
+    monkeypatch.setattr(trace_cache, 'PACKAGE', tmp_path)
+    before = trace_cache._code.__wrapped__(('model',))
+    (tmp_path / 'viewer' / 'a.py').write_text('2')
+    assert trace_cache._code.__wrapped__(('model',)) == before
+    (tmp_path / 'model' / 'a.py').write_text('2')
+    assert trace_cache._code.__wrapped__(('model',)) != before
 
 
 @pytest.mark.parametrize('without', ['cache', 'sources'])
@@ -118,7 +130,7 @@ def test_without_cache_or_sources_nothing_is_kept(folder, traced, monkeypatch, w
     if without == 'cache':
         monkeypatch.setenv(disk_cache.VARIABLE, 'off')
     else:
-        monkeypatch.setattr(trace_cache, '_code', lambda: '')
+        monkeypatch.setattr(trace_cache, '_code', lambda rooms: '')
     for _ in range(2):
         assert np.isfinite(arm().gravity(Q)).all()
     assert traced == ['gravity', 'gravity']
@@ -134,7 +146,7 @@ def test_a_damaged_file_is_made_anew(folder, traced):
 
 def test_what_cannot_be_pickled_is_traced_each_time(folder):
     made = arm().kernel('gravity').trace
-    assert trace_cache.kept(lambda: None, lambda: made).origin == ''
+    assert trace_cache.cached(lambda: None, (), lambda: made).origin == ''
 
 
 def test_a_kernel_from_the_disk_does_not_look_at_its_steps(folder):

@@ -15,7 +15,7 @@ from tolerances import LAW
 from benchmarks.descriptions import generic_chain
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.multibody import dynamics
+from dynamics_ros.multibody import written_methods
 
 JOINTS = 40
 
@@ -28,7 +28,7 @@ MASSLESS = """<robot name="r"><link name="a"/><link name="b"/>
 @pytest.fixture
 def solved_by_numpy(monkeypatch):
     """Makes every robot count as one with many joints in a row."""
-    monkeypatch.setattr(dynamics, 'FACTORIZED_IN_KERNELS', 0)
+    monkeypatch.setattr(written_methods, 'FACTORIZED_IN_KERNELS', 0)
 
 
 @pytest.fixture(scope='module')

@@ -11,7 +11,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownOptionError
-from dynamics_ros.multibody.end_effector.manipulability import manipulability
+from dynamics_ros.multibody.end_effector import manipulability
 
 ARM_TEXT = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
 ARM = Robot.from_urdf(ARM_TEXT)

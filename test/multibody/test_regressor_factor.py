@@ -16,7 +16,7 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
 from dynamics_ros.kernels.process import compile_queue
-from dynamics_ros.multibody.regressor import LANES
+from dynamics_ros.multibody.written_methods import LANES
 
 BASE = BaseParameters.of(ROBOT)
 LOCKED = dict.fromkeys(('upper_arm_roll', 'forearm_roll', 'wrist_pitch', 'wrist_roll'), 0.3)

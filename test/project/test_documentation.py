@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from documents import blocks
 from patience import PATIENCE
 
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.quantity import DEFINITIONS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text()
@@ -112,6 +114,14 @@ def test_every_public_name_of_robot_is_documented():
     text = (ROOT / 'docs' / 'library.md').read_text()
     for name in dir(Robot(ROOT / 'urdf' / 'seven_joint_arm.urdf')):
         assert re.search(rf'\b{name}\b', text), name
+
+
+@pytest.mark.parametrize('name', sorted(x for x, y in DEFINITIONS.items() if not y.internal))
+def test_every_quantity_is_in_the_tables_as_it_is_called(name):
+    text = (ROOT / 'docs' / 'library.md').read_text()
+    parameters = list(inspect.signature(getattr(Robot, name)).parameters)[1:-1]  # self, out
+    call = r'(=[^,)]*)?, '.join(map(re.escape, parameters))
+    assert re.search(rf'^\| .*`{name}\({call}(=[^,)]*)?\)`', text, re.MULTILINE), parameters
 
 
 @pytest.mark.parametrize(

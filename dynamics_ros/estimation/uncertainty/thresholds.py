@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.model import Joint
-from dynamics_ros.multibody.random_configuration import random_configuration
+from dynamics_ros.multibody.written_methods import random_configuration
 
 from .noise import NoiseGains
 

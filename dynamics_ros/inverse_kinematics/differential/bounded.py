@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dgesdd, dposv
 
 from dynamics_ros.errors import InfeasibleError, SingularError
-from dynamics_ros.multibody.least_squares import damped_least_squares
-from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE
+from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, damped_least_squares
 
 try:
     import daqp

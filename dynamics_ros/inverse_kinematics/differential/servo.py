@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .limits import Limits

@@ -20,7 +20,7 @@ from dynamics_ros.multibody.arguments import (
     per_entry,
     rigid_pose,
 )
-from dynamics_ros.multibody.end_effector.pose_error import pose_error
+from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 Array = NDArray[np.float64]

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,17 +13,7 @@ import numpy as np
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.autodiff.sweeps import jacobian
 from dynamics_ros.kernels.graph.expression import Expression, Node, select
-from dynamics_ros.kernels.graph.operations import (
-    ABSOLUTE,
-    ADD,
-    DIVIDE,
-    MULTIPLY,
-    NEGATE,
-    RECIPROCAL,
-    SELECT,
-    SUBTRACT,
-    Operation,
-)
+from dynamics_ros.kernels.graph.operations import CALL, SELECT, Operation
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
 
@@ -222,7 +211,11 @@ def _replayed(traced: Trace, symbols: Sequence[Any]) -> list[Any]:
 
 def _of_expressions(operation: Operation) -> Callable[..., Any]:
     """Return an operation as a function of expressions."""
-    function = _OPERATORS.get(operation) or getattr(Expression, operation.name, None)
+    if operation is SELECT:
+        return select
+    if operation.precedence < CALL:
+        return operation.evaluate
+    function = getattr(Expression, operation.name, None)
     if function is None:
         raise InvalidArgumentError(
             'traced', f'computes a {operation.name}', 'what has a derivative'
@@ -232,16 +225,3 @@ def _of_expressions(operation: Operation) -> Callable[..., Any]:
 
 def _flat(nested: Any) -> list[Any]:
     return np.array(nested, dtype=object).ravel().tolist()
-
-
-_OPERATORS: dict[Operation, Callable[..., Any]] = {
-    ADD: operator.add,
-    SUBTRACT: operator.sub,
-    MULTIPLY: operator.mul,
-    DIVIDE: operator.truediv,
-    NEGATE: operator.neg,
-    RECIPROCAL: lambda a: 1.0 / a,
-    ABSOLUTE: abs,
-    SELECT: select,
-}
-"""Operations that are not methods of an expression under their own name."""

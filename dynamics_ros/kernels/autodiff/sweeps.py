@@ -11,36 +11,20 @@ be differentiated again.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Node, Scalar, select
 from dynamics_ros.kernels.graph.operations import (
-    ABSOLUTE,
-    ACOS,
     ADD,
-    ASIN,
-    ATAN2,
-    COS,
     ELEMENT,
-    ERFC,
-    EXP,
     INPUT,
-    LOG,
     MAXIMUM,
     MINIMUM,
-    MULTIPLY,
     NEGATE,
-    RECIPROCAL,
     SELECT,
-    SIN,
-    SQRT,
     SUBTRACT,
-    TAN,
-    TANH,
-    Operation,
 )
 
 MODES = ('auto', 'forward', 'reverse')
@@ -250,34 +234,8 @@ def _choice(node: Node) -> tuple[Condition | bool, Any, Any] | None:
 
 def _slopes(node: Node) -> tuple[Scalar, ...]:
     """Return the derivative of a node with respect to each of its operands."""
-    slopes = _SLOPES.get(node.operation)
+    slopes = node.operation.slopes
     if slopes is None:
         name = 'loop' if node.operation is ELEMENT else node.operation.name
         raise InvalidArgumentError('ys', f'computed by a {name}', 'what has a derivative')
     return slopes(node, *node.operands)
-
-
-def _slopes_of_atan2(_: Expression, y: Expression, x: Scalar) -> tuple[Scalar, Scalar]:
-    scale = 1.0 / (x * x + y * y)
-    return x * scale, -(y * scale)
-
-
-_SLOPES: dict[Operation, Callable[..., tuple[Scalar, ...]]] = {
-    ADD: lambda _, a, b: (1.0, 1.0),
-    SUBTRACT: lambda _, a, b: (1.0, -1.0),
-    MULTIPLY: lambda _, a, b: (b, a),
-    NEGATE: lambda _, a: (-1.0,),
-    RECIPROCAL: lambda y, a: (-(y * y),),
-    SQRT: lambda y, a: (0.5 / y,),
-    ABSOLUTE: lambda _, a: (select(a.less(0.0), -1.0, 1.0),),
-    SIN: lambda _, a: (a.cos(),),
-    COS: lambda _, a: (-a.sin(),),
-    TAN: lambda y, a: (1.0 + y * y,),
-    ASIN: lambda _, a: (1.0 / (1.0 - a * a).sqrt(),),
-    ACOS: lambda _, a: (-1.0 / (1.0 - a * a).sqrt(),),
-    EXP: lambda y, a: (y,),
-    LOG: lambda _, a: (1.0 / a,),
-    TANH: lambda y, a: (1.0 - y * y,),
-    ERFC: lambda _, a: (-2.0 / math.sqrt(math.pi) * (-(a * a)).exp(),),
-    ATAN2: _slopes_of_atan2,
-}

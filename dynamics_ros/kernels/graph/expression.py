@@ -1,39 +1,46 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar expressions that record how they were computed.
+"""Scalar expressions that record how they were computed, in a normal form.
 
-An `Expression` stands in for a float in ordinary Python code. Operations on it are simplified
-(`normal_form.py`) and stored by its graph (`graph.py`); a result that folds to a constant is a
-plain Python float.
+An `Expression` stands in for a float in ordinary Python code. Its graph simplifies operations at
+once and stores them once: equal operations on equal operands are one node; a result that folds to a
+constant is a plain Python float.
+
+Of each pair of opposite values only one is stored and the other is its negation. Negations are
+pulled out through products, sums and odd functions, so that signs cancel and ``a - b`` shares a
+node with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number
+share. `tracing.lower` turns the normal form into the cheapest instructions.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, NoReturn, Protocol, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union, cast
 
 import numpy as np
 
+from dynamics_ros.errors import InvalidArgumentError, TooLargeError
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
-    ACOS,
-    ASIN,
+    ADD,
     ATAN2,
     COS,
-    ERFC,
-    EXP,
+    ELEMENTARY,
+    INPUT,
     LESS,
     LESS_EQUAL,
-    LOG,
     MAXIMUM,
     MINIMUM,
+    MULTIPLY,
+    NEGATE,
+    RECIPROCAL,
     SELECT,
     SIN,
     SQRT,
-    TAN,
-    TANH,
+    SUBTRACT,
     Operation,
 )
 from dynamics_ros.kernels.graph.symbols import Traced
@@ -57,62 +64,6 @@ def constant(value: Any) -> float:
     raise TypeError(f'a trace cannot compute with {type(value).__name__}: {value!r}')
 
 
-class Arithmetic(Protocol):
-    """Interface of the graph that stores expressions, implemented by `Graph`."""
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All nodes, in order of creation."""
-
-    def operand(self, value: Scalar) -> Scalar:
-        """Return a value as an operand: an expression of this graph or a finite float."""
-
-    def node(self, operation: Operation, *operands: Operand) -> Expression:
-        """Return the node of an operation, without any folding."""
-
-    def negate(self, a: Expression) -> Expression:
-        """Return -a."""
-
-    def unsigned(self, a: Expression) -> Expression:
-        """Return a or -a, whichever the graph stores."""
-
-    def odd(self, operation: Operation, a: Expression) -> Expression:
-        """Return f(a) of an odd function f."""
-
-    def add(self, a: Expression, b: Expression) -> Scalar:
-        """Return a + b."""
-
-    def subtract(self, a: Expression, b: Expression) -> Scalar:
-        """Return a - b."""
-
-    def add_constant(self, a: Expression, c: float) -> Scalar:
-        """Return a + c."""
-
-    def multiply(self, a: Expression, b: Expression) -> Scalar:
-        """Return a * b."""
-
-    def scale(self, a: Expression, c: float) -> Scalar:
-        """Return c * a."""
-
-    def reciprocal(self, a: Expression) -> Expression:
-        """Return 1 / a."""
-
-    def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
-        """Return the minimum or maximum of a and b; b has no effect if it is ``no_bound``."""
-
-    def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
-        """Return the condition of a comparison, or its truth value where it is certain."""
-
-    def repeat(
-        self,
-        body: Callable[..., Any],
-        initial: Sequence[Scalar],
-        limit: int,
-        captured: Sequence[Any],
-    ) -> list[Scalar]:
-        """Return the state after the iterations of a loop."""
-
-
 class Node(Traced):
     """One value of a graph: an operation and its operands.
 
@@ -126,7 +77,7 @@ class Node(Traced):
     __slots__ = ('graph', 'index', 'operands', 'operation')
 
     def __init__(
-        self, graph: Arithmetic, index: int, operation: Operation, operands: tuple[Operand, ...]
+        self, graph: NormalForm, index: int, operation: Operation, operands: tuple[Operand, ...]
     ) -> None:
         self.graph = graph
         self.index = index
@@ -185,9 +136,16 @@ class Condition(Node):
 
 
 class Expression(Node):
-    """Real number that is known only when the kernel runs; used like a float."""
+    """Real number that is known only when the kernel runs; used like a float.
+
+    It has a method for each row of `ELEMENTARY`, such as ``sin``.
+    """
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[[], Expression]: ...
 
     def __add__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
@@ -244,7 +202,7 @@ class Expression(Node):
     def __pow__(self, exponent: int | float) -> Scalar:
         """Return a power: an integer exponent by repeated squaring, or 0.5 as a square root."""
         if exponent == 0.5:
-            return self.sqrt()
+            return self.graph.elementary(SQRT, self)
         if not (isinstance(exponent, (Integral, float)) and exponent == int(exponent)):
             raise TypeError(f'a trace takes integer powers and 0.5, not {exponent!r}')
         power: Scalar = 1.0
@@ -258,38 +216,6 @@ class Expression(Node):
                 square = square * square
         return 1.0 / power if exponent < 0 else power
 
-    def sqrt(self) -> Expression:
-        """Return the square root; NaN below zero."""
-        return self.graph.node(SQRT, self)
-
-    def sin(self) -> Expression:
-        """Return the sine of an angle in rad."""
-        return self.graph.odd(SIN, self)
-
-    def cos(self) -> Expression:
-        """Return the cosine of an angle in rad."""
-        return self.graph.node(COS, self.graph.unsigned(self))
-
-    def tan(self) -> Expression:
-        """Return the tangent of an angle in rad."""
-        return self.graph.odd(TAN, self)
-
-    def asin(self) -> Expression:
-        """Return the arc sine in rad; NaN outside [-1, 1]."""
-        return self.graph.odd(ASIN, self)
-
-    def acos(self) -> Expression:
-        """Return the arc cosine in rad; NaN outside [-1, 1]."""
-        return self.graph.node(ACOS, self)
-
-    def tanh(self) -> Expression:
-        """Return the hyperbolic tangent."""
-        return self.graph.odd(TANH, self)
-
-    def erfc(self) -> Expression:
-        """Return the complementary error function."""
-        return self.graph.node(ERFC, self)
-
     def angle_at(self, y: float) -> Expression:
         """Return the angle in rad of the point (self, y) with a constant y."""
         return self.graph.node(ATAN2, constant(y), self)
@@ -297,14 +223,6 @@ class Expression(Node):
     def atan2(self, x: Scalar) -> Expression:
         """Return the angle in rad of the point (x, self)."""
         return self.graph.node(ATAN2, self, self.graph.operand(x))
-
-    def exp(self) -> Expression:
-        """Return e to the power of self."""
-        return self.graph.node(EXP, self)
-
-    def log(self) -> Expression:
-        """Return the natural logarithm; NaN below zero."""
-        return self.graph.node(LOG, self)
 
     def minimum(self, other: Scalar) -> Scalar:
         """Return the smaller of two values; plus infinity has no effect."""
@@ -370,3 +288,309 @@ def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
 def _holds(one: Scalar) -> Condition | bool:
     """Return the condition that a value of 0 or 1 is 1."""
     return one > 0.5
+
+
+def _method(operation: Operation) -> Callable[[Expression], Expression]:
+    def method(self: Expression) -> Expression:
+        return self.graph.elementary(operation, self)
+
+    method.__name__, method.__doc__ = operation.name, operation.meaning
+    return method
+
+
+for _row in ELEMENTARY:
+    if _row.arity == 1:
+        setattr(Expression, _row.name, Expression.__abs__ if _row is ABSOLUTE else _method(_row))
+
+
+MAX_NODES = 1_500_000
+"""Largest number of nodes of a trace: about 0.7 GB while tracing. The largest kernel of a humanoid
+with 38 joints has 150,000, that of two arms with hands on a free base and 101 joints 1.3 million.
+"""
+
+
+class NormalForm(ABC):
+    """Store of all nodes of one trace, and the rules that turn expressions into nodes.
+
+    Attributes:
+        nodes: all nodes, operands before the nodes that use them.
+    """
+
+    __slots__ = ('_name', '_table', 'nodes')
+
+    def __init__(self, name: str = 'a trace') -> None:
+        """Create an empty store.
+
+        Args:
+            name: name of the traced function, for errors.
+        """
+        self._name = name
+        self.nodes: list[Node] = []
+        self._table: dict[tuple[Any, ...], Node] = {}
+
+    def _index(self) -> int:
+        index = len(self.nodes)
+        if index >= MAX_NODES:
+            raise TooLargeError(self._name, index)
+        return index
+
+    def symbol(self) -> Expression:
+        """Return a new input."""
+        symbol = Expression(self, self._index(), INPUT, ())
+        self.nodes.append(symbol)
+        return symbol
+
+    def operand(self, value: Scalar) -> Scalar:
+        """Return a value as an operand: an expression of this graph or a finite float."""
+        if isinstance(value, Expression):
+            if value.graph is not self:
+                raise ValueError('values of two different traces cannot be combined')
+            return value
+        return constant(value)
+
+    def result(self, value: Any, name: str) -> Operand:
+        """Return an element of an output as an operand.
+
+        Args:
+            value: the element that the traced function returned.
+            name: name of the output, for the error.
+
+        Raises:
+            InvalidArgumentError: the value is not a finite number of this graph.
+        """
+        if isinstance(value, Node) and not isinstance(value, Expression):
+            raise InvalidArgumentError(name, 'a condition is no output', 'numbers')
+        try:
+            return self.operand(value)
+        except (TypeError, ValueError) as error:
+            expected = 'finite numbers of this trace'
+            raise InvalidArgumentError(name, str(error), expected) from None
+
+    def node(self, operation: Operation, *operands: Operand) -> Expression:
+        """Return the stored node of an operation, created if it is new, without folding."""
+        # Constants enter the key as text, unlike node indices; this also tells -0.0 from 0.0.
+        key = (operation, *[x.index if isinstance(x, Node) else repr(x) for x in operands])
+        return cast(Expression, self.stored(key, operation, operands, Expression))
+
+    def stored(
+        self,
+        key: tuple[Any, ...],
+        operation: Operation,
+        operands: tuple[Operand, ...],
+        kind: type[Node],
+    ) -> Node:
+        """Return the node with a key, created if it is new."""
+        node = self._table.get(key)
+        if node is None:
+            node = kind(self, self._index(), operation, operands)
+            self.nodes.append(node)
+            self._table[key] = node
+        return node
+
+    def _pair(self, operation: Operation, a: Expression, b: Expression) -> Expression:
+        """Return `node(operation, a, b)` by a short path: most nodes are created here."""
+        if a.graph is not b.graph:
+            raise ValueError('values of two different traces cannot be combined')
+        key = (operation, a.index, b.index)
+        node = self._table.get(key)
+        if node is None:
+            node = Expression(self, self._index(), operation, (a, b))
+            self.nodes.append(node)
+            self._table[key] = node
+        return cast(Expression, node)
+
+    # Signs
+
+    def negate(self, a: Expression) -> Expression:
+        """Return -a."""
+        if a.operation is NEGATE:
+            return cast(Expression, a.operands[0])
+        return self.node(NEGATE, a)
+
+    def unsigned(self, a: Expression) -> Expression:
+        """Return a or -a, whichever the graph stores."""
+        return cast(Expression, a.operands[0]) if a.operation is NEGATE else a
+
+    def elementary(self, operation: Operation, a: Expression) -> Expression:
+        """Return f(a) of an elementary function or reciprocal f."""
+        if a.operation is NEGATE and operation.parity:
+            inside = self.node(operation, *a.operands)
+            return inside if operation.parity > 0 else self.negate(inside)
+        return self.node(operation, a)
+
+    # Sums
+
+    def add(self, a: Expression, b: Expression) -> Scalar:
+        """Return a + b."""
+        if a.operation is NEGATE:
+            inside = cast(Expression, a.operands[0])
+            if b.operation is NEGATE:
+                return -self.add(inside, cast(Expression, b.operands[0]))
+            return self.subtract(b, inside)
+        if b.operation is NEGATE:
+            return self.subtract(a, cast(Expression, b.operands[0]))
+        if a.operation is SUBTRACT and a.operands[1] is b:
+            return cast(Expression, a.operands[0])
+        if b.operation is SUBTRACT and b.operands[1] is a:
+            return cast(Expression, b.operands[0])
+        merged = self._like_terms(a, b, 1.0)
+        if merged is not None:
+            return merged
+        return self._pair(ADD, a, b) if a.index < b.index else self._pair(ADD, b, a)
+
+    def subtract(self, a: Expression, b: Expression) -> Scalar:
+        """Return a - b."""
+        if a.operation is NEGATE:
+            inside = cast(Expression, a.operands[0])
+            if b.operation is NEGATE:
+                return self.subtract(cast(Expression, b.operands[0]), inside)
+            return -self.add(inside, b)
+        if b.operation is NEGATE:
+            return self.add(a, cast(Expression, b.operands[0]))
+        rest = _without_term(a, b)
+        if rest is not None:
+            return cast(Scalar, rest)
+        rest = _without_term(b, a)
+        if rest is not None:
+            return -cast(Scalar, rest)
+        merged = self._like_terms(a, b, -1.0)
+        if merged is not None:
+            return merged
+        if a.index < b.index:
+            return self._pair(SUBTRACT, a, b)
+        return self.negate(self._pair(SUBTRACT, b, a))
+
+    def _like_terms(self, a: Expression, b: Expression, sign: float) -> Scalar | None:
+        """Return c1*x + sign*c2*x as one product, c*(sin(x)^2 + cos(x)^2) as c; else None."""
+        factor_a = factor_b = 1.0
+        base_a: Operand = a
+        base_b: Operand = b
+        if a.operation is MULTIPLY and a.operands[1].__class__ is float:
+            base_a, factor_a = cast('tuple[Expression, float]', a.operands)
+        if b.operation is MULTIPLY and b.operands[1].__class__ is float:
+            base_b, factor_b = cast('tuple[Expression, float]', b.operands)
+        if base_a is base_b:
+            return self.scale(cast(Expression, base_a), factor_a + sign * factor_b)
+        if sign > 0.0 and factor_a == factor_b:
+            angle_a, angle_b = _squared(base_a, SIN, COS), _squared(base_b, SIN, COS)
+            if angle_a is not None and angle_a is angle_b:
+                return factor_a
+        return None
+
+    def add_constant(self, a: Expression, c: float) -> Scalar:
+        """Return a + c; merges the constant with that of a nested sum."""
+        if c == 0.0:
+            return a
+        if a.operation is NEGATE:
+            return -self.add_constant(cast(Expression, a.operands[0]), -c)
+        if a.operation is ADD and a.operands[1].__class__ is float:
+            inside, inner = cast('tuple[Expression, float]', a.operands)
+            if math.isfinite(inner + c):
+                return self.add_constant(inside, inner + c)
+        key = (ADD, a.index, c, True)
+        return cast(Expression, self.stored(key, ADD, (a, c), Expression))
+
+    # Products
+
+    def multiply(self, a: Expression, b: Expression) -> Scalar:
+        """Return a * b."""
+        negative = False
+        if a.operation is NEGATE:
+            a = cast(Expression, a.operands[0])
+            negative = True
+        if b.operation is NEGATE:
+            b = cast(Expression, b.operands[0])
+            negative = not negative
+        product: Scalar
+        if a is b and a.operation is SQRT:
+            product = cast(Expression, a.operands[0])
+        elif a is b and a.operation is ABSOLUTE:
+            inside = cast(Expression, a.operands[0])
+            product = self._pair(MULTIPLY, inside, inside)
+        elif _reciprocal_of(a) is b or _reciprocal_of(b) is a:
+            product = 1.0
+        elif a.index <= b.index:
+            product = self._pair(MULTIPLY, a, b)
+        else:
+            product = self._pair(MULTIPLY, b, a)
+        return -product if negative else product
+
+    def scale(self, a: Expression, c: float) -> Scalar:
+        """Return c * a; merges the constant with that of a nested product."""
+        if c == 0.0:
+            return 0.0
+        if c == 1.0:
+            return a
+        if a.operation is NEGATE:
+            return -self.scale(cast(Expression, a.operands[0]), c)
+        if c < 0.0:
+            return -self.scale(a, -c)
+        if a.operation is MULTIPLY and a.operands[1].__class__ is float:
+            inside, inner = cast('tuple[Expression, float]', a.operands)
+            # Two extreme constants stay separate, because their product might overflow or vanish.
+            if 1e-290 < inner * c < 1e290:
+                return self.scale(inside, inner * c)
+        key = (MULTIPLY, a.index, c, True)
+        return cast(Expression, self.stored(key, MULTIPLY, (a, c), Expression))
+
+    def reciprocal(self, a: Expression) -> Expression:
+        """Return 1 / a."""
+        if a.operation is RECIPROCAL:
+            return cast(Expression, a.operands[0])
+        return self.elementary(RECIPROCAL, a)
+
+    # Choices
+
+    def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
+        """Return the minimum or maximum of a and b."""
+        if a is b or (not isinstance(b, Expression) and b == no_bound):
+            return a
+        b = self.operand(b)
+        if isinstance(b, Expression) and b.index < a.index:
+            a, b = b, a
+        return self.node(operation, a, b)
+
+    def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
+        """Return the condition of a comparison, or its truth value where it is certain."""
+        if a is b:
+            return operation is LESS_EQUAL
+        if not isinstance(b, Expression) and math.isinf(b):
+            return b > 0.0
+        b = self.operand(b)
+        key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
+        return cast(Condition, self.stored(key, operation, (a, b), Condition))
+
+    # Loops
+
+    @abstractmethod
+    def repeat(
+        self,
+        body: Callable[..., Any],
+        initial: Sequence[Scalar],
+        limit: int,
+        captured: Sequence[Any],
+    ) -> list[Scalar]:
+        """Return the state after the iterations of a loop."""
+
+
+def _without_term(total: Expression, term: Expression) -> Operand | None:
+    """Return total - term if the total is a sum or difference with this term, else None."""
+    if total.operation is ADD:
+        a, b = total.operands
+        return b if a is term else a if b is term else None
+    if total.operation is SUBTRACT and total.operands[0] is term:
+        return -cast(Expression, total.operands[1])
+    return None
+
+
+def _reciprocal_of(a: Expression) -> Operand | None:
+    return a.operands[0] if a.operation is RECIPROCAL else None
+
+
+def _squared(a: Operand, *operations: Operation) -> Operand | None:
+    """Return x if a is f(x) * f(x) for one of some functions f, else None."""
+    if isinstance(a, Node) and a.operation is MULTIPLY and a.operands[0] is a.operands[1]:
+        root = a.operands[0]
+        if isinstance(root, Node) and root.operation in operations:
+            return root.operands[0]
+    return None

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of scalar operations, the only definition of their meaning.
 
-One row gives the value of an operation and its text in Python, C and LLVM IR. The expression graph,
-the emitters and the constant folding all read this table.
+One row gives the value of an operation on floats and arrays, its derivative, and its text in
+Python, C and LLVM IR. Expressions, derivatives, printers and constant folding read this table.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ class Operation:
             for an input and for sine and cosine.
         precedence: precedence of its text; a call and a name bind tightest.
         condition: whether the result is a truth value instead of a number.
+        slopes: its derivative by each operand, from its value and its operands; None if it has
+            none, or selects one of its operands.
+        ufunc: its function on arrays, with IEEE 754 results where floats would raise; None if
+            operators compute it.
+        meaning: one line for an elementary function, which `kernels.math` then has.
+        parity: 1 for f(-x) = f(x), -1 for f(-x) = -f(x).
     """
 
     name: str
@@ -47,29 +53,51 @@ class Operation:
     llvm: tuple[str, ...]
     precedence: int = CALL
     condition: bool = False
+    slopes: Callable[..., tuple[Any, ...]] | None = None
+    ufunc: Callable[..., Any] | None = None
+    meaning: str = ''
+    parity: int = 0
 
 
 def _arithmetic(
-    name: str, symbol: str, instruction: str, precedence: int, value: Callable[..., float]
+    name: str,
+    symbol: str,
+    instruction: str,
+    precedence: int,
+    value: Callable[..., float],
+    slopes: Callable[..., tuple[Any, ...]] | None,
 ) -> Operation:
     text = f'{{0}} {symbol} {{1}}'
     # contract: a*b + c may become one fused instruction; no other change is allowed.
     llvm = f'{{result}} = {instruction} contract {{type}} {{0}}, {{1}}'
-    return Operation(name, 2, value, text, text, (llvm,), precedence)
+    return Operation(name, 2, value, text, text, (llvm,), precedence, slopes=slopes)
 
 
-def _function(name: str, value: Callable[..., float], c: str, llvm: str) -> Operation:
-    arity = 2 if name == 'atan2' else 1
-    operands = ', '.join(f'{{{i}}}' for i in range(arity))
-    typed = ', '.join(f'{{type}} {{{i}}}' for i in range(arity))
-    call = f'{{result}} = call {{type}} @{llvm}({typed})'
+def _elementary(
+    name: str,
+    value: Callable[..., float],
+    ufunc: Callable[..., Any],
+    meaning: str,
+    *slopes: Callable[..., Any],
+    parity: int = 0,
+    c: str = '',
+    llvm: str | None = None,
+) -> Operation:
+    """Return the row of a function; in C and in the library of LLVM it has its own name."""
+    operands = ', '.join(f'{{{i}}}' for i in range(len(slopes)))
+    typed = ', '.join(f'{{type}} {{{i}}}' for i in range(len(slopes)))
+    called = f'{name}{{lanes}}' if llvm is None else llvm
     return Operation(
         name,
-        arity,
+        len(slopes),
         value,
         f'{name}({operands})',
-        f'{c}({operands})',
-        (call,) if llvm else (),
+        f'{c or name}({operands})',
+        (f'{{result}} = call {{type}} @{called}({typed})',) if called else (),
+        slopes=lambda *values: tuple([slope(*values) for slope in slopes]),
+        ufunc=ufunc,
+        meaning=meaning,
+        parity=parity,
     )
 
 
@@ -79,7 +107,7 @@ def _comparison(name: str, symbol: str, predicate: str, value: Callable[..., boo
     return Operation(name, 2, value, text, text, (llvm,), COMPARISON, condition=True)
 
 
-def _extremum(name: str, predicate: str, value: Callable[..., float]) -> Operation:
+def _extremum(name: str, predicate: str, value: Callable[..., float], ufunc: Any) -> Operation:
     return Operation(
         name,
         2,
@@ -90,15 +118,33 @@ def _extremum(name: str, predicate: str, value: Callable[..., float]) -> Operati
             f'{{result}}.c = fcmp {predicate} {{type}} {{0}}, {{1}}',
             '{result} = select {condition} {result}.c, {type} {0}, {type} {1}',
         ),
+        ufunc=ufunc,
     )
 
 
+def erfc(x: Any) -> Any:
+    """Return SciPy's function of an array."""
+    # This import takes as long as that of the rest of the package.
+    from scipy.special import erfc as function
+
+    return function(x)
+
+
 INPUT = Operation('input', 0, lambda: math.nan, '', '', ())
-ADD = _arithmetic('add', '+', 'fadd', SUM, operator.add)
-SUBTRACT = _arithmetic('subtract', '-', 'fsub', SUM, operator.sub)
-MULTIPLY = _arithmetic('multiply', '*', 'fmul', PRODUCT, operator.mul)
-DIVIDE = _arithmetic('divide', '/', 'fdiv', PRODUCT, operator.truediv)
-NEGATE = Operation('negate', 1, operator.neg, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), SIGN)
+ADD = _arithmetic('add', '+', 'fadd', SUM, operator.add, lambda y, a, b: (1.0, 1.0))
+SUBTRACT = _arithmetic('subtract', '-', 'fsub', SUM, operator.sub, lambda y, a, b: (1.0, -1.0))
+MULTIPLY = _arithmetic('multiply', '*', 'fmul', PRODUCT, operator.mul, lambda y, a, b: (b, a))
+DIVIDE = _arithmetic('divide', '/', 'fdiv', PRODUCT, operator.truediv, None)
+NEGATE = Operation(
+    'negate',
+    1,
+    operator.neg,
+    '-{0}',
+    '-{0}',
+    ('{result} = fneg {type} {0}',),
+    SIGN,
+    slopes=lambda y, a: (-1.0,),
+)
 RECIPROCAL = Operation(
     'reciprocal',
     1,
@@ -107,22 +153,65 @@ RECIPROCAL = Operation(
     '1.0 / {0}',
     ('{result} = fdiv contract {type} {one}, {0}',),
     PRODUCT,
+    slopes=lambda y, a: (-(y * y),),
+    parity=-1,
 )
-SQRT = _function('sqrt', math.sqrt, 'sqrt', 'llvm.sqrt.{suffix}')
-ABSOLUTE = _function('absolute', math.fabs, 'fabs', 'llvm.fabs.{suffix}')
+ABSOLUTE = _elementary(
+    *('absolute', abs, np.absolute, 'Absolute value.'),
+    lambda y, a: a.where_less(0.0, -1.0, 1.0),
+    c='fabs',
+    llvm='llvm.fabs.{suffix}',
+)
+SQRT = _elementary(
+    *('sqrt', math.sqrt, np.sqrt, 'Square root; NaN below zero.'),
+    lambda y, a: 0.5 / y,
+    llvm='llvm.sqrt.{suffix}',
+)
 # Sines and cosines of many angles are computed together by a function of this package.
-SIN = _function('sin', math.sin, 'sin', '')
-COS = _function('cos', math.cos, 'cos', '')
-TAN = _function('tan', math.tan, 'tan', 'tan{lanes}')
-ASIN = _function('asin', math.asin, 'asin', 'asin{lanes}')
-ACOS = _function('acos', math.acos, 'acos', 'acos{lanes}')
-EXP = _function('exp', math.exp, 'exp', 'exp{lanes}')
-LOG = _function('log', math.log, 'log', 'log{lanes}')
-TANH = _function('tanh', math.tanh, 'tanh', 'tanh{lanes}')
-ERFC = _function('erfc', math.erfc, 'erfc', 'erfc{lanes}')
-ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2{lanes}')
-MINIMUM = _extremum('minimum', 'olt', min)
-MAXIMUM = _extremum('maximum', 'ogt', max)
+SIN = _elementary(
+    *('sin', math.sin, np.sin, 'Sine of an angle in rad.'),
+    lambda y, a: a.cos(),
+    parity=-1,
+    llvm='',
+)
+COS = _elementary(
+    *('cos', math.cos, np.cos, 'Cosine of an angle in rad.'),
+    lambda y, a: -a.sin(),
+    parity=1,
+    llvm='',
+)
+TAN = _elementary(
+    *('tan', math.tan, np.tan, 'Tangent of an angle in rad.'),
+    lambda y, a: 1.0 + y * y,
+    parity=-1,
+)
+ASIN = _elementary(
+    *('asin', math.asin, np.arcsin, 'Arc sine in rad; NaN outside [-1, 1].'),
+    lambda y, a: 1.0 / (1.0 - a * a).sqrt(),
+    parity=-1,
+)
+ACOS = _elementary(
+    *('acos', math.acos, np.arccos, 'Arc cosine in rad; NaN outside [-1, 1].'),
+    lambda y, a: -1.0 / (1.0 - a * a).sqrt(),
+)
+EXP = _elementary('exp', math.exp, np.exp, 'e to the power of x.', lambda y, a: y)
+LOG = _elementary(
+    'log', math.log, np.log, 'Natural logarithm; NaN below zero.', lambda y, a: 1.0 / a
+)
+TANH = _elementary(
+    *('tanh', math.tanh, np.tanh, 'Hyperbolic tangent.'), lambda y, a: 1.0 - y * y, parity=-1
+)
+ERFC = _elementary(
+    *('erfc', math.erfc, erfc, 'Complementary error function of x.'),
+    lambda y, a: -2.0 / math.sqrt(math.pi) * (-(a * a)).exp(),
+)
+ATAN2 = _elementary(
+    *('atan2', math.atan2, np.arctan2, 'Angle in rad of the point (x, y), from y and x.'),
+    lambda angle, y, x: x * (1.0 / (x * x + y * y)),
+    lambda angle, y, x: -(y * (1.0 / (x * x + y * y))),
+)
+MINIMUM = _extremum('minimum', 'olt', min, np.minimum)
+MAXIMUM = _extremum('maximum', 'ogt', max, np.maximum)
 LESS = _comparison('less', '<', 'olt', operator.lt)
 LESS_EQUAL = _comparison('less_equal', '<=', 'ole', operator.le)
 SELECT = Operation(
@@ -132,69 +221,27 @@ SELECT = Operation(
     'select({0}, {1}, {2})',
     '({0} ? {1} : {2})',
     ('{result} = select {condition} {0}, {type} {1}, {type} {2}',),
+    ufunc=np.where,
 )
 # Element of the final state of a loop: operands are the loop and the index as a constant.
 ELEMENT = Operation('element', 2, lambda state, place: state[int(place)], '', '', ())
 
-OPERATIONS: tuple[Operation, ...] = (
-    ADD,
-    SUBTRACT,
-    MULTIPLY,
-    DIVIDE,
-    NEGATE,
-    RECIPROCAL,
-    SQRT,
-    ABSOLUTE,
-    SIN,
-    COS,
-    TAN,
-    ASIN,
-    ACOS,
-    EXP,
-    LOG,
-    TANH,
-    ERFC,
-    ATAN2,
-    MINIMUM,
-    MAXIMUM,
-    LESS,
-    LESS_EQUAL,
-    SELECT,
-)
+OPERATIONS = tuple(x for x in vars().copy().values() if isinstance(x, Operation) and x.python)
+"""All operations of printed traces."""
 
-
-def _erfc_of_array(x: Any) -> Any:
-    # This import takes as long as that of the rest of the package.
-    from scipy.special import erfc
-
-    return erfc(x)
-
+ELEMENTARY = tuple(row for row in OPERATIONS if row.meaning)
+"""Elementary functions. One more is one more row: expressions, NumPy, `kernels.math`, derivatives
+and all printed languages have it."""
 
 SCALAR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        **{row.name: row.evaluate for row in OPERATIONS if row.python.startswith(f'{row.name}(')},
-        'some': bool,
-    }
+    {row.name: row.evaluate for row in OPERATIONS if row.ufunc} | {'some': bool}
 )
 """Functions of printed traces on Python floats, by name."""
 
 ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        **{name: getattr(np, name) for name in ('sqrt', 'absolute', 'sin', 'cos', 'tan')},
-        'asin': np.arcsin,
-        'acos': np.arccos,
-        'exp': np.exp,
-        'log': np.log,
-        'tanh': np.tanh,
-        'erfc': _erfc_of_array,
-        'atan2': np.arctan2,
-        'minimum': np.minimum,
-        'maximum': np.maximum,
-        'select': np.where,
-        'some': np.any,
-    }
+    {row.name: row.ufunc for row in OPERATIONS if row.ufunc} | {'some': np.any}
 )
-"""Functions of printed traces on arrays of states; IEEE 754 results where floats would raise."""
+"""Functions of printed traces on arrays of states, by name."""
 
 _BY_NAME = {row.name: row for row in (INPUT, ELEMENT, *OPERATIONS)}
 

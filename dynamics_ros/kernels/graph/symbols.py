@@ -9,12 +9,13 @@ condition or a number.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
+
+from dynamics_ros.kernels.graph.operations import ABSOLUTE, ELEMENTARY, Operation
 
 
 class Traced:
@@ -78,7 +79,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
         known = ', '.join(sorted({x.__name__ for x in (*_NATIVE, *_SCALAR)} | _OF_SCIPY.keys()))
         raise TypeError(f"NumPy's {ufunc.__name__} takes no traced values; these do: {known}")
     plain = [_boxed(x) for x in inputs]
-    function = ufunc if scalar is None else np.frompyfunc(scalar, ufunc.nin, 1)
+    function = ufunc if scalar is None else np.frompyfunc(scalar, getattr(ufunc, 'nin', 1), 1)
     if scalar is not None and method == 'reduce' and options.get('axis', 0) is None:
         plain, options = [plain[0].ravel()], {}
     if scalar is not None:
@@ -120,8 +121,9 @@ def _boxed(value: Any) -> Any:
     return box
 
 
-def _by_method(ufunc: np.ufunc, name: str) -> Callable[[Any], Any]:
+def _by_method(row: Operation) -> Callable[[Any], Any]:
     """Return a function of a scalar: the method of a traced value, or NumPy's of a number."""
+    name, ufunc = row.name, cast('np.ufunc', row.ufunc)
     return lambda x: getattr(x, name)() if hasattr(x, name) else ufunc(x)
 
 
@@ -165,14 +167,7 @@ _NATIVE = frozenset(
 """Functions that NumPy computes with the operators of the elements."""
 
 _SCALAR: dict[Any, Callable[..., Any]] = {
-    **{
-        ufunc: _by_method(cast('np.ufunc', ufunc), name)
-        for ufunc, name in (
-            *((np.sin, 'sin'), (np.cos, 'cos'), (np.tan, 'tan'), (np.tanh, 'tanh')),
-            *((np.arcsin, 'asin'), (np.arccos, 'acos')),
-            *((np.exp, 'exp'), (np.log, 'log'), (np.sqrt, 'sqrt')),
-        )
-    },
+    **{row.ufunc: _by_method(row) for row in ELEMENTARY if row.arity == 1 and row is not ABSOLUTE},
     np.arctan2: _atan2,
     np.arctan: lambda x: _atan2(x, 1.0),
     np.minimum: _extremum(np.minimum),
@@ -189,9 +184,7 @@ _SCALAR: dict[Any, Callable[..., Any]] = {
 }
 """Functions of NumPy by their meaning for one element."""
 
-_OF_SCIPY: dict[str, Callable[..., Any]] = {
-    'erfc': lambda x: x.erfc() if hasattr(x, 'erfc') else math.erfc(x)
-}
+_OF_SCIPY = {row.name: _by_method(row) for row in ELEMENTARY if not isinstance(row.ufunc, np.ufunc)}
 """Functions of scipy.special by their names, because importing it is slow."""
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {

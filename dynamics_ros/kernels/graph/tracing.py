@@ -1,30 +1,277 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing: runs a function of scalars once on symbols to record its operations."""
+"""Tracing: runs a function of scalars once on symbols to record its operations.
+
+The graph keeps one node for each pair of opposite values and writes quotients as products with
+reciprocals. Lowering fuses these back into single instructions and drops unused ones. A loop, whose
+iteration count is known only when the kernel runs, is a trace within the trace.
+"""
 
 from __future__ import annotations
 
 import gc
 import keyword
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels.graph.expression import Expression, Operand, Scalar
-from dynamics_ros.kernels.graph.graph import Graph
-from dynamics_ros.kernels.graph.lowering import depends, lower
-from dynamics_ros.kernels.graph.operations import INPUT
+from dynamics_ros.kernels.graph.expression import (
+    Condition,
+    Expression,
+    Node,
+    NormalForm,
+    Operand,
+    Scalar,
+    select,
+)
+from dynamics_ros.kernels.graph.operations import (
+    ADD,
+    DIVIDE,
+    ELEMENT,
+    INPUT,
+    MULTIPLY,
+    NEGATE,
+    RECIPROCAL,
+    SUBTRACT,
+    Operation,
+)
 from dynamics_ros.kernels.graph.trace import (
     Instruction,
     Limits,
+    Loop,
+    NonFiniteState,
     Shape,
     Trace,
-    Unanswered,
     Variable,
 )
+
+
+def lower(
+    outputs: Sequence[Operand], inputs: Sequence[Instruction]
+) -> tuple[list[Instruction], list[int | float]]:
+    """Return the instructions that compute some values, and the position of each value.
+
+    Args:
+        outputs: nodes of one graph, and constants.
+        inputs: the instruction of each symbol of the graph; symbols are its first nodes.
+    """
+    nodes = _needed(outputs)
+    uses: dict[int, int] = dict.fromkeys([node.index for node in nodes], 0)
+    for node in nodes:
+        for operand in node.operands:
+            if operand.__class__ is not float:
+                uses[operand.index] += 1  # type: ignore[union-attr]
+    for output in outputs:
+        if isinstance(output, Node):
+            uses[output.index] += 1
+
+    instructions = list(inputs)
+    position = {i: i for i in range(len(inputs))}
+    for node in nodes:
+        if node.operation is not INPUT:
+            operation, operands = _cheapest(node, uses)
+            position[node.index] = len(instructions)
+            found = [x if x.__class__ is float else position[x.index] for x in operands]  # type: ignore[union-attr]
+            instructions.append(Instruction(operation, tuple(found)))
+    results = [position[x.index] if isinstance(x, Node) else x for x in outputs]
+    return _without_dead(instructions, len(inputs), results)
+
+
+def depends(outputs: Sequence[Operand], first: int) -> bool:
+    """Return whether any value depends on a symbol with index ``first`` or higher."""
+    return any(node.operation is INPUT and node.index >= first for node in _needed(outputs))
+
+
+def _needed(outputs: Sequence[Operand]) -> list[Node]:
+    """Return the nodes that the outputs depend on, operands first."""
+    roots = [x for x in outputs if isinstance(x, Node)]
+    if not roots:
+        return []
+    nodes = roots[0].graph.nodes
+    needed = bytearray(len(nodes))
+    for root in roots:
+        needed[root.index] = 1
+    for i in range(len(nodes) - 1, -1, -1):
+        if needed[i]:
+            for operand in nodes[i].operands:
+                if operand.__class__ is not float:
+                    needed[operand.index] = 1  # type: ignore[union-attr]
+    return [node for node, is_needed in zip(nodes, needed) if is_needed]
+
+
+def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operand, ...]]:
+    """Return the cheapest operation and operands that compute a node."""
+    operation, operands = node.operation, node.operands
+    if operation is NEGATE:
+        inside = cast(Node, operands[0])
+        a, b = inside.operands if len(inside.operands) == 2 else (inside, inside)
+        if inside.operation is SUBTRACT:
+            return SUBTRACT, (b, a)
+        if isinstance(b, float):
+            if inside.operation is ADD:
+                return SUBTRACT, (-b, a)
+            if inside.operation is MULTIPLY and not _is_reciprocal(a):
+                return MULTIPLY, (a, -b)
+    elif operation is ADD:
+        a, b = operands
+        if isinstance(b, float) and b < 0.0:
+            return SUBTRACT, (a, -b)
+    elif operation is MULTIPLY:
+        a, b = operands
+        # A reciprocal that only this product uses becomes one division instead of two steps.
+        if _is_reciprocal(b) and uses[cast(Node, b).index] == 1:
+            return DIVIDE, (a, *cast(Node, b).operands)
+        if _is_reciprocal(a) and uses[cast(Node, a).index] == 1:
+            return DIVIDE, (b, *cast(Node, a).operands)
+    return operation, operands
+
+
+def _is_reciprocal(operand: Operand) -> bool:
+    return isinstance(operand, Node) and operand.operation is RECIPROCAL
+
+
+def _without_dead(
+    instructions: list[Instruction], inputs: int, outputs: list[int | float]
+) -> tuple[list[Instruction], list[int | float]]:
+    """Return the instructions without unused ones; all inputs stay."""
+    alive = [i < inputs for i in range(len(instructions))]
+    for output in outputs:
+        if isinstance(output, int):
+            alive[output] = True
+    for i in range(len(instructions) - 1, inputs - 1, -1):
+        if alive[i]:
+            for operand in instructions[i].operands:
+                if operand.__class__ is int:
+                    alive[operand] = True
+
+    kept: list[Instruction] = []
+    position: list[int] = []
+    for i, (operation, operands) in enumerate(instructions):
+        position.append(len(kept))
+        if i < inputs:
+            kept.append(instructions[i])
+        elif alive[i]:
+            moved = tuple([position[x] if x.__class__ is int else x for x in operands])
+            kept.append(Instruction(operation, moved))
+    return kept, [position[x] if isinstance(x, int) else x for x in outputs]
+
+
+Body = Callable[..., tuple[Sequence[Scalar], Condition | Scalar]]
+
+
+class _Place(int):
+    """The index of a captured value among those of a loop."""
+
+
+class Graph(NormalForm):
+    """Graph of one trace: nodes in normal form, including loops."""
+
+    __slots__ = ()
+
+    def repeat(
+        self, body: Body, initial: Sequence[Scalar], limit: int, captured: Sequence[Any]
+    ) -> list[Scalar]:
+        """Return the state after the iterations of a loop, at least one.
+
+        Args:
+            body: one iteration: takes the state, a list, and the captured values; returns the next
+                state and whether to continue: a condition, a bool, or a number above zero.
+            initial: the initial state.
+            limit: the largest number of iterations.
+            captured: other values that the body needs: numbers, expressions or nested lists of
+                them.
+                The body can use no other expressions of the graph.
+        """
+        limit = operator.index(limit)
+        if limit < 1:
+            raise ValueError(f'a loop of {limit} turns; at least one is expected')
+        places: dict[int, int] = {}
+        values: list[Operand] = []
+
+        def place(value: Any) -> Any:
+            """Return a captured value with expressions replaced by their indices; numbers stay."""
+            if isinstance(value, (list, tuple)):
+                return [place(x) for x in value]
+            if hasattr(value, 'tolist'):
+                return place(value.tolist())
+            if not isinstance(value, Expression):
+                return value
+            if value.index not in places:
+                places[value.index] = len(values)
+                values.append(self.operand(value))
+            return _Place(places[value.index])
+
+        placed = [place(x) for x in captured]
+        turn = _traced_turn(body, len(initial), len(values), placed)
+        loop = Loop(
+            name='loop',
+            arity=len(initial) + len(values),
+            evaluate=partial(_last_state, turn, limit),
+            python='',
+            c='',
+            llvm=(),
+            body=turn,
+            limit=limit,
+        )
+        operands = (*[self.result(x, 'initial') for x in initial], *values)
+        names = [x.index if isinstance(x, Node) else repr(x) for x in operands]
+        key = (Loop, limit, *_signature(turn), None, *names)
+        node = self.stored(key, loop, operands, Node)
+        return [self.node(ELEMENT, node, float(i)) for i in range(len(initial))]
+
+
+def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) -> Trace:
+    """Return one iteration as a trace."""
+    graph = Graph()
+    state = [graph.symbol() for _ in range(states)]
+    symbols = [graph.symbol() for _ in range(values)]
+    origins = [Instruction(INPUT, (0, i)) for i in range(states)]
+    origins += [Instruction(INPUT, (1, i)) for i in range(values)]
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(x) for x in value]
+        return symbols[value] if isinstance(value, _Place) else value
+
+    following, go_on = body(list(state), *[filled(x) for x in captured])
+    if len(following) != states:
+        raise ValueError(f'a next state of {len(following)} values; {states} are expected')
+    if isinstance(go_on, Expression):
+        go_on = (-go_on).less(0.0)
+    elif not isinstance(go_on, Condition):
+        go_on = go_on > 0.0
+    results = [graph.result(x, 'body') for x in following]
+    results.append(graph.result(select(go_on, 1.0, 0.0), 'body'))
+    nodes, found = lower(results, origins)
+    return Trace(
+        'turn',
+        'a turn of a loop',
+        (Variable('state', (states,)), Variable('captured', (values,))),
+        (Variable('next', (states,)), Variable('go_on', ())),
+        tuple(nodes),
+        tuple(found),
+    )
+
+
+def _signature(turn: Trace) -> tuple[object, ...]:
+    """Return a key shared by equal bodies; constants appear as text, positions as integers."""
+    steps = [(operation, *map(repr, operands)) for operation, operands in turn.nodes]
+    return (*steps, *map(repr, turn.results))
+
+
+def _last_state(turn: Trace, limit: int, *operands: float) -> list[float]:
+    size = turn.outputs[0].size
+    state, captured = list(operands[:size]), operands[size:]
+    for _ in range(limit):
+        *state, go_on = turn.interpret([*state, *captured])
+        if not go_on:
+            break
+    return state
 
 
 class Requirement(NamedTuple):
@@ -48,7 +295,7 @@ def trace(
     name: str,
     description: str = '',
     requirements: Callable[..., Iterable[Requirement]] | None = None,
-    finite_results: Callable[[Unanswered], Exception] | None = None,
+    finite_results: Callable[[NonFiniteState], Exception] | None = None,
     bound: bool = False,
 ) -> Trace:
     """Trace a function: run it once on symbols and record its operations.
@@ -115,7 +362,7 @@ def _traced(
     name: str,
     description: str,
     requirements: Callable[..., Iterable[Requirement]] | None,
-    finite_results: Callable[[Unanswered], Exception] | None,
+    finite_results: Callable[[NonFiniteState], Exception] | None,
     bound: bool,
 ) -> Trace:
     origins: list[Instruction] = []

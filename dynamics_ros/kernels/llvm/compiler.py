@@ -7,20 +7,20 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
-from dynamics_ros.kernels.llvm.processor import Processor, of_target
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.process import disk_cache, executable_memory
-from dynamics_ros.kernels.process.forks import FreshLock
+from dynamics_ros.kernels.process import disk_cache
+from dynamics_ros.kernels.process.system import FreshLock, why_forbidden
 
-LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh', 'erfc')
+LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.llvm)]
 """Names for double; the names for float end in f."""
 
 
@@ -65,7 +65,7 @@ def load() -> Any:
     Raises:
         CompilerUnavailableError: llvmlite is missing or broken, or machine code may not run here.
     """
-    if forbidden := _why_forbidden():
+    if forbidden := why_forbidden():
         raise CompilerUnavailableError(forbidden)
     # A process that forks during an import would have a half-imported module forever.
     with background.llvm:
@@ -76,11 +76,6 @@ def load() -> Any:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
     return binding
-
-
-@lru_cache(maxsize=1)
-def _why_forbidden() -> str:
-    return executable_memory.why_forbidden()
 
 
 def platform(number: Number = DOUBLE) -> Platform:
@@ -126,21 +121,15 @@ def has_opaque_pointers() -> bool:
     return bool(load().llvm_version_info[0] >= 16)
 
 
-def compile_module(
-    ir: str,
-    functions: Sequence[str],
-    quickly: bool = False,
-    symbols: Mapping[str, int] | None = None,
-) -> MachineCode:
+def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> MachineCode:
     """Compile a module for this processor, or load its cached machine code from disk.
 
     Args:
         ir: LLVM IR.
         functions: the functions whose addresses will be requested.
         quickly: compiles in a tenth of the time, to slower code.
-        symbols: as for ``linked``.
     """
-    return linked(object_code(lambda: ir, ir, quickly), functions, symbols)
+    return linked(object_code(lambda: ir, ir, quickly), functions)
 
 
 def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> bytes:
@@ -183,20 +172,15 @@ def _options(quickly: bool) -> dict[str, Any]:
     return {**options, 'opt': 0} if quickly else options
 
 
-def linked(
-    code: bytes, functions: Sequence[str], symbols: Mapping[str, int] | None = None
-) -> MachineCode:
+def linked(code: bytes, functions: Sequence[str]) -> MachineCode:
     """Load an object file into the memory of this process.
 
     Args:
         code: object file from ``object_code``.
         functions: the functions whose addresses will be requested.
-        symbols: addresses of symbols of the code that are defined for this load only.
     """
     binding = load()
     with background.llvm:
-        for name, address in (symbols or {}).items():
-            binding.add_symbol(name, address)
         machine = _machine(_target()[1])
         engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
         engine.add_object_file(binding.ObjectFileRef.from_data(code))

@@ -4,6 +4,10 @@
 
 ``void @<name>(inputs..., outputs...)`` takes a pointer to the first number of each array. With
 several lanes a number is a vector with one state per lane. No output may overlap another array.
+
+The function of a loop, ``void @<name>(numbers)``, takes a pointer to the state, which it overwrites
+with the final one, followed by the captured values. In a vector, a lane that has ended keeps its
+state until all have.
 """
 
 from __future__ import annotations
@@ -11,22 +15,175 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, SIN
-from dynamics_ros.kernels.graph.schedule import (
+from dynamics_ros.kernels.graph.trace import (
     BATCH_PART_STEPS,
     PART_STEPS,
     Angles,
+    Instruction,
+    Loop,
+    Part,
     Step,
+    Trace,
     cut,
     part_count,
     steps,
 )
-from dynamics_ros.kernels.graph.trace import Loop, Trace
-from dynamics_ros.kernels.llvm import loop as llvm_loop
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
-from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, suffix, vector
-from dynamics_ros.kernels.llvm.external_calls import lane_tag
-from dynamics_ros.kernels.llvm.processor import Processor
-from dynamics_ros.kernels.llvm.slots import Slots, padded
+from dynamics_ros.kernels.llvm.dialect import (
+    Dialect,
+    Processor,
+    constant,
+    lane_tag,
+    splat,
+    suffix,
+    vector,
+)
+
+
+class Slots:
+    """Slots of a trace in the memory of a call.
+
+    Attributes:
+        of: slot by kind and position of the instruction: 's' and 'c' for the sine and cosine of the
+            angle there, 'l' for the first slot of the loop there, 'v' for the value.
+        count: number of slots.
+    """
+
+    def __init__(self, nodes: Sequence[Instruction], parts: Sequence[Part]) -> None:
+        """Assign the slots.
+
+        Args:
+            nodes: the instructions of the trace.
+            parts: the parts, in order of execution.
+        """
+        self._nodes = nodes
+        self.of: dict[tuple[str, int], int] = {}
+        self.count = 0
+        for part in parts:
+            for step in part:
+                if isinstance(step, Angles):
+                    self._place_angles(step)
+                elif isinstance(nodes[step].operation, Loop):
+                    self.of['l', step] = self.count
+                    self.count += len(nodes[step].operands)
+        self._place_crossing(parts)
+
+    def _place_angles(self, step: Angles) -> None:
+        """Assign adjacent slots to sines and to cosines, as one call writes them."""
+        size = padded(len(step.positions))
+        for i, position in enumerate(step.positions):
+            self.of['s', position] = self.count + i
+            self.of['c', position] = self.count + size + i
+        self.count += 2 * size
+
+    def _place_crossing(self, parts: Sequence[Part]) -> None:
+        """Assign slots to values that later parts need; a slot is free after its last use."""
+        last: dict[int, int] = {}
+        for number, part in enumerate(parts):
+            for step in part:
+                last.update(dict.fromkeys(self._needs(step), number))
+        free: list[int] = []
+        released: list[list[int]] = [[] for _ in parts]
+        for number, part in enumerate(parts):
+            free += released[number - 1] if number else []
+            for step in part:
+                if isinstance(step, Angles) or last.get(step, number) <= number:
+                    continue
+                operation = self._nodes[step].operation
+                if operation.condition or isinstance(operation, Loop):
+                    continue
+                slot = free.pop() if free else self.count
+                self.count += slot == self.count
+                self.of['v', step] = slot
+                released[last[step]].append(slot)
+
+    def _needs(self, step: Step) -> list[int]:
+        """Return the positions of values that a step reads; comparisons are recomputed."""
+        positions = step.positions if isinstance(step, Angles) else (step,)
+        needed: list[int] = []
+        for position in positions:
+            operands = [position] if isinstance(step, Angles) else self._nodes[position].operands
+            for x in operands:
+                if isinstance(x, int):
+                    inside = self._nodes[x]
+                    again = inside.operation.condition
+                    needed += [y for y in inside.operands if isinstance(y, int)] if again else [x]
+        return needed
+
+
+def padded(count: int) -> int:
+    """Return the number of angles of a call that computes some: the next power of two."""
+    size = 1
+    while size < count:
+        size *= 2
+    return size
+
+
+def _loop_function(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
+    """Return the LLVM function that repeats the body of a loop.
+
+    Args:
+        loop: the loop.
+        name: name of the function.
+        turn: name of the function of its body.
+        dialect: dialect of the installed LLVM.
+        lanes: states of a vector.
+    """
+    number = dialect.number
+    kind, flag = vector(lanes, number.type), vector(lanes, 'i1')
+    pointer, array = dialect.pointer(kind), dialect.pointer(number.type)
+    size = loop.body.outputs[0].size
+    arrays = ('numbers', 'captured', 'next', 'go_on')
+    lines = [
+        f'define internal void @{name}({pointer} noalias %numbers) noinline nounwind {{',
+        'entry:',
+        dialect.element('%captured', kind, '%numbers', size),
+        f'  %next = alloca {kind}, i64 {size + 1}, align 64',
+        dialect.element('%go_on', kind, '%next', size),
+        *[f'  %{x}.d = bitcast {pointer} %{x} to {array}' for x in arrays],
+        '  br label %turn',
+        'turn:',
+        '  %count = phi i64 [ 1, %entry ], [ %more, %turn ]',
+        f'  %going = phi {flag} [ {splat("true", lanes, "i1")}, %entry ], [ %goes, %turn ]',
+        f'  call void @{turn}({", ".join(f"{array} %{x}.d" for x in arrays)})',
+    ]
+    for i in range(size):
+        lines += [
+            dialect.element(f'%n{i}.p', kind, '%next', i),
+            dialect.element(f'%s{i}.p', kind, '%numbers', i),
+            f'  %n{i} = load {kind}, {pointer} %n{i}.p, align {number.size}',
+        ]
+        last = f'%n{i}'
+        if lanes > 1:
+            last = f'%x{i}'
+            lines += [
+                f'  %s{i} = load {kind}, {pointer} %s{i}.p, align {number.size}',
+                f'  {last} = select {flag} %going, {kind} %n{i}, {kind} %s{i}',
+            ]
+        lines.append(f'  store {kind} {last}, {pointer} %s{i}.p, align {number.size}')
+    lines += [
+        f'  %wish = load {kind}, {pointer} %go_on, align {number.size}',
+        f'  %wishes = fcmp une {kind} %wish, zeroinitializer',
+        f'  %goes = and {flag} %going, %wishes',
+    ]
+    some = '%goes'
+    if lanes > 1:
+        some = '%some'
+        lines += [
+            f'  %bits = bitcast {flag} %goes to i{lanes}',
+            f'  %some = icmp ne i{lanes} %bits, 0',
+        ]
+    lines += [
+        '  %more = add i64 %count, 1',
+        f'  %below = icmp slt i64 %count, {loop.limit}',
+        f'  %again = and i1 {some}, %below',
+        '  br i1 %again, label %turn, label %done',
+        'done:',
+        '  ret void',
+        '}',
+    ]
+    return '\n'.join(lines)
+
 
 MAX_MEMORY = 4 * 2**20
 """Largest memory of a call [bytes]; stacks usually have 8 MB."""
@@ -292,7 +449,7 @@ class _Line:
                 turn = f'{name}.turn'
                 texts += [
                     emit(operation.body, turn, self.dialect, self.processor, self.lanes),
-                    llvm_loop.emit(operation, name, turn, self.dialect, self.lanes),
+                    _loop_function(operation, name, turn, self.dialect, self.lanes),
                 ]
         return texts
 

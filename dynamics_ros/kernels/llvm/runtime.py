@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from dynamics_ros.kernels.llvm import rows as llvm_rows
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
-from dynamics_ros.kernels.llvm.processor import Processor
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Processor
 
 FINITE_WIDTH = 8
 

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynamics_ros.kernels.process.forks import FreshLock
+from dynamics_ros.kernels.process.system import FreshLock
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from dynamics_ros.kernels.process.forks import Gate
+from dynamics_ros.kernels.process.system import Gate
 
 _log = logging.getLogger('dynamics_ros.kernels')
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels.graph.operations import INPUT
-from dynamics_ros.kernels.graph.schedule import cut, part_count
-from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.operations import ELEMENTARY, INPUT
+from dynamics_ros.kernels.graph.trace import Trace, Variable, cut, part_count
 from dynamics_ros.kernels.source.printing import (
     Assignment,
     PrintedStep,
@@ -19,13 +18,13 @@ from dynamics_ros.kernels.source.printing import (
     printed,
 )
 
-RESERVED = frozenset(
+RESERVED = frozenset(row.c.partition('(')[0] for row in ELEMENTARY) | frozenset(
     """
 auto break case char const continue default do double else enum extern float for goto if inline int
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm main class delete new template this throw try catch namespace using operator
 private protected public friend virtual bool true false and or not xor
-acos asin atan atan2 cos sin tan tanh erfc exp log sqrt fabs fmin fmax pow floor ceil
+atan fabs fmin fmax pow floor ceil
 j0 j1 jn y0 y1 yn gamma minimum maximum memory
 """.split()  # noqa: SIM905
 )

@@ -27,7 +27,8 @@ from urdf_texts import massive_link
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
-from dynamics_ros.kernels.process import compile_process, freed_memory
+from dynamics_ros.kernels.process import compile_process
+from dynamics_ros.kernels.process import system as freed_memory
 from dynamics_ros.nodes.contact_node import Contact
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports

@@ -1,16 +1,23 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters chi of a pose, their Jacobian and its rate ([RD] 2.8.3 to 2.8.6)."""
+"""Quantities of one frame: its pose as numbers, pose errors, manipulability.
+
+``pose_parameters`` is chi_e(q) ([RD] eq. 2.137), ``analytical_jacobian`` its derivative; both take
+any parametrization of ``dynamics_ros.spatial``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, jacobian, trace
+from dynamics_ros.multibody.arguments import pose_matrices, real_array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import (
     CARTESIAN,
@@ -18,6 +25,8 @@ from dynamics_ros.spatial import (
     RotationParametrization,
     Scalar,
     Vector3,
+    log_matrix,
+    transform_of_rows,
 )
 
 Array = NDArray[np.float64]
@@ -157,3 +166,82 @@ def _map_rate(parametrization: PositionParametrization | RotationParametrization
     n = len(parametrization.parameters)
     name = f'{parametrization.name}_map_rate'
     return Kernel(trace(rate, {'chi': n, 'chi_rate': n}, name, name), wait=True)
+
+
+def manipulability(jacobian: ArrayLike) -> Any:
+    """Yoshikawa's manipulability, the product of the singular values; 0 at a singularity.
+
+    It is sqrt(det(J J^T)), or sqrt(det(J^T J)) for a robot with fewer joints than rows [Yoshikawa].
+
+    Args:
+        jacobian: (..., 6, nv).
+
+    Returns:
+        A number, or numbers (...).
+
+    Raises:
+        InvalidArgumentError: not a matrix of finite numbers.
+    """
+    matrix = real_array('jacobian', jacobian, 'a matrix (6, nv)')
+    if matrix.ndim < 2 or not np.isfinite(matrix).all():
+        problem = f'shape {matrix.shape}' if matrix.ndim < 2 else 'NaN or infinite entries'
+        raise InvalidArgumentError('jacobian', problem, 'a matrix (6, nv) of finite numbers')
+    values = np.prod(np.linalg.svd(matrix, compute_uv=False), axis=-1)
+    return values if matrix.ndim > 2 else float(values)
+
+
+def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
+    """Error from a pose to its target, as a small motion in root axes ([RD] eq. 2.251, 2.256).
+
+    The rotation part is the rotation vector of the shortest rotation, which the geometric Jacobian
+    maps from joint space ([RD] eq. 2.255); it is not a difference of parameters.
+
+    Args:
+        target, pose: (..., 4, 4) in the root frame, or in another form of ``pose_matrices``.
+
+    Returns:
+        (..., 6) position error [m], then rotation error [rad], of length at most pi.
+
+    Raises:
+        InvalidArgumentError: a shape is wrong, or a number is not finite.
+    """
+    error: NDArray[np.float64] = _call()(target, pose)
+    return error
+
+
+@cache
+def _call() -> Callable[[Any, Any], Any]:
+    kernel = Kernel(trace(_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
+
+    def of_other_forms(target: ArrayLike, pose: ArrayLike) -> Any:
+        return kernel(pose_matrices('target', target), pose_matrices('pose', pose))
+
+    return kernel.bind(of_other_forms)
+
+
+def _error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
+    X_0T, X_0F = transform_of_rows(target), transform_of_rows(pose)
+    rotation = log_matrix(X_0T.rotation @ X_0F.rotation.T)
+    return [*(X_0T.translation - X_0F.translation), *rotation]
+
+
+def pose_numbers(matrices: Array) -> Array:
+    """(7) of a (4, 4) pose, position and quaternion, or (n, 7) of (n, 4, 4)."""
+    return _pose_numbers(None if matrices.ndim == 2 else len(matrices))(matrices)
+
+
+@cache
+def _pose_numbers(count: int | None) -> Kernel:
+    """Kernel for (7), or (count, 7) at once, traced from the library's rotation."""
+
+    def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        return transform_of_rows(X).position_and_quaternion()
+
+    def all_numbers(X: Sequence[Sequence[Sequence[Scalar]]]) -> list[list[Scalar]]:
+        return [numbers(one) for one in X]
+
+    if count is None:
+        return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
+    return Kernel(
+        trace(all_numbers, {'X': (count, 4, 4)}, 'pose_numbers', f'numbers of {count} poses')
+    )
