@@ -12,8 +12,14 @@ class ArmState(Enum):
 
     OFF = auto()
     """No torques are sent."""
-    CONTROLLED = auto()
-    """Targets or a hand are followed; without them, paused, or after a collision, it is held."""
+    FOLLOWING = auto()
+    """Targets are followed; without them the tool is held."""
+    GUIDED = auto()
+    """A hand is followed."""
+    PAUSED = auto()
+    """The tool is held, and targets are ignored."""
+    COLLIDED = auto()
+    """The tool is held until a collision is acknowledged."""
     REACTING = auto()
     """A reflex to a collision acts."""
     BRAKING = auto()
@@ -27,24 +33,41 @@ class ArmState(Enum):
 class Event(Enum):
     """What changes the state of an arm."""
 
-    START = auto()
-    BRAKE = auto()
+    FOLLOW = auto()
+    GUIDE = auto()
+    PAUSE = auto()
+    AWAIT = auto()
     COLLIDE = auto()
-    REST = auto()
+    LATCH = auto()
+    BRAKE = auto()
     END = auto()
     RELEASE = auto()
     LEAVE = auto()
 
 
-_STARTED = (ArmState.CONTROLLED, ArmState.REACTING, ArmState.BRAKING)
+_HELD = (ArmState.FOLLOWING, ArmState.GUIDED, ArmState.PAUSED, ArmState.COLLIDED)
 
 TRANSITIONS = {
-    (ArmState.OFF, Event.START): ArmState.CONTROLLED,
-    (ArmState.CONTROLLED, Event.COLLIDE): ArmState.REACTING,
-    (ArmState.CONTROLLED, Event.BRAKE): ArmState.BRAKING,
-    (ArmState.REACTING, Event.BRAKE): ArmState.BRAKING,
-    (ArmState.BRAKING, Event.REST): ArmState.CONTROLLED,
-    **{(state, Event.END): ArmState.ENDING for state in _STARTED},
+    **{
+        (state, event): controlled
+        for state in (ArmState.OFF, ArmState.BRAKING)
+        for event, controlled in zip(
+            (Event.FOLLOW, Event.GUIDE, Event.PAUSE, Event.AWAIT), _HELD, strict=True
+        )
+    },
+    **{
+        (state, event): reaction
+        for state in (ArmState.FOLLOWING, ArmState.PAUSED)
+        for event, reaction in (
+            (Event.COLLIDE, ArmState.REACTING),
+            (Event.LATCH, ArmState.COLLIDED),
+        )
+    },
+    **{(state, Event.BRAKE): ArmState.BRAKING for state in (*_HELD, ArmState.REACTING)},
+    **{
+        (state, Event.END): ArmState.ENDING
+        for state in (*_HELD, ArmState.REACTING, ArmState.BRAKING)
+    },
     (ArmState.ENDING, Event.RELEASE): ArmState.RELEASING,
     **{(state, Event.LEAVE): ArmState.OFF for state in ArmState},
 }
@@ -60,3 +83,18 @@ LEAVING = frozenset({ArmState.ENDING, ArmState.RELEASING})
 def after(state: ArmState, event: Event) -> ArmState:
     """State after an event."""
     return TRANSITIONS.get((state, event), state)
+
+
+def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
+    """Event with which an arm is controlled after a start or after braking.
+
+    Args:
+        collided: whether a collision awaits acknowledgement.
+        paused: whether ~/pause has been called.
+        guiding: whether a hand guides the arm.
+    """
+    if collided:
+        return Event.AWAIT
+    if paused:
+        return Event.PAUSE
+    return Event.GUIDE if guiding else Event.FOLLOW

@@ -22,7 +22,7 @@ from dynamics_ros.commanding.arm_settings import (
     reaction_settings,
     stiffness_of,
 )
-from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Event, after
+from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Event, after, controlled
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
 from dynamics_ros.commanding.doubts import doubt_of, state_to_use
 from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
@@ -121,7 +121,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Hold the tool, and follow targets that arrive from now on."""
         self._targets.drop('')
         self._collisions.begin_anew()
-        self._braking_reason, self._surrender = '', None
+        self._surrender = None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
@@ -294,11 +294,16 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             expected: whether this is no problem.
         """
         self._targets.drop('' if expected else reason)
-        self._collisions.reflex = None
-        if not self._braking_reason:
+        if self._state is not ArmState.BRAKING:
             self._braking_since = time.monotonic()
         self._braking_reason = reason
         self._state = after(self._state, Event.BRAKE)
+
+    def _control(self) -> None:
+        """Control the arm, after a start or after braking, as parameters and services ask for."""
+        guiding = self.parameters.values.mode == 'guiding'
+        event = controlled(bool(self._collisions.strategy), self.paused, guiding)
+        self._state = after(self._state, event)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
         """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
@@ -329,9 +334,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 arm.forget()
                 self._surrender = Explanation(Reason.CHANGE_REFUSED, str(error))
                 return None
-            self._state = after(self._state, Event.START)
-            if self._braking_reason:  # before it was started
-                self._state = after(self._state, Event.BRAKE)
+            self._control()
             prepared.check.begin(state.q, state.v, arm.tau)
             self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
@@ -348,11 +351,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._surrender = prepared.check.reason
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
         self._collisions.notice(watching, arm, is_first or self._state in BRAKED)
-        if self._collisions.reflex is not None:
-            self._state = after(self._state, Event.COLLIDE)
+        if self._collisions.strategy:
+            reacts = self._collisions.reflex is not None
+            self._state = after(self._state, Event.COLLIDE if reacts else Event.LATCH)
         braked = self._state in BRAKED
         action, tau = self._step(arm, state, interval)
-        if 'speed' in arm.acting and not self._braking_reason:
+        if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
         self._pace.answered = self._pace.sent = time.monotonic()
         self.status.record(() if braked else arm.acting, arm.setpoint.waits)
@@ -361,31 +365,32 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Action, Array]:
         """Return the current action, and its torques (nv)."""
-        q, v, values = state.q, state.v, self.parameters.values
+        q, v, reflex = state.q, state.v, self._collisions.reflex
         if self._state is ArmState.RELEASING:
             released = Action(Reason.BRAKING, f'{BRAKING}: deactivated')
             return released, arm.give_way(q, v, dt, np.zeros(len(v)))
         if self._state in BRAKED:
-            tau, reason = arm.brake(q, v, dt), self._braking_reason or 'deactivated'
+            tau, reason = arm.brake(q, v, dt), self._braking_reason
             if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
-                self._braking_reason, self._state = '', after(self._state, Event.REST)
+                self._control()
                 arm.stay()
             code = reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
             return Action(code, f'{BRAKING}: {reason}'), tau
-        reflex = self._collisions.reflex
-        if reflex is not None:
+        if self._state is ArmState.REACTING and reflex is not None:
             tau = self._collisions.step(reflex, q, v, dt)
             if reflex.over:
                 self._brake(REFLEX, expected=True)
             return Action(Reason.REACTING, ''), tau
-        if self._collisions.strategy:
+        if self._state is ArmState.COLLIDED:
             return Action(Reason.REACTING, UNTIL), arm.approach(q, v, dt, None)
-        if values.mode == 'guiding' and not self.paused:
+        if self._state is ArmState.GUIDED:
             return Action(Reason.GUIDED, GUIDED), arm.guide(q, v, dt)
-        followed, tau = self._targets.follow(arm, q, v, dt, values.command_timeout)
+        timeout = self.parameters.values.command_timeout
+        followed, tau = self._targets.follow(arm, q, v, dt, timeout)
         code, doing = Reason.FOLLOWING, followed
         if not followed:
-            code, doing = (Reason.PAUSED, PAUSED) if self.paused else (Reason.HOLDING, HOLDING)
+            is_paused = self._state is ArmState.PAUSED
+            code, doing = (Reason.PAUSED, PAUSED) if is_paused else (Reason.HOLDING, HOLDING)
         problem = self._targets.problem
         if problem:
             code = Reason.HALTED if code is Reason.HOLDING else code
@@ -475,6 +480,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or self._state is ArmState.OFF:
             return
+        if self._state is not ArmState.BRAKING:
+            self._braking_reason = 'deactivated'
         self._state, self.unavailable_reason = after(self._state, Event.END), ''
         last_motion = time.monotonic()
 
