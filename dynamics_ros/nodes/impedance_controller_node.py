@@ -15,24 +15,33 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
-from dynamics_ros.commanding.arm_settings import (
+from dynamics_ros.commanding.arm import (
+    PreparedArm,
     arm_settings,
     check_carries,
     guiding,
     reaction_settings,
+    selected,
     stiffness_of,
 )
-from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Event, after, controlled
-from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
-from dynamics_ros.commanding.doubts import doubt_of, state_to_use
+from dynamics_ros.commanding.arm_state import (
+    BRAKED,
+    LEAVING,
+    UNTIL,
+    ArmState,
+    Collisions,
+    Detector,
+    Event,
+    after,
+    controlled,
+)
+from dynamics_ros.commanding.joint_states import StateTiming, reason_to_brake, state_to_use
 from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
-from dynamics_ros.commanding.pace import Pace
-from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import ArmSettings, CompliantArm
 from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.commanding.commander import Commander
+from dynamics_ros.nodes.commander import Commander
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
@@ -42,9 +51,19 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import Template
 
-from .commands import EffortCommands, FallbackController
-from .status import BRAKING, GUIDED, HOLDING, OK_REASONS, PAUSED, Action, ImpedanceStatus
-from .targets import ArmTargets, StiffnessTarget
+from .impedance_topics import (
+    BRAKING,
+    GUIDED,
+    HOLDING,
+    OK_REASONS,
+    PAUSED,
+    Action,
+    ArmTargets,
+    EffortCommands,
+    FallbackController,
+    ImpedanceStatus,
+    StiffnessTarget,
+)
 
 NAME = 'impedance_controller_node'
 
@@ -81,13 +100,13 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
-        self._targets = ArmTargets(self.frames, self.standstill)
+        self._targets = ArmTargets(self.frames, self.stalls)
         self._prepared: PreparedArm | None = None
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
-        self._pace = Pace()
+        self._timing = StateTiming()
         self._braking_since = 0.0
         self._state = ArmState.OFF
         self._braking_reason = ''
@@ -230,7 +249,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if prepared is not None and self._state is not ArmState.OFF:
             arm, settings = prepared.arm, self._settings(prepared, values)
             check_carries(arm, settings)
-            interval = max(self._pace.cycle, self._pace.shortest)
+            interval = max(self._timing.cycle, self._timing.shortest)
             arm.check(settings, values.mode == 'guiding', interval)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
@@ -336,12 +355,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 return None
             self._control()
             prepared.check.begin(state.q, state.v, arm.tau)
-            self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
+            self._timing.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
-        missing = self._pace.missing
-        interval = self._pace.interval(state.time)
+        missing = self._timing.missing
+        interval = self._timing.interval(state.time)
         timeout = self.parameters.values.joint_state_timeout
-        implausible = doubt_of(prepared, state, self._pace, missing, interval, timeout)
+        implausible = reason_to_brake(prepared, state, self._timing, missing, interval, timeout)
         if implausible:
             self._brake(implausible)
         state = state_to_use(prepared, state, implausible)
@@ -358,7 +377,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         action, tau = self._step(arm, state, interval)
         if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
-        self._pace.answered = self._pace.sent = time.monotonic()
+        self._timing.answered = self._timing.sent = time.monotonic()
         self.status.record(() if braked else arm.acting, arm.setpoint.waits)
         self._publish_status(self._described(action, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
@@ -445,17 +464,17 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques if joint states are missing or cannot be processed."""
-        if not self._pace.late:
+        if not self._timing.late:
             return
         # After a stall of this process, the joint states may be waiting in the queue.
         self.context.inputs.incoming.process_waiting()
-        if not self._pace.late:
+        if not self._timing.late:
             return
         subscribed = commands.output.has_subscribers(time.monotonic())
         reason = self.problem or self.unavailable_reason or 'joint states fail to come'
         if not subscribed:
             reason = f'nobody listens to {commands.output.topic}'
-        if self._pace.missing > self.parameters.values.joint_state_timeout:
+        if self._timing.missing > self.parameters.values.joint_state_timeout:
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
@@ -468,11 +487,11 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Send braking torques for the predicted motion of the arm."""
         now, arm = time.monotonic(), prepared.arm
         try:
-            tau = arm.reckon(self._pace.passed(now - self._pace.sent))
+            tau = arm.reckon(self._timing.passed(now - self._timing.sent))
         except Exception as error:
             self.faults.report('braking', error)
             tau = arm.gravity
-        self._pace.sent = now
+        self._timing.sent = now
         commands.send(self._efforts(prepared, tau))
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
@@ -524,9 +543,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         start = time.monotonic()
         while not done() and time.monotonic() - start < max_time:
             self.context.inputs.incoming.process_waiting()
-            if self._pace.late:
+            if self._timing.late:
                 self._send_predicted(prepared, commands)
-            time.sleep(0.5 * self._pace.cycle)
+            time.sleep(0.5 * self._timing.cycle)
 
     # --- status ---------------------------------------------------------------------------------
 
