@@ -23,7 +23,7 @@ from benchmarks.descriptions import bare, for_mujoco, without_friction
 from benchmarks.records import Goal, Record
 from benchmarks.robots import SUBJECTS, urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.commanding.prepared_arm import PreparedArm
+from dynamics_ros.commanding.arm import PreparedArm
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.simulation import comfortable_posture
 

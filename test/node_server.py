@@ -32,9 +32,9 @@ IMPORTED = (
     'nodes.contact_node',
     'nodes.dynamics_node',
     'nodes.executables',
-    'nodes.impedance.impedance_controller_node',
+    'nodes.impedance_controller_node',
     'nodes.kinematics_node',
-    'nodes.servo.cartesian_servo_node',
+    'nodes.cartesian_servo_node',
     'nodes.robot_simulator',
 )
 """Modules of the package that are there before a node is asked for."""

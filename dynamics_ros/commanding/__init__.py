@@ -3,6 +3,6 @@
 """Parts of nodes that command a robot, without ROS: commanded joints, behaviour of an arm.
 
 Converts parameters to settings of ``control`` and of the servo, checked against a robot; tracks the
-pace of joint states and the reaction to a collision. ``nodes/commanding`` imports this room and
-connects it to the middleware.
+timing of joint states and the state of an arm. ``nodes/`` imports this room and connects it to the
+middleware.
 """

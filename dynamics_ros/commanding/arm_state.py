@@ -1,10 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""States of an arm that is commanded by torques, and the transitions between them."""
+"""States of an arm that is commanded by torques, and the collisions that it reacts to."""
 
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings, Trail
 
 
 class ArmState(Enum):
@@ -12,8 +18,14 @@ class ArmState(Enum):
 
     OFF = auto()
     """No torques are sent."""
-    CONTROLLED = auto()
-    """Targets or a hand are followed; without them, paused, or after a collision, it is held."""
+    FOLLOWING = auto()
+    """Targets are followed; without them the tool is held."""
+    GUIDED = auto()
+    """A hand is followed."""
+    PAUSED = auto()
+    """The tool is held, and targets are ignored."""
+    COLLIDED = auto()
+    """The tool is held until a collision is acknowledged."""
     REACTING = auto()
     """A reflex to a collision acts."""
     BRAKING = auto()
@@ -27,24 +39,41 @@ class ArmState(Enum):
 class Event(Enum):
     """What changes the state of an arm."""
 
-    START = auto()
-    BRAKE = auto()
+    FOLLOW = auto()
+    GUIDE = auto()
+    PAUSE = auto()
+    AWAIT = auto()
     COLLIDE = auto()
-    REST = auto()
+    LATCH = auto()
+    BRAKE = auto()
     END = auto()
     RELEASE = auto()
     LEAVE = auto()
 
 
-_STARTED = (ArmState.CONTROLLED, ArmState.REACTING, ArmState.BRAKING)
+_HELD = (ArmState.FOLLOWING, ArmState.GUIDED, ArmState.PAUSED, ArmState.COLLIDED)
 
 TRANSITIONS = {
-    (ArmState.OFF, Event.START): ArmState.CONTROLLED,
-    (ArmState.CONTROLLED, Event.COLLIDE): ArmState.REACTING,
-    (ArmState.CONTROLLED, Event.BRAKE): ArmState.BRAKING,
-    (ArmState.REACTING, Event.BRAKE): ArmState.BRAKING,
-    (ArmState.BRAKING, Event.REST): ArmState.CONTROLLED,
-    **{(state, Event.END): ArmState.ENDING for state in _STARTED},
+    **{
+        (state, event): controlled
+        for state in (ArmState.OFF, ArmState.BRAKING)
+        for event, controlled in zip(
+            (Event.FOLLOW, Event.GUIDE, Event.PAUSE, Event.AWAIT), _HELD, strict=True
+        )
+    },
+    **{
+        (state, event): reaction
+        for state in (ArmState.FOLLOWING, ArmState.PAUSED)
+        for event, reaction in (
+            (Event.COLLIDE, ArmState.REACTING),
+            (Event.LATCH, ArmState.COLLIDED),
+        )
+    },
+    **{(state, Event.BRAKE): ArmState.BRAKING for state in (*_HELD, ArmState.REACTING)},
+    **{
+        (state, Event.END): ArmState.ENDING
+        for state in (*_HELD, ArmState.REACTING, ArmState.BRAKING)
+    },
     (ArmState.ENDING, Event.RELEASE): ArmState.RELEASING,
     **{(state, Event.LEAVE): ArmState.OFF for state in ArmState},
 }
@@ -60,3 +89,119 @@ LEAVING = frozenset({ArmState.ENDING, ArmState.RELEASING})
 def after(state: ArmState, event: Event) -> ArmState:
     """State after an event."""
     return TRANSITIONS.get((state, event), state)
+
+
+def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
+    """Event with which an arm is controlled after a start or after braking.
+
+    Args:
+        collided: whether a collision awaits acknowledgement.
+        paused: whether ~/pause has been called.
+        guiding: whether a hand guides the arm.
+    """
+    if collided:
+        return Event.AWAIT
+    if paused:
+        return Event.PAUSE
+    return Event.GUIDE if guiding else Event.FOLLOW
+
+
+Array = NDArray[np.float64]
+
+REACTING = 'reacting'
+
+UNTIL = 'holding until ~/acknowledge'
+
+
+class Detector(Protocol):
+    """Collision detector; it processes each joint state before the arm is commanded."""
+
+    @property
+    def collided(self) -> bool:
+        """Whether a collision has occurred since the last acknowledgement."""
+
+    @property
+    def external_torques(self) -> Array | None:
+        """External torques (nv) of the environment on the robot; None if unknown."""
+
+    @property
+    def detection_problem(self) -> str:
+        """Reason why the detector cannot detect now; '' if it can."""
+
+    def acknowledge(self) -> None:
+        """Clear the collision and detect the next one."""
+
+
+class Collisions:
+    """Starts the reaction to a collision and keeps its state until it is acknowledged.
+
+    Attributes:
+        detector: collision detector; None without one.
+        strategy: of the reaction to the last collision; '' once it is acknowledged.
+        reflex: the reaction that is running, or None.
+        trail: recent path of the tool.
+    """
+
+    def __init__(self) -> None:
+        self.detector: Detector | None = None
+        self.strategy = ''
+        self.reflex: Reaction | None = None
+        self.trail = Trail()
+
+    def begin_anew(self) -> None:
+        """Discard reaction and trail, which belong to another motion or another arm."""
+        self.reflex = None
+        self.trail.forget()
+
+    def notice(self, settings: ReactionSettings | None, arm: CompliantArm, braking: bool) -> None:
+        """React to a new collision.
+
+        Args:
+            settings: of the reaction; None: no reaction, as during hand guiding.
+            arm: the arm that collided.
+            braking: whether the arm was braking or not moving: then it brakes and no reaction
+                starts.
+        """
+        detector = self.detector
+        if detector is None:
+            return
+        if settings is None:
+            if detector.collided and not self.strategy:
+                detector.acknowledge()
+            return
+        if self.strategy:
+            return
+        if detector.collided:
+            self.strategy = settings.strategy
+            if not braking:
+                self.reflex = Reaction(settings, arm, self.trail)
+        elif settings.strategy == 'retract':
+            self.trail.distance = settings.distance
+            self.trail.note(arm.pose)
+
+    def step(self, reflex: Reaction, q: Array, v: Array, dt: float) -> Array:
+        """Torques (nv) of the reaction; arguments as for ``Reaction.step``."""
+        assert self.detector is not None, 'a collision was detected'
+        external = self.detector.external_torques
+        return reflex.step(q, v, dt, np.zeros(len(v)) if external is None else external)
+
+    def acknowledge(self) -> str:
+        """Clear the collision; return a sentence about what was cleared."""
+        was, self.strategy = self.strategy, ''
+        self.begin_anew()
+        if self.detector is not None:
+            self.detector.acknowledge()
+        return f'the collision is over ({was})' if was else 'there was no collision'
+
+    def describe(self, doing: str, watching: bool) -> str:
+        """Text for the status.
+
+        Args:
+            doing: what the arm does besides a reaction.
+            watching: whether collisions cause a reaction.
+        """
+        if self.strategy:
+            return '; '.join(filter(None, (f'{REACTING}: {self.strategy}', doing)))
+        if watching and self.detector is not None and self.detector.detection_problem:
+            return f'{doing}; collisions are not detected: {self.detector.detection_problem}'
+        return doing

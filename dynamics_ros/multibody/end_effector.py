@@ -26,6 +26,7 @@ from dynamics_ros.spatial import (
     Scalar,
     Vector3,
     log_matrix,
+    quaternion_to_matrix,
     transform_of_rows,
 )
 
@@ -228,6 +229,23 @@ def _error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
 def pose_numbers(matrices: Array) -> Array:
     """(7) of a (4, 4) pose, position and quaternion, or (n, 7) of (n, 4, 4)."""
     return _pose_numbers(None if matrices.ndim == 2 else len(matrices))(matrices)
+
+
+def pose_of_numbers(numbers: Array) -> Array:
+    """(4, 4) of a pose given by position and unit quaternion (7), the inverse of `pose_numbers`."""
+    pose: Array = _pose_of_numbers()(numbers)
+    return pose
+
+
+@cache
+def _pose_of_numbers() -> Kernel:
+    def pose(numbers: Sequence[Scalar]) -> list[list[Scalar]]:
+        x, y, z, *quaternion = numbers
+        R = quaternion_to_matrix(tuple(quaternion))
+        rows = [[*row, place] for row, place in zip(R, (x, y, z), strict=True)]
+        return [*rows, [0.0, 0.0, 0.0, 1.0]]
+
+    return Kernel(trace(pose, {'numbers': (7,)}, 'pose_of_numbers', 'pose of its numbers'))
 
 
 @cache

@@ -31,6 +31,7 @@ from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import Settings
 from dynamics_ros.wire.cdr import packed_stamp
+from dynamics_ros.wire.conversions import prepare_conversions
 
 
 class Component(ABC):
@@ -156,6 +157,7 @@ class RobotContext:
         inputs: joint states and odometry.
         components: components, in the order in which they process a state.
         searches: worker thread of long searches.
+        requests: kernels of requests.
         executor: executor of the nodes; set before it spins.
         names: names of the frames in messages.
         faults: log of unexpected errors.
@@ -176,7 +178,7 @@ class RobotContext:
         # does not support guard conditions. Therefore a timer that fires once resumes them.
         self._resume: Timer = steady_timer(node, RESUME_AFTER, lambda: self._resume.cancel())
         self._resume.cancel()
-        self._requests = RequestKernels(builder, self._warm_up, self._resume.reset)
+        self.requests = RequestKernels(builder, self._warm_up, self._resume.reset)
         self._waiting = Waiting(node, self._resume.reset)
         self.executor: Executor | None = None
         self.components: list[Component] = []
@@ -283,11 +285,7 @@ class RobotContext:
         Arguments, result and errors as of ``RequestKernels.compute``.
         """
         assert self.executor is not None, 'start() must be called first'
-        return await self._requests.compute(self.executor, robot, kernels, function, worker)
-
-    def kernel_owner(self, robot: Robot, kernels: Iterable[str]) -> Robot:
-        """Return the robot or its copy, whichever has or is to compile the kernels."""
-        return self._requests.owner(robot, kernels)
+        return await self.requests.compute(self.executor, robot, kernels, function, worker)
 
     def submit(
         self, worker: Worker, function: Callable[[], Answer], subject: str = ''
@@ -307,6 +305,7 @@ class RobotContext:
 
     def _prepare(self, robot: Robot, default_frame: str, description: Description) -> list[Any]:
         """Return the result of ``prepare`` of each component, or its error."""
+        prepare_conversions()
         prepared: list[Any] = []
         for component in self.components:
             try:
@@ -326,7 +325,7 @@ class RobotContext:
         self.built = built
         self.inputs.adopt(built)
         self.begin_epoch()
-        self._requests.adopt(built.robot)
+        self.requests.adopt(built.robot)
         self._update_names()
         for component, prepared in zip(self.components, built.prepared, strict=True):
             if isinstance(prepared, Exception):

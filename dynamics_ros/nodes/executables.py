@@ -30,8 +30,8 @@ COMPONENTS = {
     'kinematics_node': ('kinematics_node', 'Kinematics'),
     'dynamics_node': ('dynamics_node', 'Dynamics'),
     'contact_node': ('contact_node', 'Contact'),
-    'impedance_controller_node': ('impedance.impedance_controller_node', 'Impedance'),
-    'cartesian_servo_node': ('servo.cartesian_servo_node', 'Servo'),
+    'impedance_controller_node': ('impedance_controller_node', 'Impedance'),
+    'cartesian_servo_node': ('cartesian_servo_node', 'Servo'),
 }
 """Module below ``nodes`` and class of the component of each node.
 

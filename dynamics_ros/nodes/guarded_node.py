@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from inspect import iscoroutine, iscoroutinefunction
+from operator import attrgetter
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -237,54 +238,70 @@ def check_size(request: Any) -> None:
 def size_of(message: Any) -> int:
     """Return the size of the content of a message [bytes], with 8 for each number.
 
-    Serialization would tell the exact size, and take longer than most requests.
+    Serialization would give the exact size, and take longer than most requests.
     """
     kind: Any = type(message)
-    size, measures = _layout(kind)
-    for name, measure in measures:
-        size += measure(getattr(message, name))
+    size, texts, lists, measures = _layout(kind)
+    for text in texts(message):
+        size += len(text) if text.isascii() else _bytes_of(text)
+    for values, measure in zip(lists(message), measures, strict=True):
+        if values:
+            size += sum(map(measure, values)) if measure else 8 * len(values)
     return size
 
 
+Measure = Callable[[Any], int] | None
+"""Function that returns the size of an entry of a sequence [bytes]; None for a number."""
+
+
 @cache
-def _layout(kind: Any) -> tuple[int, tuple[tuple[str, Callable[[Any], int]], ...]]:
-    """Return the size of all numbers of a message type, and what measures its other fields."""
-    fixed, measures = 0, []
-    for name, field in kind.get_fields_and_field_types().items():
-        part = _measure(field)
-        if isinstance(part, int):
-            fixed += part
+def _layout(kind: Any) -> tuple[int, Callable[..., Any], Callable[..., Any], tuple[Measure, ...]]:
+    """Return what ``size_of`` needs for a message type.
+
+    Returns:
+        Size of all fields of constant size, functions that return all texts and all sequences of a
+        message and of the messages in it, and what measures an entry of each sequence.
+    """
+    fixed, texts, lists = _fields(kind)
+    return fixed, _getter(texts), _getter(list(lists)), tuple(lists.values())
+
+
+def _fields(kind: Any, prefix: str = '') -> tuple[int, list[str], dict[str, Measure]]:
+    """Return the constant size of a message type, paths of texts, and those of sequences."""
+    fixed = 0
+    texts: list[str] = []
+    lists: dict[str, Measure] = {}
+    for name, declared in kind.get_fields_and_field_types().items():
+        path, plural = f'{prefix}{name}', declared.startswith('sequence') or declared.endswith(']')
+        element = declared.removeprefix('sequence<').partition('[')[0].partition(',')[0]
+        package, _, own = element.rstrip('>').partition('/')
+        is_text = package.startswith(('string', 'wstring'))
+        if own and not plural:
+            message = getattr(import_module(f'{package}.msg'), own)
+            nested_fixed, nested_texts, nested_lists = _fields(message, f'{path}.')
+            fixed, texts, lists = fixed + nested_fixed, texts + nested_texts, lists | nested_lists
+        elif own or (is_text and plural):
+            lists[path] = size_of if own else _bytes_of
+        elif is_text:
+            texts.append(path)
+        elif declared.endswith(']'):
+            fixed += 8 * int(declared[:-1].rpartition('[')[2])
+        elif plural:
+            lists[path] = None
         else:
-            measures.append((name, part))
-    return fixed, tuple(measures)
+            fixed += 8
+    return fixed, texts, lists
 
 
-def _measure(field: str) -> int | Callable[[Any], int]:
-    """Return the size of a field of constant size, or a function that measures its value."""
-    if field.startswith('sequence<'):
-        element = field.removeprefix('sequence<').removesuffix('>').partition(', ')[0]
-        each = _measure(element)
-        return partial(_times, each) if isinstance(each, int) else partial(_sum, each)
-    if field.endswith(']'):
-        element, _, count = field.removesuffix(']').rpartition('[')
-        each = _measure(element)
-        return each * int(count) if isinstance(each, int) else partial(_sum, each)
-    if field.startswith(('string', 'wstring')):
-        return lambda text: len(text) if text.isascii() else len(text.encode(errors='replace'))
-    if '/' not in field:
-        return 8
-    package, _, name = field.partition('/')
-    kind = getattr(import_module(f'{package}.msg'), name)
-    fixed, measures = _layout(kind)
-    return size_of if measures else fixed
+def _bytes_of(text: str) -> int:
+    return len(text.encode(errors='replace'))
 
 
-def _times(size: int, values: Sequence[Any]) -> int:
-    return size * len(values)
-
-
-def _sum(measure: Callable[[Any], int], values: Iterable[Any]) -> int:
-    return sum(map(measure, values))
+def _getter(paths: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that returns the values of fields, as a tuple for any number of them."""
+    if len(paths) > 1:
+        return attrgetter(*paths)
+    return lambda message: tuple([attrgetter(path)(message) for path in paths])
 
 
 def refused(kind: Any, error: Exception) -> Any:

@@ -473,9 +473,8 @@ class RobotInputs:
         state = self.buffer.state(base_required=False)
         if state is None:
             raise NoStateError(self.waiting_for())
-        age = 0.0 if self.immobile else self.joint_states.simulated_age()
-        limit = self._parameters.values.state_timeout
-        if limit and age > limit:
+        limit, age = self._parameters.values.state_timeout, self.joint_states.simulated_age()
+        if limit and age > limit and not self.immobile:
             old = f'{age:.1f} s old' if isfinite(age) else 'of before the clock was reset'
             raise StaleStateError(f'the latest joint state is {old}; state_timeout is {limit:g} s')
         return state

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from array import array
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import JointState
 
 from dynamics_ros.collision import Collisions
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
@@ -25,7 +28,7 @@ from dynamics_ros.errors import (
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
-from dynamics_ros.nodes.reporting import SearchError, TransformError, failure, success
+from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import Description, check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
 from dynamics_ros.nodes.workers import kernel
@@ -35,14 +38,13 @@ from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import (
     Array,
     duration_message,
-    float_sequence,
     message_type,
     pose_matrix,
     pose_stamped,
     quaternion_is_zero,
     seconds,
 )
-from dynamics_ros.wire.services import NOT_GIVEN, RequestedState, joint_positions, search_options
+from dynamics_ros.wire.services import NOT_GIVEN, RequestedState, fill_positions, search_options
 
 if TYPE_CHECKING:
     from dynamics_ros.inverse_kinematics import InverseKinematicsResult
@@ -73,8 +75,7 @@ def warm_up(robot: Robot, frame: str) -> None:
     _solved.setdefault(robot, set()).add((frame,))
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """Target pose of a frame.
 
     Attributes:
@@ -88,21 +89,16 @@ class Target:
     carrier: str
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Result of a search.
 
     Attributes:
         results: solutions, the nearest to the seed first, or one result without success.
         seconds: duration of the search [s].
-        limit_margins, manipulabilities: margin to the joint limits and manipulability of each
-            solution.
     """
 
     results: list[InverseKinematicsResult]
     seconds: float
-    limit_margins: list[float] = field(default_factory=list)
-    manipulabilities: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class Search:
         received: time of the request by time.monotonic() [s].
     """
 
-    targets: tuple[Target, ...]
+    targets: Sequence[Target]
     seed: Array
     count: int
     timeout: float
@@ -127,24 +123,24 @@ class Search:
     several_options: Mapping[str, Any] = field(default_factory=dict)
     received: float = field(default_factory=time.monotonic)
 
-    @property
+    @computed_once
     def frames(self) -> tuple[str, ...]:
         """Frames to move."""
-        return tuple(target.frame for target in self.targets)
+        return tuple([target.frame for target in self.targets])
 
-    def kernels(self) -> list[str]:
-        """Return the names of the needed kernels, other than those of the solver."""
-        carriers = (target.carrier for target in self.targets if target.carrier)
-        return [
-            *(kernel('forward_kinematics', name) for name in (*self.frames, *carriers)),
-            *(kernel('jacobian', name, 'local_world_aligned') for name in self.frames),
-        ]
+    @computed_once
+    def kernels(self) -> frozenset[str]:
+        """Names of the needed kernels, other than those of the solver."""
+        names = [f'jacobian({frame}, local_world_aligned)' for frame in self.frames]
+        for target in self.targets:
+            names += [f'forward_kinematics({x})' for x in (target.frame, target.carrier) if x]
+        return frozenset(names)
 
     def quick(self, robot: Robot) -> Outcome | None:
         """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
         if self.count > 1 or self.frames not in _solved.get(robot, ()):
             return None
-        if not robot.has_kernels(self.kernels()):
+        if not robot.has_kernels(self.kernels):
             return None
         outcome = self._search_one(robot, min(MAX_BLOCKING_TIME, self.timeout))
         return outcome if outcome.results[0].success else None
@@ -169,9 +165,10 @@ class Search:
         if self.count == 1:
             return self._search_one(robot, remaining)
         started = time.monotonic()
+        poses, frames = self._goal(robot)
         found = robot.all_inverse_kinematics(
-            self._poses(robot),
-            self._frames(),
+            poses,
+            frames,
             self.seed,
             max_solutions=min(self.count, MAX_SOLUTIONS),
             timeout=SEVERAL_SHARE * remaining,
@@ -183,42 +180,30 @@ class Search:
             return self._search_one(
                 robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining)
             )
-        return _outcome(list(found), elapsed)
+        for result in found:
+            _ = result.manipulability  # computed here, where its kernel may be compiled
+        return Outcome(list(found), elapsed)
 
     def _search_one(self, robot: Robot, timeout: float) -> Outcome:
-        result = robot.inverse_kinematics(
-            self._poses(robot),
-            self._frames(),
-            self.seed,
-            timeout=timeout,
-            **self.options,
-        )
+        poses, frames = self._goal(robot)
+        found = robot.inverse_kinematics(poses, frames, self.seed, timeout=timeout, **self.options)
+        result = cast('InverseKinematicsResult', found)
+        if result.success:
+            _ = result.manipulability  # as in ``run``
         _solved.setdefault(robot, set()).add(self.frames)
-        return _outcome([cast('InverseKinematicsResult', result)], result.elapsed)
+        return Outcome([result], result.elapsed)
 
-    def _frames(self) -> Any:
-        return self.frames if len(self.frames) > 1 else self.frames[0]
-
-    def _poses(self, robot: Robot) -> Array:
-        """Return the target pose (4, 4), or several (m, 4, 4), in the root frame."""
+    def _goal(self, robot: Robot) -> tuple[Any, Any]:
+        """Return a target pose (4, 4) in the root frame and its frame, or several of each."""
         poses = [
             robot.forward_kinematics(self.seed, target.carrier) @ target.pose
             if target.carrier
             else target.pose
             for target in self.targets
         ]
-        return np.array(poses) if len(poses) > 1 else poses[0]
-
-
-def _outcome(results: list[InverseKinematicsResult], seconds: float) -> Outcome:
-    if not results[0].success:
-        return Outcome(results, seconds)
-    return Outcome(
-        results,
-        seconds,
-        [result.limit_margin for result in results],
-        [result.manipulability for result in results],
-    )
+        if len(poses) == 1:
+            return poses[0], self.frames[0]
+        return np.array(poses), self.frames
 
 
 TF_TIMEOUT = 0.5
@@ -240,36 +225,20 @@ class InverseKinematicsService:
 
     async def answer(self, request: Any, response: Any) -> None:
         """Search for the solutions of a request and fill the response."""
-        context = self._context
+        context, limit = self._context, seconds(request.timeout)
         defaults = self._component.values.inverse_kinematics
-        timeout = defaults.time_limit(seconds(request.timeout))
+        timeout = defaults.time_limit(limit)
         seed = await requested_state(
-            *(context, request.seed, request.base_pose),
-            argument='seed',
-            limit=seconds(request.timeout),
+            context, request.seed, request.base_pose, argument='seed', limit=limit
         )
-        robot = seed.robot
+        robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
         tolerances = defaults.position_tolerance, defaults.rotation_tolerance
-        assert context.buffer is not None, 'a seed requires a buffer'
-        options, several_options = search_options(request, *tolerances, context.buffer, seed.q)
-        if len(request.other_frames) != len(request.other_targets):
-            problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
-            raise InvalidArgumentError('other_targets', problem, 'one for each')
-        check_count(robot, len(request.other_frames), 'other_frames')
-        asked = [(request.target, request.frame, 'target', 'frame')]
-        others = zip(request.other_targets, request.other_frames, strict=True)
-        for i, (pose, frame) in enumerate(others):
-            if not frame:
-                raise InvalidArgumentError(f'other_frames[{i}]', 'empty', 'a frame')
-            asked.append((pose, frame, f'other_targets[{i}]', f'other_frames[{i}]'))
-        targets = [
-            await self.target(robot, pose, frame, request.position_only, *names)
-            for pose, frame, *names in asked
-        ]
+        assert buffer is not None, 'a seed requires a buffer'
+        options, several_options = search_options(request, *tolerances, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         search = Search(
-            targets=tuple(targets),
+            targets=await self._targets(robot, request, options['position_only']),
             seed=seed.q,
             count=max(request.max_solutions, 1),
             timeout=timeout,
@@ -277,22 +246,40 @@ class InverseKinematicsService:
             several_options=several_options,
         )
         outcome = await self.find(robot, search)
-        best = outcome.results[0]
+        results, best = outcome.results, outcome.results[0]
         response.position_error = best.position_error
         response.rotation_error = best.rotation_error
-        response.iterations = sum(result.iterations for result in outcome.results)
+        response.iterations = sum([result.iterations for result in results])
         response.elapsed = duration_message(outcome.seconds)
         if best.success or request.approximate:
-            response.solution = joint_positions(robot, seed.stamp, best.q)
+            fill_positions(response.solution, robot, stamp, best.q)
         if not best.success:
             response.result = failure(SearchError.of(best))
             return
-        response.solutions = [
-            joint_positions(robot, seed.stamp, found.q) for found in outcome.results
-        ]
-        response.limit_margins = float_sequence(np.array(outcome.limit_margins))
-        response.manipulabilities = float_sequence(np.array(outcome.manipulabilities))
-        response.result = success()
+        solutions = [response.solution, *(JointState() for _ in results[1:])]
+        for message, result in zip(solutions[1:], results[1:], strict=True):
+            fill_positions(message, robot, stamp, result.q)
+        response.solutions = solutions
+        response.limit_margins = array('d', [result.limit_margin for result in results])
+        response.manipulabilities = array('d', [result.manipulability for result in results])
+
+    async def _targets(self, robot: Robot, request: Any, position_only: bool) -> list[Target]:
+        """Return the targets of a request."""
+        poses, frames = request.other_targets, request.other_frames
+        if len(frames) != len(poses):
+            problem = f'{len(poses)} for {len(frames)} other_frames'
+            raise InvalidArgumentError('other_targets', problem, 'one for each')
+        first = await self.target(robot, request.target, request.frame, position_only)
+        if not frames:
+            return [first]
+        check_count(robot, len(frames), 'other_frames')
+        targets = [first]
+        for i, (pose, frame) in enumerate(zip(poses, frames, strict=True)):
+            if not frame:
+                raise InvalidArgumentError(f'other_frames[{i}]', 'empty', 'a frame')
+            names = f'other_targets[{i}]', f'other_frames[{i}]'
+            targets.append(await self.target(robot, pose, frame, position_only, *names))
+        return targets
 
     async def collisions(self, robot: Robot) -> Collisions:
         """Return the links and obstacles that a solution keeps apart.
@@ -312,9 +299,8 @@ class InverseKinematicsService:
 
     async def find(self, robot: Robot, search: Search) -> Outcome:
         """Run a search: here if it is quick, otherwise in the thread of searches."""
-        context = self._context
-        kernels = search.kernels()
-        outcome = search.quick(context.kernel_owner(robot, kernels))
+        context, kernels = self._context, search.kernels
+        outcome = search.quick(context.requests.owner(robot, kernels))
         if outcome is None:
             worker = context.searches
             outcome = await context.compute(
@@ -343,15 +329,15 @@ class InverseKinematicsService:
         Raises:
             DynamicsRosError: the pose is invalid, or a frame is unknown.
         """
-        names = self._context.names
+        names, frame_id = self._context.names, message.header.frame_id
         known = names.required_frame(robot, frame, frame_name) if frame else self._default_frame()
         pose = message.pose
         if position_only and quaternion_is_zero(pose.orientation):
             pose.orientation.w = 1.0
         matrix = pose_matrix(pose, f'{name}.pose')
-        located, carrier = await self.locate(
-            robot, message.header.frame_id, f'{name}.header.frame_id'
-        )
+        if not frame_id:
+            return Target(known, matrix, '')
+        located, carrier = await self.locate(robot, frame_id, f'{name}.header.frame_id')
         return Target(known, located @ matrix, carrier)
 
     async def locate(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
@@ -560,7 +546,7 @@ class MoveItServices:
         ]
         defaults = values.inverse_kinematics
         search = Search(
-            targets=tuple(targets),
+            targets=targets,
             seed=seed.q,
             count=1,
             timeout=defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout)),
@@ -582,8 +568,9 @@ class MoveItServices:
         best = outcome.results[0]
         if not best.success:
             raise SearchError.of(best)
-        response.solution.joint_state = joint_positions(robot, seed.stamp, best.q)
-        response.solution.joint_state.header.frame_id = self._context.root_frame_id()
+        solution = response.solution.joint_state
+        fill_positions(solution, robot, seed.stamp, best.q)
+        solution.header.frame_id = self._context.root_frame_id()
 
     async def _state(self, message: Any, limit: float = 0.0) -> RequestedState:
         if message.multi_dof_joint_state.joint_names:

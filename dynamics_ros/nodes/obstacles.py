@@ -15,7 +15,7 @@ from dynamics_ros.errors import DynamicsRosError, ModelError, UnknownFrameError
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.obstacles import read_obstacles
+from dynamics_ros.wire.markers import read_obstacles
 
 OBSTACLES_QOS = QoSProfile(
     depth=100,

@@ -44,18 +44,15 @@ async def requested_state(
     Args:
         limit: longest time to wait [s]; 0: ``FIRST_INPUT_TIMEOUT``.
     """
-
-    def completed() -> RequestedState:
-        assert context.buffer is not None, 'a robot has a buffer'
-        latest, buffer = context.latest_state, context.buffer
-        return completed_state(buffer, latest, state, base_pose, base_twist, argument)
-
-    await context.first_robot(limit)
+    inputs, given = context.inputs, (state, base_pose, base_twist, argument)
+    if context.built is None:
+        await context.first_robot(limit)
+    assert inputs.buffer is not None, 'a robot has a buffer'
     try:
-        return completed()
+        return completed_state(inputs.buffer, inputs.latest, *given)
     except NoStateError:
         await context.first_state(limit)
-        return completed()
+        return completed_state(inputs.buffer, inputs.latest, *given)
 
 
 def external_wrenches(

@@ -49,7 +49,7 @@ from dynamics_ros.estimation.samples.reports import (
     finite_numbers,
     unit_quaternion,
 )
-from dynamics_ros.multibody.end_effector import pose_numbers
+from dynamics_ros.multibody.end_effector import pose_numbers, pose_of_numbers
 from dynamics_ros.spatial import quaternion_to_matrix
 from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
 
@@ -226,16 +226,21 @@ def down_of_imu(message: Imu, name: str) -> Array | None:
 
 def pose_matrix(message: Pose, name: str) -> Array:
     """Return the homogeneous matrix (4, 4) of a pose."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = rotation_array(message.orientation, f'{name}.orientation')
-    matrix[:3, 3] = vector_array(message.position, f'{name}.position')
-    return matrix
+    values = pose_values(message)
+    quaternion = unit_quaternion(values.orientation, f'{name}.orientation')
+    position = finite_numbers(values.position, f'{name}.position')
+    return pose_of_numbers(np.array([*position, *quaternion]))
 
 
 def quaternion_message(matrix: Array) -> Quaternion:
     """Return the quaternion of a pose (4, 4), with w >= 0."""
     x, y, z, w = pose_numbers(matrix)[3:].tolist()
     return Quaternion(x=x, y=y, z=z, w=w)
+
+
+def prepare_conversions() -> None:
+    """Compile the kernels of conversions, which the first message would otherwise wait for."""
+    pose_message(pose_of_numbers(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])))
 
 
 def pose_message(matrix: Array) -> Pose:

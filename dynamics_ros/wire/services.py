@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -17,6 +17,7 @@ from std_msgs.msg import Header
 
 from dynamics_ros.errors import InvalidArgumentError, NoStateError, UnknownJointError
 from dynamics_ros.estimation import PayloadEstimate
+from dynamics_ros.estimation.samples.reports import finite_numbers
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.robot import Robot
@@ -26,20 +27,20 @@ from dynamics_ros.wire.conversions import (
     accel_message,
     finite_sequence,
     float_array,
+    float_sequence,
     inertia_message,
-    joint_state,
     point_message,
     pose_values,
-    quaternion_is_zero,
     time_message,
     twist_array,
-    vector_array,
     wrench_message,
 )
 from dynamics_ros_msgs.msg import Payload
 
 NOT_GIVEN = Pose()
 """Default base pose of a request, from a client that does not set it."""
+
+DEFAULT_POSE = pose_values(NOT_GIVEN)
 
 NO_RESTARTS = -1
 """Value of ``max_restarts`` in a request that allows no restart."""
@@ -107,10 +108,10 @@ def requested_state(
         DynamicsRosError: the request is invalid, or needs the latest state and there is none.
     """
     robot = buffer.robot
-    named = named_joints(state, buffer, argument)
-    base_given = base_is_given(buffer, state, base_pose, base_twist)
+    given = given_joints(state, buffer, argument)
+    base = given_base(buffer, bool(given.names), base_pose, base_twist)
     velocity_known = effort_known = True
-    if len(named) == len(buffer.joint_names):
+    if len(given.columns) == len(buffer.joint_names):
         q, v, effort = buffer.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
         buffer.copy_base(q, v)
         stamp = state.header.stamp
@@ -118,22 +119,20 @@ def requested_state(
         latest = latest_state()
         q, v, effort = latest.q.copy(), latest.v.copy(), latest.effort.copy()
         stamp = time_message(latest.time)
-        velocity_known = bool(named) or not latest.velocity_missing
-        effort_known = bool(named) or not latest.effort_missing
-    fill_in(robot, named, state, q, v, effort)
-    if base_given:
-        base = buffer.base_coordinates(pose_values(base_pose), 'base_pose')
-        q[: len(base)] = base
-        twist = twist_array(base_twist, 'base_twist') if base_twist else np.zeros(6)
-        base_v = buffer.base_velocity(twist)
-        v[: len(base_v)] = base_v
+        velocity_known = bool(given.columns) or not latest.velocity_missing
+        effort_known = bool(given.columns) or not latest.effort_missing
+    if given.columns:
+        given.write(q, v, effort)
+    if base is not None:
+        base_q, base_v = base
+        q[: len(base_q)], v[: len(base_v)] = base_q, base_v
     return RequestedState(
         robot=robot,
         stamp=stamp,
         q=q,
         velocity=v if velocity_known else None,
         effort=effort if effort_known else None,
-        names=tuple(state.name),
+        names=given.names,
     )
 
 
@@ -143,8 +142,41 @@ def _required(values: Array | None, quantity: str) -> Array:
     return values
 
 
-def named_joints(state: JointState, buffer: StateBuffer, argument: str) -> tuple[str, ...]:
-    """Check a state, and return those of its joints that have a coordinate.
+class GivenJoints(NamedTuple):
+    """Joint state of a request, checked.
+
+    Attributes:
+        names: all names of the request, also those of joints without a coordinate.
+        columns: indices into the request of the joints that have a coordinate.
+        q_index, v_index: their indices into q and v.
+        position, velocity, effort: values of the request; empty where it gives none.
+    """
+
+    names: tuple[str, ...] = ()
+    columns: Sequence[int] = ()
+    q_index: Sequence[int] = ()
+    v_index: Sequence[int] = ()
+    position: Array = np.empty(0)
+    velocity: Array = np.empty(0)
+    effort: Array = np.empty(0)
+
+    def write(self, q: Array, v: Array, effort: Array) -> None:
+        """Write the values into q (nq), v and effort (nv); 0 where none are given."""
+        self.write_positions(q)
+        v[self.v_index] = self.velocity[self.columns] if len(self.velocity) else 0.0
+        effort[self.v_index] = self.effort[self.columns] if len(self.effort) else 0.0
+
+    def write_positions(self, q: Array) -> None:
+        """Write the positions into q (nq)."""
+        if self.columns:
+            q[self.q_index] = self.position[self.columns]
+
+
+NO_JOINTS = GivenJoints()
+
+
+def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> GivenJoints:
+    """Return the joints of a state in a request.
 
     Args:
         state: joint state of a request.
@@ -156,47 +188,29 @@ def named_joints(state: JointState, buffer: StateBuffer, argument: str) -> tuple
         UnknownJointError: the robot does not have a named joint.
     """
     names = state.name
-    for field in ('position', 'velocity', 'effort'):
-        values = getattr(state, field)
-        if len(values) not in (0, len(names)) or (names and field == 'position' and not values):
-            raise InvalidArgumentError(
-                f'{argument}.{field}',
-                f'{len(values)} values for {len(names)} names',
-                'one for each',
-            )
-        if not np.isfinite(float_array(values)).all():
+    values = {'position': state.position, 'velocity': state.velocity, 'effort': state.effort}
+    if not names and not any(values.values()):
+        return NO_JOINTS
+    for field, given in values.items():
+        if len(given) not in (0, len(names)) or (names and field == 'position' and not given):
+            problem = f'{len(given)} values for {len(names)} names'
+            raise InvalidArgumentError(f'{argument}.{field}', problem, 'one for each')
+        if not np.isfinite(float_array(given)).all():
             raise InvalidArgumentError(f'{argument}.{field}', 'not finite', 'finite numbers')
     if len(set(names)) != len(names):
         raise InvalidArgumentError(f'{argument}.name', 'a joint is named twice', 'each joint once')
     for name in names:
         if not buffer.knows(name):
             raise UnknownJointError(f'{argument}.name', name, buffer.joint_names)
-    return tuple(name for name in names if name in buffer.robot.joint_q_indices)
-
-
-def fill_in(
-    robot: Robot, named: Sequence[str], state: JointState, q: Array, v: Array, effort: Array
-) -> None:
-    """Write the values of named joints into q (nq), v and effort (nv); 0 where none are given."""
-    column = {name: i for i, name in enumerate(state.name)}
-    for name in named:
-        i, q_i, v_i = column[name], robot.joint_q_indices[name], robot.joint_v_indices[name]
-        q[q_i] = state.position[i]
-        v[v_i] = state.velocity[i] if state.velocity else 0.0
-        effort[v_i] = state.effort[i] if state.effort else 0.0
-
-
-def with_positions(buffer: StateBuffer, q: Array, state: JointState, argument: str) -> Array:
-    """Return a copy of the configuration q (nq) with the positions of a joint state.
-
-    Raises:
-        InvalidArgumentError, UnknownJointError: the state is invalid, see ``named_joints``.
-    """
-    robot, result = buffer.robot, q.copy()
-    column = {name: i for i, name in enumerate(state.name)}
-    for name in named_joints(state, buffer, argument):
-        result[robot.joint_q_indices[name]] = state.position[column[name]]
-    return result
+    q_indices, v_indices = buffer.robot.joint_q_indices, buffer.robot.joint_v_indices
+    columns = [i for i, name in enumerate(names) if name in q_indices]
+    return GivenJoints(
+        tuple(names),
+        columns,
+        [q_indices[names[i]] for i in columns],
+        [v_indices[names[i]] for i in columns],
+        *map(float_array, values.values()),
+    )
 
 
 def by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
@@ -257,34 +271,26 @@ def requested_acceleration(request: Any, state: RequestedState, buffer: StateBuf
     return acceleration
 
 
-def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
-    """Return whether a request gives the pose of the base; otherwise it means the latest pose.
+def given_base(
+    buffer: StateBuffer, joints_given: bool, pose: Pose, twist: Twist | None
+) -> tuple[Array, Array] | None:
+    """Return coordinates and velocity of the base in a request; None for those of the latest state.
 
     Raises:
-        InvalidArgumentError: the pose is given for a fixed base, or is not finite.
+        InvalidArgumentError: the pose is given for a fixed base, or is invalid.
     """
-    not_given = quaternion_is_zero(pose.orientation) or (not state.name and _is_default(pose))
-    if not_given:
-        vector_array(pose.position, 'base_pose.position')
-        return False
-    if not buffer.has_base:
-        if not _is_default(pose) or (twist is not None and any(_components(twist))):
-            raise InvalidArgumentError(
-                'base_pose', 'given for a robot whose base is fixed', 'none, or a moving root_joint'
-            )
-        return False
-    return True
-
-
-def _is_default(pose: Pose) -> bool:
-    """Return whether a pose is the default, ``NOT_GIVEN``."""
-    p, r = pose.position, pose.orientation
-    return (r.w, r.x, r.y, r.z, p.x, p.y, p.z) == (1.0, *6 * (0.0,))
-
-
-def _components(twist: Twist) -> tuple[float, ...]:
-    v, w = twist.linear, twist.angular
-    return v.x, v.y, v.z, w.x, w.y, w.z
+    values = pose_values(pose)
+    if not any(values.orientation) or (not joints_given and values == DEFAULT_POSE):
+        finite_numbers(values.position, 'base_pose.position')
+        return None
+    if buffer.has_base:
+        velocity = twist_array(twist, 'base_twist') if twist else np.zeros(6)
+        return buffer.base_coordinates(values, 'base_pose'), buffer.base_velocity(velocity)
+    if values != DEFAULT_POSE or (twist is not None and twist != Twist()):
+        raise InvalidArgumentError(
+            'base_pose', 'given for a robot whose base is fixed', 'none, or a moving root_joint'
+        )
+    return None
 
 
 # --- inverse kinematics -------------------------------------------------------------------------
@@ -308,58 +314,62 @@ def search_options(
     Raises:
         DynamicsRosError: an option is invalid.
     """
-    options: dict[str, Any] = {
-        'position_tolerance': _or_default(request, 'position_tolerance', position_tolerance),
-        'rotation_tolerance': _or_default(request, 'rotation_tolerance', rotation_tolerance),
-        'position_only': request.position_only,
-    }
-    if np.any(request.slack):
-        options['slack'] = np.array(request.slack)
-    if request.locked_joints:
-        options['locked_joints'] = tuple(request.locked_joints)
-    if len(request.weighted_joints) != len(request.joint_weights):
-        problem = f'{len(request.joint_weights)} for {len(request.weighted_joints)} joints'
+    options: dict[str, Any] = {'position_only': request.position_only}
+    for name, default in (
+        ('position_tolerance', position_tolerance),
+        ('rotation_tolerance', rotation_tolerance),
+        ('min_separation', 0.0),
+    ):
+        value = getattr(request, name)
+        if not 0.0 <= value < math.inf:
+            raise InvalidArgumentError(name, f'{value}', 'a positive number, or 0 for the default')
+        options[name] = value or default
+    separation = options.pop('min_separation')
+    slack, locked = request.slack, request.locked_joints
+    if slack.any():
+        options['slack'] = slack.copy()
+    if locked:
+        options['locked_joints'] = tuple(locked)
+    names, weights = request.weighted_joints, request.joint_weights
+    if len(names) != len(weights):
+        problem = f'{len(weights)} for {len(names)} joints'
         raise InvalidArgumentError('joint_weights', problem, 'one for each of weighted_joints')
-    if request.weighted_joints:
-        weights = zip(request.weighted_joints, request.joint_weights, strict=True)
-        options['joint_weights'] = dict(weights)
+    if names:
+        options['joint_weights'] = dict(zip(names, weights, strict=True))
     posture = _posture(request, buffer, seed)
     if posture is not None:
         options['posture'] = posture
-    if request.max_restarts < NO_RESTARTS:
+    restarts, random_seed = request.max_restarts, request.random_seed
+    if restarts < NO_RESTARTS:
         raise InvalidArgumentError(
-            'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
+            'max_restarts', f'{restarts}', 'a count, 0 for the default, -1 for none'
         )
-    if request.max_restarts:
-        options['max_restarts'] = max(request.max_restarts, 0)
-    if request.random_seed:
-        options['random_seed'] = request.random_seed
-    separation = _or_default(request, 'min_separation', 0.0)
+    if restarts:
+        options['max_restarts'] = max(restarts, 0)
+    if random_seed:
+        options['random_seed'] = random_seed
     return options, {'min_separation': separation} if separation else {}
 
 
 def _posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | None:
     """Return the preferred posture of a search: a configuration (nq), its name, or None for any."""
-    if request.posture == request.POSTURE_GIVEN:
-        return with_positions(buffer, seed, request.posture_state, 'posture_state')
-    if request.posture_state.name:
-        problem = f'given beside posture {request.posture}'
-        raise InvalidArgumentError('posture_state', problem, 'POSTURE_GIVEN')
+    posture, state = request.posture, request.posture_state
+    if posture == request.POSTURE_GIVEN:
+        q = seed.copy()
+        given_joints(state, buffer, 'posture_state').write_positions(q)
+        return q
+    if state.name:
+        raise InvalidArgumentError(
+            'posture_state', f'given beside posture {posture}', 'POSTURE_GIVEN'
+        )
     postures = {
         request.POSTURE_ANY: None,
         request.POSTURE_SEED: 'seed',
         request.POSTURE_CENTRE: 'centre',
     }
-    if request.posture not in postures:
-        raise InvalidArgumentError('posture', f'{request.posture}', 'one of POSTURE_...')
-    return postures[request.posture]
-
-
-def _or_default(request: Any, name: str, default: float) -> float:
-    value = getattr(request, name)
-    if not (value >= 0.0 and math.isfinite(value)):
-        raise InvalidArgumentError(name, f'{value}', 'a positive number, or 0 for the default')
-    return float(value) or default
+    if posture not in postures:
+        raise InvalidArgumentError('posture', f'{posture}', 'one of POSTURE_...')
+    return postures[posture]
 
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
@@ -400,10 +410,12 @@ def base_vector(robot: Robot, values: Array) -> Array:
     return vector
 
 
-def joint_positions(robot: Robot, stamp: Time, q: Array) -> JointState:
-    """Return the positions of all joints with one coordinate, as a joint state."""
-    indices = list(robot.joint_q_indices.values())
-    return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
+def fill_positions(message: JointState, robot: Robot, stamp: Time, q: Array) -> None:
+    """Write the positions of all joints with one coordinate into an empty joint state."""
+    joints = robot.joint_q_indices
+    message.header.stamp = stamp
+    message.name = list(joints)
+    message.position = float_sequence(q[list(joints.values())])
 
 
 def fill_torques(response: Any, robot: Robot, stamp: Time, tau: Array) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros import Robot
-from dynamics_ros.commanding.arm_settings import arm_settings
-from dynamics_ros.commanding.prepared_arm import selected
+from dynamics_ros.commanding.arm import arm_settings, selected
 from dynamics_ros.control import CompliantArm, ImpedanceController
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.parameters.impedance import ImpedanceParameters, TorqueParameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_ros.commanding.collisions import Collisions
+from dynamics_ros.commanding.arm_state import Collisions
 from dynamics_ros.control import ReactionSettings
 
 SETTINGS = ReactionSettings('retract')

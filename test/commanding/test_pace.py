@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dynamics_ros.commanding import pace
-from dynamics_ros.commanding.pace import LOST, MAX_CYCLE, NOMINAL_CYCLE, Pace
+from dynamics_ros.commanding import joint_states
+from dynamics_ros.commanding.joint_states import LOST, MAX_CYCLE, NOMINAL_CYCLE, StateTiming
 
 MILLISECOND = 1_000_000
 
@@ -18,11 +18,11 @@ MILLISECOND = 1_000_000
 def clock(monkeypatch):
     """A clock that the test sets."""
     found = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(pace, 'time', SimpleNamespace(monotonic=lambda: found.now))
+    monkeypatch.setattr(joint_states, 'time', SimpleNamespace(monotonic=lambda: found.now))
     return found
 
 
-def answer(one: Pace, clock: SimpleNamespace, stamp: int) -> float:
+def answer(one: StateTiming, clock: SimpleNamespace, stamp: int) -> float:
     """The interval of a state that comes and is answered at once."""
     interval = one.interval(stamp)
     one.answered = one.sent = clock.now
@@ -30,7 +30,7 @@ def answer(one: Pace, clock: SimpleNamespace, stamp: int) -> float:
 
 
 def test_intervals_are_those_of_even_stamps(clock):
-    one = Pace()
+    one = StateTiming()
     one.start(0)
     assert answer(one, clock, 0) == pytest.approx(NOMINAL_CYCLE)
     for k in range(1, 500):
@@ -41,7 +41,7 @@ def test_intervals_are_those_of_even_stamps(clock):
 
 @pytest.mark.parametrize('gap', [0, -5 * MILLISECOND, 10**9])
 def test_stamps_that_jump_are_no_interval(clock, gap):
-    one = Pace()
+    one = StateTiming()
     one.start(0)
     answer(one, clock, MILLISECOND)
     clock.now += 0.004
@@ -51,7 +51,7 @@ def test_stamps_that_jump_are_no_interval(clock, gap):
 
 
 def test_states_are_late_once_more_are_missing_than_may_be(clock):
-    one = Pace()
+    one = StateTiming()
     one.start(0)
     for k in range(200):
         clock.now += 0.001
@@ -65,7 +65,7 @@ def test_states_are_late_once_more_are_missing_than_may_be(clock):
 
 def test_states_that_waited_give_no_more_time_than_has_passed(clock):
     """After 0.3 s in which the process stood still its states are answered at once."""
-    one = Pace()
+    one = StateTiming()
     one.start(0)
     for k in range(200):
         clock.now += 0.001
@@ -87,7 +87,7 @@ def test_states_that_waited_give_no_more_time_than_has_passed(clock):
 
 
 def test_states_that_come_unevenly_have_all_of_their_time(clock):
-    one = Pace()
+    one = StateTiming()
     one.start(0)
     for k in range(0, 400, 2):
         clock.now += 0.0019
@@ -99,7 +99,7 @@ def test_states_that_come_unevenly_have_all_of_their_time(clock):
 
 @pytest.mark.parametrize('speed', [0.1, 10.0])
 def test_simulated_time_is_that_of_the_stamps(clock, speed):
-    one = Pace()
+    one = StateTiming()
     one.start(0, simulated=True)
     for k in range(100):
         clock.now += 0.001 / speed
@@ -108,7 +108,7 @@ def test_simulated_time_is_that_of_the_stamps(clock, speed):
 
 
 def test_what_is_reckoned_counts_the_time_that_has_passed(clock):
-    one = Pace()
+    one = StateTiming()
     one.start(0)
     for k in range(200):
         clock.now += 0.001

@@ -128,7 +128,7 @@ def test_transitions_that_do_not_exist_change_nothing():
 
 BROKEN = """#!/usr/bin/env python3
 from dynamics_ros.nodes.executables import cartesian_servo_node
-from dynamics_ros.nodes.servo.commands import Commands
+from dynamics_ros.nodes.cartesian_servo_node import Commands
 
 def broken(self, period):
     raise ZeroDivisionError('a fault of the program')

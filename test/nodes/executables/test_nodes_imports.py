@@ -17,9 +17,9 @@ pytestmark = pytest.mark.ros
 NODES = (
     'contact_node',
     'dynamics_node',
-    'impedance.impedance_controller_node',
+    'impedance_controller_node',
     'kinematics_node',
-    'servo.cartesian_servo_node',
+    'cartesian_servo_node',
 )
 
 LARGE = ('interpolate', 'ndimage', 'optimize', 'signal', 'sparse', 'spatial', 'special', 'stats')

@@ -19,7 +19,7 @@ from ros_harness import client, description, running
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
-from dynamics_ros.nodes.impedance.status import LIMITS, Action, ImpedanceStatus
+from dynamics_ros.nodes.impedance_topics import LIMITS, Action, ImpedanceStatus
 from dynamics_ros.reasons import Reason
 
 pytestmark = pytest.mark.ros

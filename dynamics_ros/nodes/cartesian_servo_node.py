@@ -11,14 +11,20 @@ from __future__ import annotations
 import math
 import time
 
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
 from dynamics_ros.commanding.joints import check_order_is_known
 from dynamics_ros.commanding.prepared_servo import (
     CommandedPositions,
     PreparedServo,
     check_servo,
     frame_and_joints,
+    limits_of,
+    values_of,
 )
-from dynamics_ros.control import JointCommand
+from dynamics_ros.control import JointCommand, JointStop
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import (
     RobotState,
@@ -27,18 +33,149 @@ from dynamics_ros.estimation.samples.robot_state import (
 )
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
-from dynamics_ros.nodes.commanding.commander import Commander
-from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
+from dynamics_ros.nodes.commander import Commander, PoseTarget, Targets, TwistTarget
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
+from dynamics_ros.nodes.outputs import Output, Status
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import duration_message, float_sequence
 
-from .commands import Commands
-from .status import PAUSED, READY, STOPPING, ServoStatus, following
+STOPPING = Explanation(Reason.BRAKING, 'stopping')
+PAUSED = Explanation(Reason.PAUSED, 'paused')
+READY = Explanation(Reason.WAITING_FOR_COMMAND, 'waiting for a command')
+
+AT_LARGEST_SPEED = ' at the largest speed, which is below what it asks for'
+
+OK_REASONS = frozenset(
+    {
+        *(Reason.BRAKING, Reason.WAITING_FOR_COMMAND, Reason.PAUSED, Reason.FOLLOWING),
+        *(Reason.UNCONFIGURED, Reason.INACTIVE, Reason.FINALIZED),
+    }
+)
+"""Codes that indicate no problem."""
+
+
+class ServoStatus(Status):
+    """Topic ~/status of the servo."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node, 'servo')
+
+    def publish_step(
+        self,
+        text: Explanation,
+        robot: str,
+        lifecycle: str,
+        step: ServoStep | None,
+        other_publishers: str,
+    ) -> None:
+        """Publish the status if it has changed or is due.
+
+        Args:
+            text: description of the current action, with its code.
+            robot: name of the robot; '' without one.
+            lifecycle: lifecycle state of the node.
+            step: last step of the current motion; None without motion.
+            other_publishers: description of other publishers of commands or targets; '' for none.
+        """
+        ok = text.reason in OK_REASONS and not other_publishers
+        text = Explanation.joined((text, other_publishers))
+        if not self.is_due(text):
+            return
+        values = {'lifecycle': lifecycle} | ({} if step is None else values_of(step))
+        self.publish(text, ok, robot, values)
+
+
+def following(target: str, step: ServoStep) -> Explanation:
+    """Return the text that a target is followed, with the limits that slow the motion."""
+    # For a pose target, the distance often asks for more than the largest speed; that is normal.
+    scaled = step.scaled < 1.0 and target == TwistTarget.name
+    doing = f'following {target}' + (AT_LARGEST_SPEED if scaled else '')
+    limits = limits_of(step)
+    reason = Reason.LIMITED if limits else Reason.FOLLOWING
+    return Explanation(reason, '; '.join([doing, *limits]))
+
+
+FINISH_PERIOD = 0.02
+"""Maximum period of the commands of a stop that ``finish`` sends [s]."""
+
+
+class Commands:
+    """Topic of joint commands, with the velocity ramp that ends a motion.
+
+    Attributes:
+        kind: 'trajectory', 'position' or 'velocity'.
+        output: publisher of the topic.
+    """
+
+    def __init__(self, node: Node, kind: str) -> None:
+        """Create the topic of a ``command_type``."""
+        self.kind = kind
+        trajectory = kind == 'trajectory'
+        message = JointTrajectory if trajectory else Float64MultiArray
+        name = '~/joint_trajectory' if trajectory else '~/joint_commands'
+        self.output = Output(node, message, name)
+        self._stop = JointStop()
+
+    @property
+    def last(self) -> JointCommand | None:
+        """Last command; None if the joints have been brought to rest."""
+        return self._stop.last
+
+    def move(self, command: JointCommand, dt: float, acceleration: float) -> None:
+        """Send a command of a motion.
+
+        Args:
+            command: the command.
+            dt: time until the next command [s].
+            acceleration: deceleration of the ramp to rest [rad/s^2 or m/s^2].
+        """
+        # Before sending, because the middleware may raise an error after it has sent the command.
+        self._stop.moved(command, acceleration)
+        self._send(command, dt)
+
+    def brake(self, dt: float) -> bool:
+        """Send the next command of the ramp to rest, for a time [s]; return whether it exists."""
+        command = self._stop.step(dt)
+        if command is None:
+            return False
+        self._send(command, dt)
+        return True
+
+    def finish(self, period: float) -> None:
+        """Send the ramp to rest with a period [s], and wait until subscribers have received it."""
+        if self.last is None:
+            return
+        period = min(period, FINISH_PERIOD)
+        elapsed, before = period, time.monotonic()
+        while self.brake(min(elapsed, 2.0 * period)):
+            time.sleep(period)
+            elapsed, before = time.monotonic() - before, time.monotonic()
+        self.output.wait_until_received()
+
+    def close(self) -> None:
+        """Destroy the topic."""
+        self.output.close()
+
+    def _send(self, command: JointCommand, dt: float) -> None:
+        if self.kind == 'velocity':
+            self.output.publish(Float64MultiArray(data=float_sequence(command.v)))
+            return
+        if self.kind == 'position':
+            self.output.publish(Float64MultiArray(data=float_sequence(command.q)))
+            return
+        point = JointTrajectoryPoint(
+            positions=float_sequence(command.q),
+            velocities=float_sequence(command.v),
+            time_from_start=duration_message(dt),
+        )
+        # A zero stamp means that the trajectory starts at once.
+        self.output.publish(JointTrajectory(joint_names=list(command.joints), points=[point]))
+
 
 NAME = 'cartesian_servo_node'
 
@@ -57,7 +194,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._fault = describe_not_finite(())
         self._last: ServoStep | None = None
         self._obstacles = Obstacles(node, context)
-        self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.standstill)
+        self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.stalls)
         self.subscribe_targets((TwistTarget, PoseTarget))
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)

@@ -15,24 +15,33 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
-from dynamics_ros.commanding.arm_settings import (
+from dynamics_ros.commanding.arm import (
+    PreparedArm,
     arm_settings,
     check_carries,
     guiding,
     reaction_settings,
+    selected,
     stiffness_of,
 )
-from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Event, after
-from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
-from dynamics_ros.commanding.doubts import doubt_of, state_to_use
+from dynamics_ros.commanding.arm_state import (
+    BRAKED,
+    LEAVING,
+    UNTIL,
+    ArmState,
+    Collisions,
+    Detector,
+    Event,
+    after,
+    controlled,
+)
+from dynamics_ros.commanding.joint_states import StateTiming, reason_to_brake, state_to_use
 from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
-from dynamics_ros.commanding.pace import Pace
-from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import ArmSettings, CompliantArm
 from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.commanding.commander import Commander
+from dynamics_ros.nodes.commander import Commander
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
@@ -42,9 +51,19 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import Template
 
-from .commands import EffortCommands, FallbackController
-from .status import BRAKING, GUIDED, HOLDING, OK_REASONS, PAUSED, Action, ImpedanceStatus
-from .targets import ArmTargets, StiffnessTarget
+from .impedance_topics import (
+    BRAKING,
+    GUIDED,
+    HOLDING,
+    OK_REASONS,
+    PAUSED,
+    Action,
+    ArmTargets,
+    EffortCommands,
+    FallbackController,
+    ImpedanceStatus,
+    StiffnessTarget,
+)
 
 NAME = 'impedance_controller_node'
 
@@ -81,13 +100,13 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
-        self._targets = ArmTargets(self.frames, self.standstill)
+        self._targets = ArmTargets(self.frames, self.stalls)
         self._prepared: PreparedArm | None = None
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
-        self._pace = Pace()
+        self._timing = StateTiming()
         self._braking_since = 0.0
         self._state = ArmState.OFF
         self._braking_reason = ''
@@ -121,7 +140,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Hold the tool, and follow targets that arrive from now on."""
         self._targets.drop('')
         self._collisions.begin_anew()
-        self._braking_reason, self._surrender = '', None
+        self._surrender = None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
@@ -230,7 +249,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if prepared is not None and self._state is not ArmState.OFF:
             arm, settings = prepared.arm, self._settings(prepared, values)
             check_carries(arm, settings)
-            interval = max(self._pace.cycle, self._pace.shortest)
+            interval = max(self._timing.cycle, self._timing.shortest)
             arm.check(settings, values.mode == 'guiding', interval)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
@@ -294,11 +313,16 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             expected: whether this is no problem.
         """
         self._targets.drop('' if expected else reason)
-        self._collisions.reflex = None
-        if not self._braking_reason:
+        if self._state is not ArmState.BRAKING:
             self._braking_since = time.monotonic()
         self._braking_reason = reason
         self._state = after(self._state, Event.BRAKE)
+
+    def _control(self) -> None:
+        """Control the arm, after a start or after braking, as parameters and services ask for."""
+        guiding = self.parameters.values.mode == 'guiding'
+        event = controlled(bool(self._collisions.strategy), self.paused, guiding)
+        self._state = after(self._state, event)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
         """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
@@ -329,16 +353,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 arm.forget()
                 self._surrender = Explanation(Reason.CHANGE_REFUSED, str(error))
                 return None
-            self._state = after(self._state, Event.START)
-            if self._braking_reason:  # before it was started
-                self._state = after(self._state, Event.BRAKE)
+            self._control()
             prepared.check.begin(state.q, state.v, arm.tau)
-            self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
+            self._timing.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
-        missing = self._pace.missing
-        interval = self._pace.interval(state.time)
+        missing = self._timing.missing
+        interval = self._timing.interval(state.time)
         timeout = self.parameters.values.joint_state_timeout
-        implausible = doubt_of(prepared, state, self._pace, missing, interval, timeout)
+        implausible = reason_to_brake(prepared, state, self._timing, missing, interval, timeout)
         if implausible:
             self._brake(implausible)
         state = state_to_use(prepared, state, implausible)
@@ -348,44 +370,46 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._surrender = prepared.check.reason
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
         self._collisions.notice(watching, arm, is_first or self._state in BRAKED)
-        if self._collisions.reflex is not None:
-            self._state = after(self._state, Event.COLLIDE)
+        if self._collisions.strategy:
+            reacts = self._collisions.reflex is not None
+            self._state = after(self._state, Event.COLLIDE if reacts else Event.LATCH)
         braked = self._state in BRAKED
         action, tau = self._step(arm, state, interval)
-        if 'speed' in arm.acting and not self._braking_reason:
+        if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
-        self._pace.answered = self._pace.sent = time.monotonic()
+        self._timing.answered = self._timing.sent = time.monotonic()
         self.status.record(() if braked else arm.acting, arm.setpoint.waits)
         self._publish_status(self._described(action, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Action, Array]:
         """Return the current action, and its torques (nv)."""
-        q, v, values = state.q, state.v, self.parameters.values
+        q, v, reflex = state.q, state.v, self._collisions.reflex
         if self._state is ArmState.RELEASING:
             released = Action(Reason.BRAKING, f'{BRAKING}: deactivated')
             return released, arm.give_way(q, v, dt, np.zeros(len(v)))
         if self._state in BRAKED:
-            tau, reason = arm.brake(q, v, dt), self._braking_reason or 'deactivated'
+            tau, reason = arm.brake(q, v, dt), self._braking_reason
             if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
-                self._braking_reason, self._state = '', after(self._state, Event.REST)
+                self._control()
                 arm.stay()
             code = reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
             return Action(code, f'{BRAKING}: {reason}'), tau
-        reflex = self._collisions.reflex
-        if reflex is not None:
+        if self._state is ArmState.REACTING and reflex is not None:
             tau = self._collisions.step(reflex, q, v, dt)
             if reflex.over:
                 self._brake(REFLEX, expected=True)
             return Action(Reason.REACTING, ''), tau
-        if self._collisions.strategy:
+        if self._state is ArmState.COLLIDED:
             return Action(Reason.REACTING, UNTIL), arm.approach(q, v, dt, None)
-        if values.mode == 'guiding' and not self.paused:
+        if self._state is ArmState.GUIDED:
             return Action(Reason.GUIDED, GUIDED), arm.guide(q, v, dt)
-        followed, tau = self._targets.follow(arm, q, v, dt, values.command_timeout)
+        timeout = self.parameters.values.command_timeout
+        followed, tau = self._targets.follow(arm, q, v, dt, timeout)
         code, doing = Reason.FOLLOWING, followed
         if not followed:
-            code, doing = (Reason.PAUSED, PAUSED) if self.paused else (Reason.HOLDING, HOLDING)
+            is_paused = self._state is ArmState.PAUSED
+            code, doing = (Reason.PAUSED, PAUSED) if is_paused else (Reason.HOLDING, HOLDING)
         problem = self._targets.problem
         if problem:
             code = Reason.HALTED if code is Reason.HOLDING else code
@@ -440,17 +464,17 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques if joint states are missing or cannot be processed."""
-        if not self._pace.late:
+        if not self._timing.late:
             return
         # After a stall of this process, the joint states may be waiting in the queue.
         self.context.inputs.incoming.process_waiting()
-        if not self._pace.late:
+        if not self._timing.late:
             return
         subscribed = commands.output.has_subscribers(time.monotonic())
         reason = self.problem or self.unavailable_reason or 'joint states fail to come'
         if not subscribed:
             reason = f'nobody listens to {commands.output.topic}'
-        if self._pace.missing > self.parameters.values.joint_state_timeout:
+        if self._timing.missing > self.parameters.values.joint_state_timeout:
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
@@ -463,11 +487,11 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Send braking torques for the predicted motion of the arm."""
         now, arm = time.monotonic(), prepared.arm
         try:
-            tau = arm.reckon(self._pace.passed(now - self._pace.sent))
+            tau = arm.reckon(self._timing.passed(now - self._timing.sent))
         except Exception as error:
             self.faults.report('braking', error)
             tau = arm.gravity
-        self._pace.sent = now
+        self._timing.sent = now
         commands.send(self._efforts(prepared, tau))
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
@@ -475,6 +499,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or self._state is ArmState.OFF:
             return
+        if self._state is not ArmState.BRAKING:
+            self._braking_reason = 'deactivated'
         self._state, self.unavailable_reason = after(self._state, Event.END), ''
         last_motion = time.monotonic()
 
@@ -517,9 +543,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         start = time.monotonic()
         while not done() and time.monotonic() - start < max_time:
             self.context.inputs.incoming.process_waiting()
-            if self._pace.late:
+            if self._timing.late:
                 self._send_predicted(prepared, commands)
-            time.sleep(0.5 * self._pace.cycle)
+            time.sleep(0.5 * self._timing.cycle)
 
     # --- status ---------------------------------------------------------------------------------
 
