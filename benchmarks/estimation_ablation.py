@@ -111,7 +111,7 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'overdue joints': (_patch('_overdue_joints.problem', lambda *_: ''),),
     'cadence': (_patch('observer._cadence.uneven', lambda *_: False),),
     'debouncing': (_set('thresholds.debounce', 0.0),),
-    'momentum observer, with a Kalman filter': (_set('observer.kind', 'kalman'),),
+    'momentum observer, with one of third order': (_set('observer.kind', 'momentum_third_order'),),
     'fixed friction, with adaptation': (_set('adaptation.enabled', True),),
 }
 

@@ -21,12 +21,11 @@ from .contact_settings import (
     LoadedFrictionSettings,
 )
 from .effort_model import EffortModel
-from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator
 from .observers import TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
-from .static_observer import StaticObserver
+from .static_observer import OBSERVERS, StaticObserver
 from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
 from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
@@ -210,13 +209,6 @@ def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver
         name: per_velocity(robot, getattr(values.effort, name), f'effort.{name}')
         for name in ('velocity_differenced', 'velocity_cutoff')
     }
-    if kind == KalmanObserver.kind:
-        noise |= {
-            'effort_noise': per_velocity(robot, values.effort.noise, 'effort.noise'),
-            'velocity_noise': per_velocity(
-                robot, values.effort.velocity_noise, 'effort.velocity_noise'
-            ),
-        }
     return OBSERVERS[kind](
         robot,
         per_velocity(robot, values.observer.gain, 'observer.gain'),

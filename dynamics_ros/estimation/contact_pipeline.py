@@ -443,8 +443,7 @@ class ContactPipeline:
 
     def _update_warning(self, stamp: int) -> None:
         residuals = self.residuals
-        judged = residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated)
-        if judged or self.observer.noise_has_changed:
+        if residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated):
             self._update_noise()
         self._find_warning(stamp)
         if residuals.advice:

@@ -202,8 +202,8 @@ class ObserverSettings:
 
     kind: str = parameter(
         'momentum',
-        'momentum; momentum_second_order: same delay, less noise; kalman: a Kalman filter that '
-        'adapts to the noise of velocities; inverse_dynamics: from differentiated velocities; '
+        'momentum; momentum_third_order: same delay, less noise, for velocities that are '
+        'differences of encoder positions; inverse_dynamics: from differentiated velocities; '
         'static: gravity alone, also used while joints report no velocity',
         choices=KINDS,
     )
