@@ -29,6 +29,7 @@ from benchmarks.reach import is_reachable
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder, urdf_path
 from dynamics_ros.estimation import ContactLocation, ContactLocator, Surface, sample_surfaces
+from dynamics_ros.estimation.contact_estimators import SIGMAS
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 Array = NDArray[np.float64]
@@ -164,7 +165,7 @@ def _push(
         external = pipeline.update(state)
     assert external is not None
     thresholds = pipeline.detector.contact_thresholds
-    deviations = thresholds / pipeline.values.thresholds.sigmas
+    deviations = thresholds / SIGMAS
     locator = ContactLocator(robot, surfaces, noise=deviations)
     found = locator.locate(state.q, external.values)
     assert found is not None
