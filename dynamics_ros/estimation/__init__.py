@@ -10,9 +10,8 @@ from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
 from .contact_pipeline import ContactPipeline
 from .contact_settings import ContactSettings
-from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
-from .effort_watch import EffortWatch
+from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques
 from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts

@@ -15,8 +15,7 @@ from dynamics_ros.reasons import Explanation, Reason
 from . import contact_estimators as estimators
 from .contact.detector import ContactReport
 from .contact_settings import ContactSettings
-from .effort_check import EffortCheck, EffortVerdict
-from .effort_watch import EffortWatch
+from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Compared, Estimates, ExternalTorques, index_of
 from .legged import FootContacts
 from .observer_events import IGNORED, RESTARTS, UPDATED

@@ -101,7 +101,9 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     values |= {
         'observer: last start': observer.restart,
         'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in pipeline.tare.offset),
-        'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
+        'efforts look': check.advice or check.verdict.value or 'as configured'
+        if check
+        else 'unknown: not yet at rest',
     }
     adaptation = pipeline.adaptation
     if adaptation is None:
