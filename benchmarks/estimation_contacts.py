@@ -46,14 +46,10 @@ BEGIN, HOLD = 0.1, 0.35
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
     """Records of the contacts."""
-    # The meshes of example-robot-data are found as an ament package by package:// URLs.
-    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
-        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
-    )
     for name in CENTRES:
         if options.robot in name:
             for noise, words in ((NONE, 'without noise'), (NOISE, 'with noise')):
-                yield from _robot(name, noise, words, 2 if options.quick else 25)
+                yield from on_links(name, noise, words, 2 if options.quick else 25)
 
 
 class _PushedArm(PushedArm):
@@ -99,7 +95,12 @@ class _Outcome:
     known: bool
 
 
-def _robot(name: str, noise: Noise, words: str, pushes: int) -> Iterator[Record]:
+def on_links(name: str, noise: Noise, words: str, pushes: int) -> Iterator[Record]:
+    """Records of pushes at random points of each link; ``words`` name the case."""
+    # The meshes of example-robot-data are found as an ament package by package:// URLs.
+    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
+        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
+    )
     setting = Setting(name)
     setting.arm = arm = _PushedArm(setting.subject, Faults())
     geometry = read_collision_geometry(urdf_path(name))
