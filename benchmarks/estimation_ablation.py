@@ -5,19 +5,24 @@
 Arms with friction, ripple, noise and stops are calibrated from a minute of motion. The calibrated
 pipeline then processes other motion, once complete and once without each mechanism: free motion,
 motion faults of drivers (outliers, frozen and zero efforts, lost and late messages, two publishers
-of which one pauses), changes that nobody reported, and pushes in motion and at rest.
+of which one pauses), changes that nobody reported, and pushes in motion and at rest. The location
+of pushes in MuJoCo is likewise estimated without each of its mechanisms.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import estimation_contacts
+from benchmarks.estimation_arms import NOISE
 from benchmarks.identification_estimates import (
     EPOCH,
     SETTLED,
@@ -29,6 +34,8 @@ from benchmarks.identification_estimates import (
 from benchmarks.records import Record
 from benchmarks.unmodelled_arms import RATE, STICKING, Motion, UnmodelledArm, named
 from dynamics_ros.estimation import ContactPipeline, ContactState
+from dynamics_ros.estimation.contact import hypotheses, location
+from dynamics_ros.estimation.contact.occlusion import PosedSurfaces
 from dynamics_ros.estimation.contact_settings import UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.identification import JointSamples
@@ -111,9 +118,24 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'overdue joints': (_patch('_overdue_joints.problem', lambda *_: ''),),
     'cadence': (_patch('observer._cadence.uneven', lambda *_: False),),
     'debouncing': (_set('thresholds.debounce', 0.0),),
-    'momentum observer, with a Kalman filter': (_set('observer.kind', 'kalman'),),
+    'momentum observer, with one of third order': (_set('observer.kind', 'momentum_third_order'),),
     'fixed friction, with adaptation': (_set('adaptation.enabled', True),),
 }
+
+LOCATION: dict[str, tuple[Any, str, object] | None] = {
+    'everything': None,
+    'occlusion': (PosedSurfaces, 'hide', lambda _, link, points, forces: points[:, 0] > np.inf),
+    'larger noise than stated': (
+        location,
+        'possible_noises',
+        lambda stated, moving: hypotheses.possible_noises(stated, moving)[:1],
+    ),
+    'nine of twelve refined pieces': (hypotheses, 'MAX_REFINED', 3),
+}
+"""Replaced attribute of each mechanism of the contact location: owner, name, value."""
+
+PUSHES_ON_LINK = 25
+"""Pushes on each link, 12 of them with ``--quick``."""
 
 
 def ablation(options: argparse.Namespace) -> Iterator[Record]:
@@ -135,6 +157,17 @@ def ablation(options: argparse.Namespace) -> Iterator[Record]:
                 else:
                     alarms = int(np.count_nonzero(begins >= SETTLED))
                     yield Record('estimation', title, name, alarms, 'alarms')
+    yield from _location(options)
+
+
+def _location(options: argparse.Namespace) -> Iterator[Record]:
+    """Records of the contact location without each of its mechanisms."""
+    pushes = 12 if options.quick else PUSHES_ON_LINK
+    for name in named(options.robot, estimation_contacts.CENTRES):
+        for mechanism, replaced in LOCATION.items():
+            words = f'without {mechanism}' if replaced else 'everything'
+            with patch.object(*replaced) if replaced else nullcontext():
+                yield from estimation_contacts.on_links(name, NOISE, words, pushes)
 
 
 def _changed(

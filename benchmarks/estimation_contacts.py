@@ -29,6 +29,7 @@ from benchmarks.reach import is_reachable
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder, urdf_path
 from dynamics_ros.estimation import ContactLocation, ContactLocator, Surface, sample_surfaces
+from dynamics_ros.estimation.contact_estimators import SIGMAS
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 Array = NDArray[np.float64]
@@ -45,14 +46,10 @@ BEGIN, HOLD = 0.1, 0.35
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
     """Records of the contacts."""
-    # The meshes of example-robot-data are found as an ament package by package:// URLs.
-    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
-        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
-    )
     for name in CENTRES:
         if options.robot in name:
             for noise, words in ((NONE, 'without noise'), (NOISE, 'with noise')):
-                yield from _robot(name, noise, words, 2 if options.quick else 25)
+                yield from on_links(name, noise, words, 2 if options.quick else 25)
 
 
 class _PushedArm(PushedArm):
@@ -98,7 +95,12 @@ class _Outcome:
     known: bool
 
 
-def _robot(name: str, noise: Noise, words: str, pushes: int) -> Iterator[Record]:
+def on_links(name: str, noise: Noise, words: str, pushes: int) -> Iterator[Record]:
+    """Records of pushes at random points of each link; ``words`` name the case."""
+    # The meshes of example-robot-data are found as an ament package by package:// URLs.
+    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
+        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
+    )
     setting = Setting(name)
     setting.arm = arm = _PushedArm(setting.subject, Faults())
     geometry = read_collision_geometry(urdf_path(name))
@@ -164,7 +166,7 @@ def _push(
         external = pipeline.update(state)
     assert external is not None
     thresholds = pipeline.detector.contact_thresholds
-    deviations = thresholds / pipeline.values.thresholds.sigmas
+    deviations = thresholds / SIGMAS
     locator = ContactLocator(robot, surfaces, noise=deviations)
     found = locator.locate(state.q, external.values)
     assert found is not None

@@ -14,7 +14,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import OBSERVERS
 
-KINDS = ('momentum', 'momentum_second_order', 'kalman')
+KINDS = ('momentum', 'momentum_third_order')
 FACTORS = (0.2, 1.0, 5.0)
 
 VELOCITY_NOISE, EFFORT_NOISE, PERIOD = 1e-3, 0.05, 2e-3

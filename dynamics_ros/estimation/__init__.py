@@ -10,22 +10,20 @@ from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
 from .contact_pipeline import ContactPipeline
 from .contact_settings import ContactSettings
-from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
-from .effort_watch import EffortWatch
+from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques
 from .gravity_filter import GravityFilter
-from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator, FootContacts
 from .observer_events import ObserverEvent
 from .observers import (
     InverseDynamicsObserver,
     MomentumObserver,
-    SecondOrderMomentumObserver,
+    ThirdOrderMomentumObserver,
     TorqueObserver,
 )
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
-from .static_observer import StaticObserver
+from .static_observer import OBSERVERS, StaticObserver
 from .tare import Tare, TareResult
 from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.noise import NoiseGains
@@ -52,7 +50,6 @@ __all__ = [
     'FrictionAdaptation',
     'GravityFilter',
     'InverseDynamicsObserver',
-    'KalmanObserver',
     'MomentumObserver',
     'NoiseGains',
     'NotIdentifiableError',
@@ -61,11 +58,11 @@ __all__ = [
     'PayloadIdentifier',
     'ResidualWatch',
     'SampleFilter',
-    'SecondOrderMomentumObserver',
     'StaticObserver',
     'Surface',
     'Tare',
     'TareResult',
+    'ThirdOrderMomentumObserver',
     'TorqueObserver',
     'WrenchEstimate',
     'WrenchEstimator',

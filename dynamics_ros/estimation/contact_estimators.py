@@ -21,12 +21,11 @@ from .contact_settings import (
     LoadedFrictionSettings,
 )
 from .effort_model import EffortModel
-from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator
 from .observers import TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
-from .static_observer import StaticObserver
+from .static_observer import OBSERVERS, StaticObserver
 from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
 from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
@@ -50,6 +49,10 @@ of a torque sensor with that range."""
 MOTION_ERROR = 0.01
 """Default threshold increase per rad/s as a share of the effort limit, about the size of
 unidentified friction."""
+
+SIGMAS = 5.0
+"""Default contact threshold in standard deviations, which one sample in 1.7 million of normally
+distributed noise exceeds."""
 
 COLLISION = 0.2
 """Default collision threshold as a share of the effort limit."""
@@ -125,7 +128,7 @@ def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tupl
 def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
     """Returns the contact threshold (nv) in standard deviations."""
     given = values.thresholds
-    sigmas = given.sigmas
+    sigmas = SIGMAS
     if given.false_alarms_per_hour:
         gain = per_velocity(robot, values.observer.gain, 'observer.gain')
         sigmas = sigmas_for_rate(given.false_alarms_per_hour, gain)
@@ -210,13 +213,6 @@ def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver
         name: per_velocity(robot, getattr(values.effort, name), f'effort.{name}')
         for name in ('velocity_differenced', 'velocity_cutoff')
     }
-    if kind == KalmanObserver.kind:
-        noise |= {
-            'effort_noise': per_velocity(robot, values.effort.noise, 'effort.noise'),
-            'velocity_noise': per_velocity(
-                robot, values.effort.velocity_noise, 'effort.velocity_noise'
-            ),
-        }
     return OBSERVERS[kind](
         robot,
         per_velocity(robot, values.observer.gain, 'observer.gain'),
@@ -283,7 +279,6 @@ def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
             else _or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR)
         ),
         debounce=given.debounce,
-        release=given.release,
     )
 
 
@@ -326,7 +321,6 @@ def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
         effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
         velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
         friction=given.friction,
-        normal=given.normal,
     )
 
 

@@ -15,8 +15,7 @@ from dynamics_ros.reasons import Explanation, Reason
 from . import contact_estimators as estimators
 from .contact.detector import ContactReport
 from .contact_settings import ContactSettings
-from .effort_check import EffortCheck, EffortVerdict
-from .effort_watch import EffortWatch
+from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Compared, Estimates, ExternalTorques, index_of
 from .legged import FootContacts
 from .observer_events import IGNORED, RESTARTS, UPDATED
@@ -443,8 +442,7 @@ class ContactPipeline:
 
     def _update_warning(self, stamp: int) -> None:
         residuals = self.residuals
-        judged = residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated)
-        if judged or self.observer.noise_has_changed:
+        if residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated):
             self._update_noise()
         self._find_warning(stamp)
         if residuals.advice:

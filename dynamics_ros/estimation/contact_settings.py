@@ -202,8 +202,8 @@ class ObserverSettings:
 
     kind: str = parameter(
         'momentum',
-        'momentum; momentum_second_order: same delay, less noise; kalman: a Kalman filter that '
-        'adapts to the noise of velocities; inverse_dynamics: from differentiated velocities; '
+        'momentum; momentum_third_order: same delay, less noise, for velocities that are '
+        'differences of encoder positions; inverse_dynamics: from differentiated velocities; '
         'static: gravity alone, also used while joints report no velocity',
         choices=KINDS,
     )
@@ -260,7 +260,7 @@ class ThresholdSettings:
 
     contact: tuple[float, ...] = parameter(
         (),
-        'Contact threshold of the external torque; inf: joint not monitored. Empty: sigmas times '
+        'Contact threshold of the external torque; inf: joint not monitored. Empty: a multiple of '
         'the standard deviation that follows from effort.noise, effort.velocity_noise, '
         'effort.model_error and unexplained.*',
         unit='Nm or N',
@@ -276,15 +276,11 @@ class ThresholdSettings:
         minimum=0.0,
         may_be_infinite=True,
     )
-    sigmas: float = parameter(
-        5.0,
-        'Contact threshold in standard deviations, used if false_alarms_per_hour is 0',
-        minimum=0.1,
-    )
     false_alarms_per_hour: float = parameter(
         0.0,
-        'Rate at which free motion may be taken for a contact, which determines sigmas. Only as '
-        'accurate as the deviations: calibrate first. 0: sigmas is used',
+        'Rate at which free motion may be taken for a contact, which determines the contact '
+        'threshold in standard deviations. Only as accurate as these: calibrate first. 0: 5 '
+        'standard deviations',
         minimum=0.0,
         maximum=1e5,
     )
@@ -303,13 +299,6 @@ class ThresholdSettings:
         minimum=0.0,
         maximum=MAX_DURATION,
     )
-    release: float = parameter(
-        0.05,
-        'Time without an exceeded threshold after which a contact ends',
-        unit='s',
-        minimum=0.0,
-        maximum=MAX_DURATION,
-    )
 
 
 @dataclass(frozen=True)
@@ -318,9 +307,6 @@ class FeetSettings:
 
     frames: tuple[str, ...] = parameter((), 'Frames of the feet. Empty: the topic is not published')
     friction: float = parameter(0.6, 'Coefficient of the friction cone', minimum=0.0)
-    normal: tuple[float, ...] = parameter(
-        (0.0, 0.0, 1.0), 'Upward normal of the ground, in the frame of odom', sizes=(3,)
-    )
 
 
 @dataclass(frozen=True)

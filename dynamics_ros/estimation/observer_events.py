@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.algorithms.contact.torque_observer import MEMORY, SAMPLED
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -62,7 +63,6 @@ class ObservedRobot:
     Attributes:
         robot: robot whose dynamics are subtracted.
         kernel: one step of its observer.
-        rows: rows of its memory.
         memory: state carried from one step to the next.
         beginning: initial estimate, until its first sample.
         since: stamp from which on it is active [ns].
@@ -70,7 +70,6 @@ class ObservedRobot:
 
     robot: Robot
     kernel: Kernel
-    rows: int
     memory: Vector | None = None
     beginning: Vector | None = None
     since: int = 0
@@ -82,13 +81,10 @@ class ObservedRobot:
         effort: ArrayLike,
         settings: Vector,
         estimate: Vector,
-        write: Callable[[Vector, Vector], None],
     ) -> None:
-        """Processes the first sample with a given initial estimate.
-
-        ``write`` stores the estimate in the memory.
-        """
-        memory = np.zeros((self.rows, len(estimate)))
+        """Processes the first sample with a given initial estimate."""
+        memory = np.zeros((MEMORY, len(estimate)))
         _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
-        write(memory, estimate)
+        memory[: SAMPLED.start] = 0.0
+        memory[0] = estimate
         self.memory, self.beginning = memory, None

@@ -17,10 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.torque_observer import (
     EFFORT_SAMPLINGS,
-    NOISE_SETTINGS,
     SAMPLED,
     SETTINGS,
-    memory_rows,
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.cadence import Cadence
@@ -128,7 +126,7 @@ class TorqueObserver:
 
     @property
     def settings(self) -> Vector:
-        """(15, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm."""
+        """(11, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm."""
         return self._settings.copy()
 
     @property
@@ -150,11 +148,6 @@ class TorqueObserver:
     def restart(self) -> str:
         """Reason of the last restart, with the size of the stamp jump."""
         return self._restart
-
-    @property
-    def noise_has_changed(self) -> bool:
-        """Whether ``noise_gains`` have changed since they were last requested."""
-        return False
 
     @property
     def settled(self) -> bool:
@@ -323,7 +316,7 @@ class TorqueObserver:
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
     ) -> Vector:
         model = self._models[-1]
-        model.begin(q, v, effort, self._settings, self._zero, self._beginning)
+        model.begin(q, v, effort, self._settings, self._zero)
         self._models = [model]
         self._estimate, self._restart = self._zero, event.value
         if event is not ObserverEvent.STARTED and self._stamp is not None:
@@ -354,7 +347,7 @@ class TorqueObserver:
         for model in self._models:
             if model.beginning is not None:  # first sample of this model: no estimate yet
                 steps.append(model.beginning)
-                model.begin(q, v, effort, self._settings, model.beginning, self._beginning)
+                model.begin(q, v, effort, self._settings, model.beginning)
                 continue
             estimate, model.memory = model.kernel.call(
                 q, v, effort, model.memory, interval, self._settings
@@ -374,7 +367,7 @@ class TorqueObserver:
 
     def _model(self, robot: Robot) -> ObservedRobot:
         kernel = robot.kernel('observer_step', self.kind, self._sampling)
-        return ObservedRobot(robot, kernel, memory_rows(self.kind))
+        return ObservedRobot(robot, kernel)
 
     def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
@@ -382,17 +375,8 @@ class TorqueObserver:
         share = float(not efforts.includes_gravity) * (np.arange(len(self.gain)) >= base_nv)
         rows: dict[str, ArrayLike] = {'gain': self.gain, 'gravity_share': share}
         rows |= dict(zip(('friction_velocity', 'stribeck_velocity'), efforts.speeds, strict=True))
-        rows |= self._variances()
         rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
-
-    def _variances(self) -> dict[str, ArrayLike]:
-        """Returns torque and velocity variances, for the kinds that use them."""
-        return dict.fromkeys(NOISE_SETTINGS, 0.0)
-
-    def _beginning(self, memory: Vector, estimate: Vector) -> None:
-        """Writes the initial estimate to the memory of a first sample."""
-        memory[:2] = estimate
 
     def _note(self, event: ObserverEvent) -> None:
         self._event = event
@@ -405,10 +389,10 @@ class MomentumObserver(TorqueObserver):
     kind = 'momentum'
 
 
-class SecondOrderMomentumObserver(TorqueObserver):
-    """Momentum observer of two filters of twice the gain: same delay, less noise, softer onset."""
+class ThirdOrderMomentumObserver(TorqueObserver):
+    """Momentum observer with a Butterworth filter: same delay, less noise, softer onset."""
 
-    kind = 'momentum_second_order'
+    kind = 'momentum_third_order'
 
 
 class InverseDynamicsObserver(TorqueObserver):

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from dynamics_ros.reasons import Explanation, Reason
 
-from .observers import TorqueObserver
+from .observers import (
+    InverseDynamicsObserver,
+    MomentumObserver,
+    ThirdOrderMomentumObserver,
+    TorqueObserver,
+)
 from .samples.robot_state import RobotState
 
 Array = NDArray[np.float64]
@@ -64,3 +69,13 @@ class StaticFallback:
             f'{", ".join(state.velocity_missing)}',
         )
         return self._static, v
+
+
+OBSERVERS: dict[str, type[TorqueObserver]] = {
+    observer.kind: observer
+    for observer in (
+        *(MomentumObserver, ThirdOrderMomentumObserver),
+        *(InverseDynamicsObserver, StaticObserver),
+    )
+}
+"""Observer classes by kind."""

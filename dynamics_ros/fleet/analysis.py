@@ -134,7 +134,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         # No user resets a collision in a recording.
         states = EstimatedStates(factory, first, topics, names, latches=False)
         clock = ClockWatch(joint_states)
-        analysis = Analysis(states, task.settings.contact.thresholds.release, factory.base_moves)
+        analysis = Analysis(states, factory.base_moves)
         messages = recording.messages(topics.all())
         # Writing bags needs the state of the estimators after each message.
         read = batches(messages, joint_states, max_size=1 if task.bags else BATCH)
@@ -213,17 +213,16 @@ def _written(blocks: Iterator[EstimatedBlock], output: EstimateWriter) -> Iterat
 class Analysis:
     """Collects contacts, residuals and payload changes from the estimates of a bag."""
 
-    def __init__(self, states: EstimatedStates, release: float, base_moves: bool) -> None:
+    def __init__(self, states: EstimatedStates, base_moves: bool) -> None:
         """Creates an analysis without samples.
 
         Args:
             states: source of the estimates.
-            release: time without contact that ends a contact [s].
             base_moves: whether the base moves; payload changes are not detected then.
         """
         self._states, first = states, states.estimators
         pipeline = first.pipeline
-        self._contacts = ContactEvents(first, release)
+        self._contacts = ContactEvents(first)
         self._sums = ResidualSums(pipeline)
         self._joints = pipeline.joint_names
         self._indices = pipeline.joint_indices

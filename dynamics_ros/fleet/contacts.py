@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import ContactState
-from dynamics_ros.estimation.contact.detector import NO_CONTACT
+from dynamics_ros.estimation.contact.detector import NO_CONTACT, RELEASE
 from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.recordings.states import Estimators
@@ -105,10 +105,10 @@ class _Open:
 class ContactEvents:
     """Converts contact states to contact events."""
 
-    def __init__(self, first: Estimators, release: float) -> None:
-        """Creates it without contacts; breaks shorter than ``release`` [s] do not end a contact."""
-        self._release = round(release * 1e9)
+    def __init__(self, first: Estimators) -> None:
+        """Creates it without contacts; breaks shorter than ``RELEASE`` do not end a contact."""
         self._names = {i: name for name, i in first.pipeline.robot.joint_v_indices.items()}
+        self._release = round(RELEASE * 1e9)
         self._open: _Open | None = None
         self._found: list[tuple[Event, _Peak]] = []
 

@@ -170,7 +170,7 @@ def _observer_step(model: Model, kind: str, sampling: str) -> Formula:
         return {'external_torque': external, 'memory': memory}
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
-    inputs |= {'memory': (torque_observer.memory_rows(kind), model.nv), 'interval': ()}
+    inputs |= {'memory': (torque_observer.MEMORY, model.nv), 'interval': ()}
     inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
     return Formula(inputs, function)
 

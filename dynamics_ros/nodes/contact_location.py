@@ -21,7 +21,7 @@ from dynamics_ros.estimation import (
     ContactState,
     ExternalTorques,
 )
-from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.estimation.contact.geometry import LOCATION_RATE, ContactGeometry
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.reporting import RateLimit
@@ -140,7 +140,7 @@ class ContactLocalization:
         locator = self._locator
         if locator is None or self._searching:
             return
-        if self._rate.passes(time.monotonic(), self._component.values.location.rate):
+        if self._rate.passes(time.monotonic(), LOCATION_RATE):
             self._start_search(locator, state, external)
 
     def is_reliable(self, location: ContactLocation) -> bool:

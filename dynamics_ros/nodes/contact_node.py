@@ -25,7 +25,7 @@ from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
 from dynamics_ros.nodes.services import MAX_DURATION, WatchAction
-from dynamics_ros.parameters.contact import ContactParameters, ContactRates
+from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_markers import Sizes, contact_markers, deleted_arrows
@@ -101,7 +101,9 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     values |= {
         'observer: last start': observer.restart,
         'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in pipeline.tare.offset),
-        'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
+        'efforts look': check.advice or check.verdict.value or 'as configured'
+        if check
+        else 'unknown: not yet at rest',
     }
     adaptation = pipeline.adaptation
     if adaptation is None:
@@ -207,12 +209,11 @@ class CalibrateAction(WatchAction['Drives']):
 
 NAME = 'contact_node'
 
-LIVE_PARAMETERS = frozenset(
-    {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
-    | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
-    | {'location.rate'}
-)
+LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.rate', 'markers.force_scale'})
 """Parameters that take effect without rebuilding the estimators."""
+
+TORQUE_TO_FORCE = 5.0
+"""Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
 
 SLOW_RATE = 1.0
 """Rate of friction changes [Hz], which develop over minutes."""
@@ -351,25 +352,24 @@ class Contact(RobotComponent[ContactParameters]):
 
     def publications(self) -> list[Publication]:
         """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
-        pipeline, messages, rate = self._pipeline, self._messages, self.rate_of
+        pipeline, messages, rate = self._pipeline, self._messages, self.values.publish_rate
         if pipeline is None or messages is None:
             return []
         messages.renew()
         torques, state = messages.external_torques, messages.contact_state
         found = [
-            Publication(self._torques, torques, rate=rate('external_torques')),
-            Publication(self._state, state, rate=rate('contact_state')),
+            Publication(self._torques, torques, rate=rate),
+            Publication(self._state, state, rate=rate),
             Publication(self._markers, self._contact_markers, rate=self.values.markers.rate),
         ]
         if messages.foot_contacts is not None:
-            feet = rate('foot_contacts')
-            found.append(Publication(self._feet, messages.foot_contacts, rate=feet))
+            found.append(Publication(self._feet, messages.foot_contacts, rate=rate))
         if messages.friction_changes is not None:
             found.append(Publication(self._friction, messages.friction_changes, rate=SLOW_RATE))
         waiting: list[Any] = [self._report_compilation] * len(pipeline.frames)
         for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
             found += [
-                Publication(self._frame_outputs[frame, name], message, rate=rate(name))
+                Publication(self._frame_outputs[frame, name], message, rate=rate)
                 for frame, message in zip(pipeline.frames, each or waiting, strict=True)
             ]
         return found
@@ -391,7 +391,7 @@ class Contact(RobotComponent[ContactParameters]):
         self.warning = pipeline.warning
         if not estimates:
             return None
-        sizes = self.values.markers
+        scale = self.values.markers.force_scale
         return contact_markers(
             pipeline.robot,
             state,
@@ -399,7 +399,7 @@ class Contact(RobotComponent[ContactParameters]):
             estimates,
             self._location.located,
             self.context.root_frame_id(),
-            Sizes(sizes.force_scale, sizes.torque_scale, sizes.diameter),
+            Sizes(scale, TORQUE_TO_FORCE * scale),
         )
 
     # --- collisions, for components of the same process that react to them ----------------------

@@ -14,19 +14,27 @@ from dynamics_ros.settings import MAX_GRAVITY, parameter
 REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
-} | dict.fromkeys(
-    (
-        *('plausibility.sigmas', 'plausibility.velocity', 'plausibility.effort'),
-        *('adaptation.speed', 'adaptation.margin', 'feet.force_threshold'),
-        *(
-            'wrench.length_scale',
-            'location.friction',
-            'location.max_deviation',
-            'location.resolution',
+    'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
+    'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
+    'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
+    **dict.fromkeys(
+        (
+            *('publish_rates.external_torques', 'publish_rates.contact_state'),
+            *('publish_rates.foot_contacts', 'publish_rates.wrench', 'publish_rates.estimate'),
         ),
+        'publish_rate, for all outputs of contact_node',
     ),
-    'its former default, which is a constant now',
-)
+    **dict.fromkeys(
+        (
+            *('plausibility.sigmas', 'plausibility.velocity', 'plausibility.effort'),
+            *('adaptation.speed', 'adaptation.margin', 'feet.force_threshold'),
+            *('thresholds.release', 'location.rate', 'markers.diameter'),
+            *('wrench.length_scale', 'location.friction'),
+            *('location.max_deviation', 'location.resolution'),
+        ),
+        'its former default, which is a constant now',
+    ),
+}
 """Parameters of earlier versions, which are refused, and what to use now."""
 
 COLLISION_MARGIN = 'Distance that links keep from each other and from the obstacles of ~/obstacles'

@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
+from dynamics_ros.estimation.contact.geometry import LOCATION_RATE
 from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import completed
@@ -226,7 +227,7 @@ class EstimateWriter:
             self._place, self._next_place = None, 0
             return None
         if state.time >= self._next_place:
-            self._next_place = state.time + round(1e9 / estimators.location.rate)
+            self._next_place = state.time + round(1e9 / LOCATION_RATE)
             self._place = locator.locate(
                 state.q, external.values, state.stale_mask, state.v, external.deviation
             )

@@ -29,7 +29,7 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
-from dynamics_ros.parameters.contact import ContactParameters, LocationParameters
+from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Counts
@@ -179,14 +179,12 @@ class Estimators(NamedTuple):
         pipeline: compiled contact pipeline.
         buffer: merges joint states.
         locator: contact locator; None if contacts are not located.
-        location: settings of the locator.
     """
 
     payload: PayloadParameters
     pipeline: ContactPipeline
     buffer: StateBuffer
     locator: ContactLocator | None
-    location: LocationParameters
 
 
 class EstimatorFactory:
@@ -256,9 +254,7 @@ class EstimatorFactory:
         if before is not None:
             pipeline.inherit(before.pipeline)
             buffer.adopt(before.buffer)
-        return Estimators(
-            payload, pipeline, buffer, self._locator(robot, pipeline), self._settings.location
-        )
+        return Estimators(payload, pipeline, buffer, self._locator(robot, pipeline))
 
     def _locator(self, robot: Robot, pipeline: ContactPipeline) -> ContactLocator | None:
         if self._geometry is None:

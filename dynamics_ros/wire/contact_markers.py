@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
 
     force_scale: float
     torque_scale: float
-    diameter: float
+    diameter: float = 0.02
 
 
 class LocatedContact(NamedTuple):

@@ -94,7 +94,7 @@ def together(pipeline, states, sizes):
     return found, silent
 
 
-OBSERVERS = 'momentum', 'momentum_second_order', 'kalman', 'inverse_dynamics', 'static'
+OBSERVERS = 'momentum', 'momentum_third_order', 'inverse_dynamics', 'static'
 CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), standing=(0.5,))
 
 
@@ -158,26 +158,3 @@ def test_in_turn_is_one_after_the_other(robot):
     v[30, 1] = np.nan
     with pytest.raises(InvalidArgumentError, match='nan'):
         InTurn(kernel)(v, load, memory, intervals, rows, sigmas)
-
-
-def test_a_kalman_filter_reckons_with_noise_anew_only_where_it_shows():
-    """Joints whose noise is that of efforts learn little about that of momenta, all the time."""
-    pytest.importorskip('rosbags')
-    from benchmarks.recordings_fleet import FleetRobot
-
-    arm = FleetRobot.of()
-    (samples,) = arm.samples(4.0, 1000.0, seed=0)
-    times, q, v, effort = samples
-    stamps = FIRST + np.round(times * 1e9).astype(np.int64)
-    states = RobotStates(stamps, q, v, effort, (), (), (), np.zeros(arm.robot.nv, dtype=bool))
-    observer = replace(ContactParameters().observer, kind='kalman')
-    pipeline = made(arm.robot, observer=observer)
-    reckoned, parts = [], []
-    gains = pipeline.observer.noise_gains
-    pipeline.observer.noise_gains = lambda interval: reckoned.append(interval) or gains(interval)
-    for count, _ in pipeline.update_all(states):
-        parts.append(count)
-    assert sum(parts) == states.size
-    assert 0 < len(reckoned) < 20
-    # So that nearly all states are taken in together with others.
-    assert len(parts) < states.size / 20

@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from rigid_body_motion import moving_arm
+from scipy import signal
 from test_estimation_observer import HAND, MILLISECOND, PUSH, filtered, run
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.algorithms.contact.disturbance_filter import ROWS, disturbance_step, first_rows
 from dynamics_ros.algorithms.contact.torque_observer import SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import (
@@ -22,15 +20,13 @@ from dynamics_ros.estimation import (
     EffortModel,
     FrictionAdaptation,
     InverseDynamicsObserver,
-    KalmanObserver,
     MomentumObserver,
-    SecondOrderMomentumObserver,
     StaticObserver,
+    ThirdOrderMomentumObserver,
 )
-from dynamics_ros.estimation.kalman_observer import FACTOR, STATED
 from dynamics_ros.identification.findings import moved_joints
 
-MOVING = ('momentum', 'momentum_second_order', 'inverse_dynamics')
+MOVING = ('momentum', 'momentum_third_order', 'inverse_dynamics')
 
 
 @pytest.fixture(scope='module')
@@ -55,13 +51,20 @@ def test_every_kind_feels_a_push_at_rest_without_bias(robot, kind):
     assert estimate == pytest.approx(external, rel=1e-9)
 
 
-def test_the_second_order_is_two_filters_of_twice_the_gain(robot, pushed_motion):
-    times, truth = [s[0] for s in pushed_motion], [s[4] for s in pushed_motion]
-    observer = SecondOrderMomentumObserver(robot, 50.0, effort_sampling='interval')
-    estimates = np.array(run(observer, pushed_motion))
-    lagged = np.array(filtered(times, filtered(times, truth, 100.0), 100.0))
-    # As the first order: what the trapezoid of beta leaves.
-    assert np.abs(estimates - lagged).max() < 2e-3
+@pytest.mark.parametrize('interval', [1, 8])
+def test_the_third_order_is_a_butterworth_filter_with_the_delay_of_the_first(robot, interval):
+    gain, zero, q = 50.0, np.zeros(robot.nv), robot.random_configuration(2)
+    observer = ThirdOrderMomentumObserver(robot, gain, effort_sampling='interval')
+    estimates = []
+    for step in range(400 // interval):
+        effort = robot.gravity(q) - 5.0 * (step > 0)
+        estimates.append(observer.update(step * interval * MILLISECOND, q, zero, effort)[1])
+    t = 1e-3 * interval * np.arange(len(estimates))
+    _, response = signal.step(signal.butter(3, 2.0 * gain, analog=True), T=t)
+    assert estimates == pytest.approx(5.0 * response, abs=1e-6)
+    # The area above a step response is its delay.
+    _, fine = signal.step(signal.butter(3, 2.0 * gain, analog=True), T=np.linspace(0.0, 1.0, 9999))
+    assert (1.0 - fine).mean() == pytest.approx(1.0 / gain, rel=1e-2)
 
 
 def test_inverse_dynamics_is_the_push_through_the_same_lag_as_the_momentum(robot, pushed_motion):
@@ -114,55 +117,7 @@ def test_the_stated_noise_gains_are_the_scatter_of_estimates(robot, kind, sampli
         assert scatter == pytest.approx(stated, rel=4.0 * known)
 
 
-@pytest.mark.parametrize('factor', [0.3, 1.0, 5.0])
-def test_a_kalman_filter_adapts_to_noise_of_velocities_and_states_what_it_lets_through(
-    robot, factor
-):
-    rng = np.random.default_rng(0)
-    q, zero = robot.random_configuration(2), np.zeros(robot.nv)
-    gravity, M = robot.gravity(q), robot.mass_matrix(q)
-    observer = KalmanObserver(robot, 75.0, effort_noise=0.05, velocity_noise=1e-3)
-    estimates = [
-        observer.update(
-            step * MILLISECOND,
-            q,
-            zero + factor * 1e-3 * rng.normal(size=robot.nv),
-            gravity + 0.05 * rng.normal(size=robot.nv),
-        )
-        for step in range(8000)
-    ]
-    scatter = np.std(estimates[3000:], axis=0)
-    gains = observer.noise_gains(1e-3)
-    stated = np.hypot(gains.effort * 0.05, gains.momentum * np.sqrt((M * 1e-3) ** 2 @ (zero + 1.0)))
-    assert scatter == pytest.approx(stated, rel=0.25)
-    # Where noise of velocities is what there is most of, it is told as it is.
-    heavy = np.argmax(np.diag(M))
-    assert observer.noise_factor[heavy] == pytest.approx(factor, rel=0.15)
-    usual = MomentumObserver(robot, 75.0).noise_gains(1e-3)
-    momentum = factor * 1e-3 * np.sqrt(np.square(M[heavy]).sum())
-    of_momentum = np.hypot(usual.effort[heavy] * 0.05, usual.momentum[heavy] * momentum)
-    assert scatter[heavy] < (0.3 if factor > 1.0 else 1.3) * of_momentum
-
-
-def test_a_kalman_filter_is_as_late_as_its_gain_says(robot):
-    q, zero = robot.random_configuration(2), np.zeros(robot.nv)
-    gravity = robot.gravity(q)
-    observer = KalmanObserver(robot, 50.0)
-    rng = np.random.default_rng(0)
-    delays = []
-    for step in range(6000):
-        push = 5.0 * (step > 4000)
-        v = zero + 1e-3 * rng.normal(size=robot.nv)
-        effort = gravity + 0.05 * rng.normal(size=robot.nv) - push
-        delays.append(observer.update(step * MILLISECOND, q, v, effort))
-    # The area above a step response is its delay.
-    missing = (5.0 - np.array(delays[4001:5000])).sum(axis=0) * 1e-3 / 5.0
-    assert np.median(missing) == pytest.approx(1.0 / 50.0, rel=0.25)
-
-
-def estimates_from_differences(
-    robot, observer, sigma, steps=8000, push=lambda step: 0.0, cutoff=None
-):
+def estimates_from_differences(robot, observer, sigma, steps=8000, cutoff=None):
     """At rest, velocities as differences of positions with white noise of deviation ``sigma``.
 
     A driver filters them with a low-pass filter of a cutoff [Hz].
@@ -174,7 +129,7 @@ def estimates_from_differences(
     gravity, before, estimates = robot.gravity(q), sigma * rng.normal(size=nv), []
     for step in range(steps):
         now = sigma * rng.normal(size=nv)
-        effort = gravity + 0.02 * rng.normal(size=nv) - push(step)
+        effort = gravity + 0.02 * rng.normal(size=nv)
         v = decay * v + (1.0 - decay) * (now - before) / 1e-3
         estimates.append(observer.update(step * MILLISECOND, q, v, effort))
         before = now
@@ -182,61 +137,18 @@ def estimates_from_differences(
 
 
 @pytest.mark.parametrize('cutoff', [None, 100.0, 20.0])
-@pytest.mark.parametrize('kind', [*MOVING, 'kalman'])
+@pytest.mark.parametrize('kind', MOVING)
 def test_noise_of_differences_is_stated_as_it_is_let_through(robot, kind, cutoff):
     sigma = 3e-5
     velocity = np.sqrt(2.0) * sigma / 1e-3
     options = {'velocity_differenced': 1.0, 'velocity_cutoff': cutoff or 0.0}
-    if kind == 'kalman':
-        options |= {'effort_noise': 0.02, 'velocity_noise': velocity}
     observer = OBSERVERS[kind](robot, 50.0, **options)
     estimates, M = estimates_from_differences(robot, observer, sigma, cutoff=cutoff)
     gains = observer.noise_gains(1e-3)
     momentum = np.sqrt(np.square(M * velocity).sum(axis=1))
     stated = np.hypot(gains.effort * 0.02, gains.momentum * momentum)
-    # Some two hundred time constants were seen; a Kalman filter has adapted to what it saw.
+    # Some two hundred time constants were seen.
     assert estimates[2000:].std(axis=0) == pytest.approx(stated, rel=0.25)
-
-
-def test_a_kalman_filter_that_knows_of_differences_lets_a_tenth_through_and_is_as_late(robot):
-    sigma, options = 3e-5, {'effort_noise': 0.02}
-    velocity = np.sqrt(2.0) * sigma / 1e-3
-    options |= {'velocity_noise': velocity, 'velocity_differenced': 1.0}
-    observer = KalmanObserver(robot, 50.0, **options)
-    found, _ = estimates_from_differences(
-        robot, observer, sigma, push=lambda step: 5.0 * (step > 4000)
-    )
-    heavy = int(np.argmax(np.diag(robot.mass_matrix(robot.random_configuration(2)))))
-    missing = (5.0 - found[4001:5000, heavy]).sum() * 1e-3 / 5.0
-    assert missing == pytest.approx(1.0 / 50.0, rel=0.25)
-    first, _ = estimates_from_differences(robot, MomentumObserver(robot, 50.0), sigma)
-    assert found[2000:4000, heavy].std() < 0.1 * first[2000:4000, heavy].std()
-    # One that takes the noise for white is better than the momentum observer, but not as good.
-    white = KalmanObserver(robot, 50.0, **options | {'velocity_differenced': 0.0})
-    second, _ = estimates_from_differences(robot, white, sigma)
-    assert found[2000:4000, heavy].std() < 0.7 * second[2000:4000, heavy].std()
-
-
-def test_a_filter_of_the_driver_makes_a_kalman_filter_neither_faster_nor_noisier(robot):
-    sigma = 3e-5
-    velocity = np.sqrt(2.0) * sigma / 1e-3
-    options = {'effort_noise': 0.02, 'velocity_noise': velocity, 'velocity_differenced': 1.0}
-    heavy = int(np.argmax(np.diag(robot.mass_matrix(robot.random_configuration(2)))))
-    scatter = []
-    for cutoff in (None, 60.0):
-        observer = KalmanObserver(robot, 50.0, **options, velocity_cutoff=cutoff or 0.0)
-        found, _ = estimates_from_differences(robot, observer, sigma, cutoff=cutoff)
-        assert observer.noise_factor[heavy] == pytest.approx(1.0, rel=0.1)
-        scatter.append(found[2000:, heavy].std())
-    assert scatter[1] < 1.1 * scatter[0]
-
-
-def test_few_steps_of_a_slow_encoder_do_not_make_a_kalman_filter_faster(robot):
-    for share, least in ((1.0, 1.0), (0.0, 0.25)):
-        options = {'velocity_noise': 0.04, 'velocity_differenced': share}
-        observer = KalmanObserver(robot, 50.0, **options)
-        estimates_from_differences(robot, observer, 1e-9)
-        assert observer.noise_factor == pytest.approx(np.full(robot.nv, least))
 
 
 def test_a_share_of_noise_that_cannot_be_is_refused(robot):
@@ -246,13 +158,16 @@ def test_a_share_of_noise_that_cannot_be_is_refused(robot):
         MomentumObserver(robot, velocity_cutoff=-1.0)
 
 
-def test_second_order_lets_less_noise_of_velocities_through(robot):
-    first = MomentumObserver(robot, 50.0).noise_gains(1e-3)
-    second = SecondOrderMomentumObserver(robot, 50.0).noise_gains(1e-3)
-    assert (second.momentum < 0.4 * first.momentum).all()
+def test_the_third_order_passes_a_third_of_white_and_a_tenth_of_differenced_noise(robot):
+    for share, most in ((0.0, 0.35), (1.0, 0.1)):
+        first, third = (
+            OBSERVERS[kind](robot, 50.0, velocity_differenced=share).noise_gains(1e-3).momentum
+            for kind in MOVING[:2]
+        )
+        assert (third < most * first).all()
 
 
-@pytest.mark.parametrize('kind', [*MOVING, 'kalman'])
+@pytest.mark.parametrize('kind', MOVING)
 def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot, kind):
     """A swing whose motors also turn rotors and friction, and report without the weight."""
     inertia = np.diag(robot.mass_matrix(np.full(robot.nq, 0.4)))
@@ -347,45 +262,3 @@ def test_speeds_of_a_sliding_joint_follow_from_its_range():
     assert check._max_velocity == pytest.approx(0.02 * speed)
     assert moved_joints(finger, np.array([0.02 * speed])).all()
     assert not moved_joints(finger, np.array([0.005 * speed])).any()
-
-
-@pytest.mark.parametrize(('share', 'factor'), [(0.0, 0.3), (0.0, 4.0), (0.5, 1.5), (1.0, 4.0)])
-def test_noise_gains_of_a_kalman_filter_are_those_of_its_settled_steps(robot, share, factor):
-    """Impulse response of ``disturbance_step`` after it has settled, with known noise."""
-    options = {'effort_noise': 0.02, 'velocity_noise': 2e-3, 'velocity_differenced': share}
-    observer = KalmanObserver(robot, 40.0, **options)
-    q, zero = robot.random_configuration(2), np.zeros(robot.nv)
-    for step in range(3):
-        observer.update(step * MILLISECOND, q, zero, robot.gravity(q))
-    observer._models[-1].memory[FACTOR] = factor**2
-    gains = observer.noise_gains(1e-3)
-    for j in (0, robot.nv - 1):
-        stated = observer._models[-1].memory[STATED][j]
-        rows, response = first_rows(0.0, stated), []
-        for k in range(1600):
-            rows[ROWS.index('factor')] = factor**2
-            e = float(k == 800)
-            rows[ROWS.index('before')] = e  # no change of e: the factor is given
-            rows = disturbance_step(e, rows, 1e-3, 40.0, 0.02**2, stated, share, 0.0, 0.5)
-            rows[ROWS.index('factor')] = factor**2
-            response.append(rows[0])
-        # Momenta enter through differences over the interval, positions through differences of
-        # these, whose noise has twice the variance of one position.
-        averaged = np.convolve(response[800:], [0.5, 0.5])
-        white = np.convolve(response[800:], [1e3, -1e3])
-        positions = np.convolve(white, [1.0, -1.0])
-        effort = np.linalg.norm(averaged)
-        momentum = np.sqrt((1.0 - share) * white @ white + 0.5 * share * positions @ positions)
-        assert gains.effort[j] == pytest.approx(effort, rel=1e-3)
-        assert gains.momentum[j] == pytest.approx(momentum * factor, rel=1e-3)
-
-
-def test_noise_gains_of_a_kalman_filter_are_quick_enough_for_a_callback(robot):
-    observer = KalmanObserver(robot, 10.0)
-    observer.noise_gains(1e-3)
-    times = []
-    for _ in range(5):
-        begin = time.thread_time()
-        observer.noise_gains(1e-3)
-        times.append(time.thread_time() - begin)
-    assert min(times) < 0.03

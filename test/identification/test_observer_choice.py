@@ -51,7 +51,7 @@ def test_fine_encoders_change_nothing():
 
 def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
     choices = [chosen(step) for step in (1e-4, 5e-4, 2e-3)]
-    assert {one.kind for one in choices} == {'kalman'}
+    assert {one.kind for one in choices} == {'momentum_third_order'}
     gains = [one.gain for one in choices]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > gains[-1] >= 10.0
@@ -72,7 +72,7 @@ def test_what_is_learned_is_of_that_observer_and_without_the_noise():
     )
     assert learned.observer == chosen(1e-4)
     (told,) = [one for one in learned.findings if 'observer' in one]
-    assert 'kalman' in told
+    assert 'momentum_third_order' in told
     # The model is right: nothing but noise is left over, and that is told apart.
     limits = MAX_NOISE * ROBOT.effort_limits
     assert (learned.unexplained.constant < 0.5 * limits).all()
@@ -83,8 +83,8 @@ def test_what_is_learned_is_of_that_observer_and_without_the_noise():
 @pytest.mark.parametrize('gain', [75.0, 20.0])
 def test_the_choice_makes_the_observer_that_the_node_would(gain):
     noise = SampleNoise(np.full(7, 0.1), np.full(7, 0.02), np.ones(7), np.zeros(7))
-    observer = ObserverChoice('kalman', gain).made(ROBOT, IDEAL, noise, 0.1)
-    assert observer.kind == 'kalman'
+    observer = ObserverChoice('momentum_third_order', gain).made(ROBOT, IDEAL, noise, 0.1)
+    assert observer.kind == 'momentum_third_order'
     assert observer.gain == pytest.approx(np.full(7, gain))
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.effort_check import EffortCheck
 from dynamics_ros.estimation.effort_model import EffortModel
+from dynamics_ros.estimation.efforts import EffortCheck
 from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, limits_problem
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.description_file import read_description_file

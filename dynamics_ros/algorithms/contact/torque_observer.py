@@ -13,9 +13,7 @@ distance T is computed by
 - ``momentum``: the balance of the momentum p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
   beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). It needs no acceleration and no
   inverse of M.
-- ``momentum_second_order``: the same balance, with the low-pass filter of second order below.
-- ``kalman``: the same balance, with a Kalman filter (``disturbance_filter``) instead of the
-  low-pass filter.
+- ``momentum_third_order``: the same balance, with the low-pass filter of third order below.
 - ``inverse_dynamics``: the equations of motion half way between the samples, with the acceleration
   (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
 - ``static``: gravity alone, e = g - tau, without friction; velocities are not read.
@@ -25,12 +23,12 @@ their second derivative). An effort that was held over the interval is its mean.
 after a low-pass filter of unit gain. The step is the exact solution for constant e, which is stable
 for every T and K:
 
-    first order    dr/dt = K (e - r)                    r_1 = e + E (r_0 - e),  E = exp(-K T)
-    second order   dy/dt = 2K (e - y), dr/dt = 2K (y - r)
-                   y_1 = e + F (y_0 - e),  r_1 = e + F (r_0 - e) + 2 K T F (y_0 - e),
-                   F = exp(-2 K T).
+    first order    dr/dt = K (e - r)              r_1 = e + E (r_0 - e),  E = exp(-K T)
+    third order    Butterworth filter with the cutoff 2K [Oppenheim], see ``third_order_step``.
 
-Both have the delay 1/K at low frequencies; the second one is twice as steep at high frequencies.
+Both have the delay 1/K at low frequencies. The third order passes less noise of velocities, most of
+all that of differenced positions, which grows with the frequency; it responds more slowly at first,
+and overshoots a step by 8 %.
 """
 
 from __future__ import annotations
@@ -39,60 +37,35 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import integrate
-from dynamics_ros.algorithms.contact.disturbance_filter import ROWS as FILTER_ROWS
-from dynamics_ros.algorithms.contact.disturbance_filter import disturbance_step
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.joint_friction import torque_behind_friction
-from dynamics_ros.algorithms.linear_algebra.solve import dot
-from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
 from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import exp
+from dynamics_ros.spatial.scalar import cos, exp, sin
 
 Values = Sequence[Scalar]
 
-KINDS = ('momentum', 'momentum_second_order', 'kalman', 'inverse_dynamics', 'static')
+KINDS = ('momentum', 'momentum_third_order', 'inverse_dynamics', 'static')
 
 EFFORT_SAMPLINGS = ('instant', 'interval')
 """A reported effort is the torque at the stamp, or the torque held since the previous sample."""
 
-MEMORY = 4
-"""Rows of the memory of a step: the estimate, the first stage y of the filter of second order, the
-momentum (or velocity), and the quantity that is known only at samples."""
+MEMORY = 5
+"""Rows of the memory of a step: the estimate, its first and second derivative in the filter of
+third order, the momentum (or velocity), and the quantity that is known only at samples."""
 
-SAMPLED = slice(2, MEMORY)
+SAMPLED = slice(3, MEMORY)
 """Rows of the memory that depend only on the last sample."""
-
-KALMAN = 'kalman'
-
-DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
-"""Variance of the difference of e of two intervals, per variance of the noise of efforts."""
-
-NOISE_SETTINGS = (
-    'effort_variance',
-    'velocity_variance',
-    'velocity_differenced',
-    'velocity_bandwidth',
-)
-"""Settings that only the Kalman filter reads: the variance of one torque, the variance of one
-velocity, the part of the latter due to differenced positions, and the bandwidth of the driver's
-low-pass filter of velocities [1/s]."""
 
 SETTINGS = (
     *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
     *('friction_velocity', 'stribeck_velocity', 'load_friction', 'rotor_inertia'),
-    *NOISE_SETTINGS,
 )
 """Rows of the settings, one value per velocity. ``gravity_share`` is 1 where reported efforts
 exclude gravity compensation."""
-
-
-def memory_rows(kind: str) -> int:
-    """Number of rows of the memory of an observer of the given kind."""
-    return MEMORY + len(FILTER_ROWS) if kind == KALMAN else MEMORY
 
 
 def observer_step(
@@ -113,9 +86,9 @@ def observer_step(
         kind: one of ``KINDS``.
         sampling: one of ``EFFORT_SAMPLINGS``.
         q, v, effort: the sample (nq), (nv), (nv); effort as reported, zero for a moving base.
-        memory: (``memory_rows(kind)``, nv) after the previous sample.
+        memory: (MEMORY, nv) after the previous sample.
         interval: T, time since the previous sample [s].
-        settings: (15, nv), rows as in ``SETTINGS``.
+        settings: (11, nv), rows as in ``SETTINGS``.
 
     Returns:
         The external torques (nv), positive when the environment pushes the robot, and the memory
@@ -123,7 +96,7 @@ def observer_step(
     """
     values = dict(zip(SETTINGS, settings, strict=True))
     scaled_effort = _scaled(values, effort)
-    estimate_before, stage_before, momentum_before, sampled_before, *filtered = memory
+    *filtered, momentum_before, sampled_before = memory
     instant = sampling == 'instant'
 
     def averaged(sampled: Values) -> list[Scalar]:
@@ -173,37 +146,47 @@ def observer_step(
             for k0, k1, a in zip(momentum_before, momentum, mean_torque, strict=True)
         ]
 
-    estimate, stage = [], []
-    if kind == KALMAN:
-        variances, noise_of_e = values['velocity_variance'], DIFFERENCED[sampling]
-        momentum_variances = [
-            dot([m * m for m in row], variances) + b * b * variance
-            for row, b, variance in zip(
-                mass_matrix(model, q), values['rotor_inertia'], variances, strict=True
-            )
-        ]
-        decays = [exp(-(bandwidth * interval)) for bandwidth in values['velocity_bandwidth']]
-        steps = [
-            disturbance_step(e, rows, interval, gain, efforts, variance, share, decay, noise_of_e)
-            for e, rows, gain, efforts, variance, share, decay in zip(
-                *(external, zip(*filtered, strict=True), values['gain']),
-                *(values['effort_variance'], momentum_variances, values['velocity_differenced']),
-                decays,
-                strict=True,
-            )
-        ]
-        next_rows = [list(row) for row in zip(*steps, strict=True)]
-        return next_rows[0], [next_rows[0], [0.0] * model.nv, momentum, list(sampled), *next_rows]
-    for e, r, y, gain in zip(external, estimate_before, stage_before, values['gain'], strict=True):
-        if kind == 'momentum_second_order':
-            rate = 2.0 * gain * interval
-            decay = exp(-rate)
-            stage.append(e + decay * (y - e))
-            estimate.append(e + decay * (r - e + rate * (y - e)))
-        else:
-            stage.append(0.0)
-            estimate.append(e + exp(-(gain * interval)) * (r - e))
-    return estimate, [estimate, stage, momentum, list(sampled)]
+    steps = [
+        third_order_step(e, state, 2.0 * gain * interval)
+        if kind == 'momentum_third_order'
+        else [e + exp(-(gain * interval)) * (state[0] - e), 0.0, 0.0]
+        for e, state, gain in zip(
+            external, zip(*filtered, strict=True), values['gain'], strict=True
+        )
+    ]
+    estimate, *derivatives = ([*row] for row in zip(*steps, strict=True))
+    return estimate, [estimate, *derivatives, momentum, list(sampled)]
+
+
+def third_order_step(e: Scalar, state: Values, x: Scalar) -> list[Scalar]:
+    """Update a Butterworth filter of third order for an input e that is constant over the interval.
+
+    With the cutoff w and x = w T, z = (r - e, r' / w, r'' / w^2) obeys dz/dx = A z, A being the
+    companion matrix of (s + 1) (s^2 + s + 1). By Cayley and Hamilton, exp(A x) = a I + b A + c A^2
+    with the coefficients that reproduce exp(s x) at the eigenvalues s of A.
+
+    Args:
+        e: input.
+        state: r, r' / w and r'' / w^2 before the interval.
+        x: cutoff times interval.
+
+    Returns:
+        The state after the interval.
+    """
+    root = 3.0**0.5
+    decay, half = exp(-x), exp(-0.5 * x)
+    sine = half * sin(0.5 * root * x) * (2.0 / root)
+    cosine = half * cos(0.5 * root * x) + 0.5 * sine
+    c = decay + sine - cosine
+    a, b = decay + sine, c + sine
+
+    def derivative(z: Values) -> list[Scalar]:
+        return [z[1], z[2], -(z[0] + 2.0 * (z[1] + z[2]))]
+
+    z = [state[0] - e, state[1], state[2]]
+    first = derivative(z)
+    after = [a * p + b * q + c * r for p, q, r in zip(z, first, derivative(first), strict=True)]
+    return [e + after[0], after[1], after[2]]
 
 
 @quantity(

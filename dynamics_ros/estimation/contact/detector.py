@@ -25,6 +25,10 @@ Stamps = NDArray[np.int64]
 NO_JOINTS = (-1, -1)
 """Joint indices (contact, collision) when no joint exceeds its threshold."""
 
+RELEASE = 0.05
+"""Time without an exceeded threshold after which a contact ends: four time constants of the default
+observer [s]."""
+
 NEVER = sys.maxsize
 """Start stamp of a condition that does not hold."""
 
@@ -101,7 +105,7 @@ class ContactDetector:
         *,
         velocity_term: ArrayLike = 0.0,
         debounce: float = 0.004,
-        release: float = 0.05,
+        release: float = RELEASE,
     ) -> None:
         """Creates a detector in the state without contact.
 

@@ -17,6 +17,9 @@ from dynamics_ros.robot import Robot
 from .location import ContactLocator, links_without_surface
 from .surface import Surface, sample_surfaces
 
+LOCATION_RATE = 20.0
+"""Maximum rate of locations during a contact [Hz]; one takes up to 20 ms on a desktop machine."""
+
 MAX_NAMED = 8
 """Maximum number of shapes named in a message."""
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.contact.torque_observer import third_order_step
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import per_entry
 
@@ -166,10 +167,9 @@ def gains_of_filter(
 
 def _low_pass(kind: str, step: float) -> LinearFilter:
     """Returns the filter of an observer whose gain times the interval is ``step``."""
-    if kind != 'momentum_second_order':
+    if kind != 'momentum_third_order':
         decay = np.exp(-step)
         return LinearFilter.after_step(np.array([[decay]]), np.array([1.0 - decay]))
-    rate = 2.0 * step
-    decay = np.exp(-rate)
-    A = decay * np.array([[1.0, rate], [0.0, 1.0]])
-    return LinearFilter.after_step(A, 1.0 - A.sum(axis=1))
+    columns = [third_order_step(0.0, state, 2.0 * step) for state in np.eye(3).tolist()]
+    A = np.array(columns, dtype=np.float64).T
+    return LinearFilter.after_step(A, np.eye(3)[0] - A[:, 0])

@@ -13,7 +13,7 @@ by least squares, with a low-pass filter F whose pole is found by a search. Toge
 moving averages, delays and the usual low-pass filters of drivers. At low frequency, which matters
 for observers, the noise has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any
 filter. ``SampleNoise.cutoff`` is that of a first-order filter that leaves as much noise in
-third differences of velocities, which is what a Kalman filter compares with its expectation.
+third differences of velocities.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.contact.disturbance_filter import third_difference_variance
 from dynamics_ros.estimation import TorqueObserver
 from dynamics_ros.robot import Robot
 
@@ -189,3 +188,14 @@ def _equivalent_decay(shares: Array, pole: float) -> float:
             lambda a: third_difference_variance(a) - min(left, NOISE_FACTOR), 0.0, 1.0
         )
     )
+
+
+def third_difference_variance(decay: Array) -> Array:
+    """Variance of third differences of white noise behind a low-pass filter, per its variance.
+
+    For y_1 = a y_0 + (1 - a) x_1 with the decay a, by the autocovariances of y up to lag 3.
+
+    Args:
+        decay: a, 0 without a filter.
+    """
+    return (1.0 - decay) ** 2 * (20.0 - 10.0 * decay + 2.0 * decay**2) / (1.0 + decay)

@@ -4,22 +4,27 @@
 
 A momentum observer responds at once, and passes almost K M(q) times the noise of velocities: with
 differences of encoder steps of 1e-4 rad at 500 Hz this is 1.5 Nm per kg m^2, more than most
-contacts. A Kalman filter that models the correlation of this noise has the same delay 1/K and a
-tenth of the noise, but responds slowly at first. It is used if the momentum observer is too noisy,
-with a lower gain if necessary: its noise grows as K^2.5.
+contacts. With a filter of third order it has the same delay 1/K and a tenth of the noise, but
+responds slowly at first. That one is used if the momentum observer is too noisy, with a lower gain
+if necessary: its noise grows as K^2.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import ROWS, STANDS_AFTER
-from dynamics_ros.estimation import EffortModel, KalmanObserver, MomentumObserver, TorqueObserver
+from dynamics_ros.estimation import (
+    OBSERVERS,
+    EffortModel,
+    MomentumObserver,
+    ThirdOrderMomentumObserver,
+    TorqueObserver,
+)
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
@@ -56,26 +61,20 @@ class ObserverChoice:
         self, robot: Robot, model: EffortModel, noise: SampleNoise, max_gap: float
     ) -> TorqueObserver:
         """Create the observer; ``max_gap`` is its largest gap between samples [s]."""
-        options: dict[str, Any] = {
-            'effort_model': model,
-            'max_gap': max_gap,
-            'velocity_differenced': noise.differenced,
-            'velocity_cutoff': noise.cutoff,
-        }
-        if self.kind == MomentumObserver.kind:
-            return MomentumObserver(robot, self.gain, **options)
-        return KalmanObserver(
-            *(robot, self.gain),
-            effort_noise=noise.effort,
-            velocity_noise=noise.velocity,
-            **options,
+        return OBSERVERS[self.kind](
+            robot,
+            self.gain,
+            effort_model=model,
+            max_gap=max_gap,
+            velocity_differenced=noise.differenced,
+            velocity_cutoff=noise.cutoff,
         )
 
 
 def chosen_observer(
     robot: Robot, noise: SampleNoise, q: Array, period: float, left_over: Array | float
 ) -> ObserverChoice:
-    """The default observer of contact_node, or a Kalman filter if velocities are too noisy for it.
+    """The default observer of contact_node, or one of third order if velocities are too noisy.
 
     Args:
         robot: the robot.
@@ -98,11 +97,11 @@ def chosen_observer(
         return usual
     gain = usual.gain
     while gain * GAIN_RATIO > MIN_GAIN:
-        choice = ObserverChoice(KalmanObserver.kind, gain)
+        choice = ObserverChoice(ThirdOrderMomentumObserver.kind, gain)
         if quiet(choice, noise):
             return choice
         gain *= GAIN_RATIO
-    return ObserverChoice(KalmanObserver.kind, MIN_GAIN)
+    return ObserverChoice(ThirdOrderMomentumObserver.kind, MIN_GAIN)
 
 
 SETTLED = 5.0

@@ -7,9 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_ros.algorithms.contact.disturbance_filter import third_difference_variance
 from dynamics_ros.identification.joint_states.clock import Stretch
-from dynamics_ros.identification.joint_states.noise import sample_noise
+from dynamics_ros.identification.joint_states.noise import sample_noise, third_difference_variance
 
 PERIOD, STEP = 2e-3, 1e-4
 

@@ -1,0 +1,300 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Checks whether reported efforts are measured, and whether they mean what is configured.
+
+At rest and without contact the motors carry the weight: tau = g(q). ``EffortCheck`` names the most
+likely other meaning of efforts that do not; an unknown payload or a contact also causes a mismatch.
+``EffortWatch`` detects at every sample that a driver has stopped to measure and keeps reporting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.multibody.arguments import check_positive
+from dynamics_ros.reasons import Explanation, Figure, Names, Reason
+
+from .samples.sparse import wanted
+from .uncertainty.thresholds import unmeasured_friction
+
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+    from .effort_model import EffortModel
+
+Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+
+WINDOW, SPACING, MIN_SAMPLES = 300_000_000, 10_000_000, 10
+"""Averaging time at rest [ns], minimum time between its samples [ns], and their minimum number."""
+
+AGAIN = 5 * 10**9
+"""Time after a report before the next check [ns]."""
+
+LOADED, MIN_LOAD = 0.1, 0.2
+"""Minimum gravity torque of a checked joint, over the largest one; largest gravity torque below
+which no check is possible [Nm or N]."""
+
+MIN_FRICTION_RATIO = 3.0
+"""Minimum ratio of the gravity torque of a checked joint to the friction that may hold it."""
+
+SMALL, ALIKE = 0.15, (0.7, 1.4)
+"""Ratios of effort to gravity torque: below the first efforts do not carry the weight; within the
+others an unknown payload can explain the difference."""
+
+MIN_CURRENT, UNLIKE = 0.01, 0.25
+"""Minimum effort per gravity torque of a motor current (100 Nm/A is a large gear); minimum ratio,
+relative to the largest one, of currents of joints with different gears."""
+
+AT_REST = 0.02
+"""Speed above which a joint counts as moving [rad/s, times ``EffortModel.motion``]."""
+
+CARRIED = 0.5
+"""Gravity torque that zero efforts cannot carry [Nm or N]."""
+
+MIN_RUN, USUAL_FACTOR, MAX_USUAL_RUN = 5, 2.0, 100.0
+"""An effort counts as frozen after this many unchanged samples, and after this multiple of its
+usual run of unchanged samples (a driver may report efforts less often than positions)."""
+
+
+class EffortVerdict(Enum):
+    """Most likely meaning of the reported efforts; the value is the advice to the user."""
+
+    EXPECTED = ''
+    UNLOADED = 'gravity hardly loads a joint in this posture'
+    ZEROS = 'efforts are all zero: this robot does not report them'
+    COMPENSATED = 'efforts look gravity-compensated: set effort.includes_gravity to false'
+    NOT_COMPENSATED = (
+        'efforts look as if they contained what carries the weight: set effort.includes_gravity '
+        'to true'
+    )
+    OTHER_UNIT = (
+        'efforts look like currents or another unit, about {ratio} of the torques that carry the '
+        'weight: set effort.scale'
+    )
+    OPPOSITE = 'efforts look to be of the opposite sign: set effort.scale to -1'
+    UNEXPLAINED = (
+        'efforts at rest do not match the weight ({ratio} of it): an unknown payload, a contact, '
+        'or efforts that are no torques'
+    )
+
+
+DOUBTFUL = (EffortVerdict.UNLOADED, EffortVerdict.OTHER_UNIT, EffortVerdict.UNEXPLAINED)
+"""Verdicts that a contact or a particular posture can also cause."""
+
+
+@dataclass(frozen=True)
+class EffortReport:
+    """Result of an effort check.
+
+    Attributes:
+        verdict: most likely meaning of the efforts.
+        advice: text for the user; empty if the efforts are as expected, or cannot be checked.
+    """
+
+    verdict: EffortVerdict
+    advice: str
+
+
+class EffortCheck:
+    """Checks reported efforts whenever the robot is at rest, at most every few seconds.
+
+    Attributes:
+        next: stamp from which on a sample is needed [ns].
+        report: the last report; None before the first. After a report that all is as expected, a
+            mere mismatch with the weight is taken for a contact or a load and not reported.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        model: EffortModel,
+        *,
+        friction: Vector | None = None,
+        max_velocity: float = 0.02,
+    ) -> None:
+        """Creates a check without samples.
+
+        Args:
+            robot: provides the gravity torques.
+            model: configured meaning of the efforts.
+            friction: (nv) largest static friction; None is that of the model, or of usual gears
+                where it has none [Nm or N].
+            max_velocity: speed above which a joint is moving [rad/s, times ``model.motion``].
+
+        Raises:
+            InvalidArgumentError: the speed is not positive.
+        """
+        check_positive('max_velocity', max_velocity)
+        self.report: EffortReport | None = None
+        self._robot, self._model = robot, model
+        if friction is None:
+            dry = model.coulomb + np.maximum(model.stribeck, 0.0)
+            friction = np.where(dry > 0.0, dry, unmeasured_friction(robot, dry))
+        self._friction = friction
+        self._max_velocity = max_velocity * model.motion
+        self._efforts: list[Vector] = []
+        self._begin = self._last = self.next = 0
+
+    def wants(self, stamp: int) -> bool:
+        """Whether a sample with the given stamp [ns] is needed."""
+        return stamp >= self.next or stamp < self._last
+
+    def add_all(self, stamps: Stamps, q: Vector, v: Vector, effort: Vector) -> None:
+        """Adds consecutive samples, one per row; see ``add``."""
+        for i in wanted(stamps, self):
+            self.add(int(stamps[i]), q[i], v[i], effort[i])
+
+    def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
+        """Adds a sample: stamp [ns], configuration, velocity and reported effort."""
+        if not self.wants(stamp):
+            return
+        if stamp <= self._last or (np.abs(v) > self._max_velocity).any():
+            self._efforts = []
+        else:
+            if not self._efforts:
+                self._begin = stamp
+            self._efforts.append(effort)
+        self._last, self.next = stamp, stamp + SPACING
+        if len(self._efforts) >= MIN_SAMPLES and stamp - self._begin >= WINDOW:
+            verdict, ratio = self._verdict(q, np.mean(self._efforts, axis=0))
+            self._efforts, self.next = [], stamp + AGAIN
+            expected = self.report is not None and self.report.verdict is EffortVerdict.EXPECTED
+            if not (expected and verdict in DOUBTFUL):
+                self.report = EffortReport(verdict, _advice(verdict, ratio))
+
+    def _verdict(self, q: Vector, effort: Vector) -> tuple[EffortVerdict, float]:
+        """Returns the meaning of mean efforts at rest, and their ratio to the gravity torques."""
+        base = self._robot.model.root_joint_nv
+        gravity, friction = self._robot.gravity(q)[base:], self._friction[base:]
+        torque = (self._model.scale * effort + self._model.offset)[base:]
+        load = np.abs(gravity).max(initial=0.0)
+        # Friction can hold a joint with any effort between its weight less and plus friction.
+        loaded = np.abs(gravity) > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
+        if load >= MIN_LOAD and not effort[base:].any():
+            return EffortVerdict.ZEROS, 0.0
+        if load < MIN_LOAD or not loaded.any():
+            return EffortVerdict.UNLOADED, 0.0
+        ratios = torque[loaded] / gravity[loaded]
+        ratio = float(np.median(ratios))
+        held = float(np.median(friction[loaded] / np.abs(gravity[loaded])))
+        alike = ALIKE[0] - held <= ratio <= ALIKE[1] + held
+        small = bool(np.median(np.abs(ratios)) < max(SMALL, held))
+        if self._model.includes_gravity:
+            of = EffortVerdict.EXPECTED, EffortVerdict.COMPENSATED
+        else:
+            of = EffortVerdict.NOT_COMPENSATED, EffortVerdict.EXPECTED
+        # Motor currents carry the weight with one sign, at ratios that depend on the gears.
+        currents = bool(ratios.min() > max(MIN_CURRENT, UNLIKE * ratios.max()))
+        if alike:
+            return of[0], ratio
+        if currents and self._model.includes_gravity:
+            return EffortVerdict.OTHER_UNIT, ratio
+        if small:
+            return of[1], ratio
+        if (ratios < 0.0).all() and self._model.includes_gravity:
+            return EffortVerdict.OPPOSITE, ratio
+        return EffortVerdict.UNEXPLAINED, ratio
+
+
+def _advice(verdict: EffortVerdict, ratio: float) -> str:
+    if verdict in (EffortVerdict.EXPECTED, EffortVerdict.UNLOADED):
+        return ''
+    head, with_ratio, tail = verdict.value.partition('{ratio}')
+    figures = (Figure(ratio, '.3g'),) if with_ratio else ()
+    return Explanation(Reason.OTHER, head, *figures, tail)
+
+
+class EffortWatch:
+    """Detects at every sample that efforts are no longer measured.
+
+    They are not if all are exactly zero while gravity loads the joints, or if the effort of a joint
+    stays constant while the robot moves and the model predicts a different one.
+
+    Attributes:
+        reason: why the efforts are invalid; empty if they are valid.
+    """
+
+    def __init__(self, robot: Robot, model: EffortModel, sampling: str) -> None:
+        """Creates a watch without samples.
+
+        Args:
+            robot: the robot.
+            model: the effort model.
+            sampling: 'interval' means commanded efforts, which may be constant, and zero in a fall.
+        """
+        self.reason = ''
+        self._robot, self._model = robot, model
+        self._measured = sampling == 'instant'
+        self._base = robot.model.root_joint_nv
+        self._names = {i: name for name, i in robot.joint_v_indices.items()}
+        self._still = np.zeros(robot.nv, dtype=bool)
+
+    def unsuspicious(self, effort: Vector) -> int:
+        """Returns how many leading efforts of (n, nv) surely do not make ``contradicts`` true."""
+        if self.reason:
+            return 0
+        zero = ~effort[:, self._base :].any(axis=1) & self._model.includes_gravity
+        return int(zero.argmax()) if zero.any() else len(effort)
+
+    def contradicts(self, q: Vector, v: Vector, effort: Vector, runs: Vector) -> bool:
+        """Whether the efforts (nv) of a sample contradict the model under any external force.
+
+        Args:
+            q, v, effort: the sample.
+            runs: (2, nv) current and usual number of samples with unchanged efforts.
+        """
+        if self.reason and self._still.any():
+            self._still &= _unchanged(runs)
+            self._report_still()
+            return bool(self.reason)
+        self.reason = ''
+        # Usually the last effort alone rules out that all are zero.
+        zero = not effort[-1] and not effort[self._base :].any()
+        if zero and self._model.includes_gravity and (self._measured or not self._moves(v)):
+            load = float(np.abs(self._robot.gravity(q)[self._base :]).max(initial=0.0))
+            if load > CARRIED:
+                self.reason = Explanation(
+                    Reason.EFFORTS_INVALID,
+                    'all efforts are zero, and the weight takes up to ',
+                    Figure(load, '.1f'),
+                    ': this robot does not report them, or no longer',
+                )
+        return bool(self.reason)
+
+    def stands_still(self, v: Vector, external: Vector, thresholds: Vector, runs: Vector) -> bool:
+        """Whether an apparent contact is caused by efforts that stay constant in motion.
+
+        Args:
+            v: (nv) velocity.
+            external, thresholds: (nv) external torques and their contact thresholds.
+            runs: see ``contradicts``.
+        """
+        if self._measured:
+            still = _unchanged(runs)
+            if still.any():
+                still &= np.abs(external) > thresholds
+            if not still.any() or self._moves(v):
+                self._still = still
+                if still.any():
+                    self._report_still()
+        return bool(self.reason)
+
+    def _moves(self, v: Vector) -> bool:
+        return bool((np.abs(v) > AT_REST * self._model.motion).any())
+
+    def _report_still(self) -> None:
+        names = tuple(self._names.get(int(i), 'the base') for i in np.flatnonzero(self._still))
+        text = 'efforts do not change although the robot moves: '
+        listed = Names(names, ', '.join(names))
+        self.reason = Explanation(Reason.EFFORTS_INVALID, text, listed) if names else ''
+
+
+def _unchanged(runs: Vector) -> NDArray[np.bool_]:
+    run, usual = runs
+    return run >= MIN_RUN + USUAL_FACTOR * np.minimum(usual, MAX_USUAL_RUN)
