@@ -80,6 +80,11 @@ class Pace:
         return interval
 
     @property
+    def settled(self) -> bool:
+        """Whether the cycle was measured long enough to follow it."""
+        return self._heard * SHARE > 2.0
+
+    @property
     def shortest(self) -> float:
         """Shortest of the last ``IN_A_ROW`` intervals between stamps [s]."""
         return min(self._gaps)

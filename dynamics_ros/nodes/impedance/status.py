@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.nodes.outputs import Status
-from dynamics_ros.reasons import FAULTS, Explanation, Reason
+from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
 
 HOLDING, GUIDED, PAUSED, BRAKING = 'holding', 'guided by hand', 'paused', 'braking'
 
@@ -79,6 +79,7 @@ class ImpedanceStatus(Status):
         lifecycle: str,
         arm: CompliantArm | None,
         other_publishers: str = '',
+        warning: str = '',
     ) -> None:
         """Publish the status if it has changed or is due.
 
@@ -88,6 +89,7 @@ class ImpedanceStatus(Status):
             lifecycle: lifecycle state of the node.
             arm: the controlled arm; None without one.
             other_publishers: description of other publishers of commands or targets; '' for none.
+            warning: of what lasts, whose code is the name of its value; '' for none.
         """
         if action == self._action and not self.is_due(self.text):
             return
@@ -104,6 +106,8 @@ class ImpedanceStatus(Status):
         values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
         if arm is not None and arm.started:
             values['energy [J]'] = f'{arm.energy:.3g}'
+        if warning:
+            values[reason_of(warning).value] = warning
         self._action = action
         self._active_limits.clear()
         self.publish(Explanation(reason, text), ok, robot, values)
