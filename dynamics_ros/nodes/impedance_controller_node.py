@@ -35,7 +35,12 @@ from dynamics_ros.commanding.arm_state import (
     after,
     controlled,
 )
-from dynamics_ros.commanding.joint_states import StateTiming, reason_to_brake, state_to_use
+from dynamics_ros.commanding.joint_states import (
+    StateTiming,
+    reason_to_brake,
+    softened,
+    state_to_use,
+)
 from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
 from dynamics_ros.control import ArmSettings, CompliantArm
 from dynamics_ros.control.compliance.motion_check import BLIND
@@ -111,6 +116,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._state = ArmState.OFF
         self._braking_reason = ''
         self._surrender: Explanation | None = None
+        self._softened: Explanation | None = None
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
         self.subscribe_targets(ArmTargets.kinds)
@@ -140,7 +146,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Hold the tool, and follow targets that arrive from now on."""
         self._targets.drop('')
         self._collisions.begin_anew()
-        self._surrender = None
+        self._surrender, self._softened = None, None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
@@ -192,7 +198,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             prepared.arm.start(arm.q, arm.v, arm.tau)
             prepared.check.begin(arm.q, arm.v, arm.tau)
             self._brake(ROBOT, expected=True)
-        self._prepared, self.state = prepared, None
+        self._prepared, self.state, self._softened = prepared, None, None
         self._apply(self.parameters.values)
 
     def resistance(self, before: Robot) -> str:
@@ -249,8 +255,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if prepared is not None and self._state is not ArmState.OFF:
             arm, settings = prepared.arm, self._settings(prepared, values)
             check_carries(arm, settings)
-            interval = max(self._timing.cycle, self._timing.shortest)
-            arm.check(settings, values.mode == 'guiding', interval)
+            arm.check(settings, values.mode == 'guiding', self._interval)
+
+    @property
+    def _interval(self) -> float:
+        """Usual time between joint states [s]."""
+        return max(self._timing.cycle, self._timing.shortest)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
         if values.collision.reaction != 'none' and self._collisions.detector is None:
@@ -266,6 +276,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._targets.drop_stiffness()
         if 'mode' in names:
             self._brake(MODE, expected=True)
+        self._softened = None
         self._apply(self.parameters.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
@@ -439,6 +450,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._publish_status(self._idle())
         elif self._state is not ArmState.OFF:
             self._brake_without_states(prepared, commands)
+            if self._softened is None and self._timing.settled:
+                self._softened = softened(prepared.arm, self._interval)
+                if self._softened:
+                    self.node.get_logger().warning(self._softened)
         elif commands.output.has_subscribers(now):
             self._publish_status(self._idle())
         else:
@@ -560,4 +575,5 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _publish_status(self, action: Action) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        self.status.publish_action(action, robot, self.lifecycle, arm, self.other_publishers)
+        others, warning = self.other_publishers, self._softened or ''
+        self.status.publish_action(action, robot, self.lifecycle, arm, others, warning)

@@ -28,7 +28,7 @@ from dynamics_ros.nodes.commander import (
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.outputs import Output, Status
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, WrenchParameters
-from dynamics_ros.reasons import FAULTS, Explanation, Reason
+from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array, float_array
 from dynamics_ros.wire.templates import Template
@@ -99,6 +99,7 @@ class ImpedanceStatus(Status):
         lifecycle: str,
         arm: CompliantArm | None,
         other_publishers: str = '',
+        warning: str = '',
     ) -> None:
         """Publish the status if it has changed or is due.
 
@@ -108,6 +109,7 @@ class ImpedanceStatus(Status):
             lifecycle: lifecycle state of the node.
             arm: the controlled arm; None without one.
             other_publishers: description of other publishers of commands or targets; '' for none.
+            warning: of what lasts, whose code is the name of its value; '' for none.
         """
         if action == self._action and not self.is_due(self.text):
             return
@@ -124,6 +126,8 @@ class ImpedanceStatus(Status):
         values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
         if arm is not None and arm.started:
             values['energy [J]'] = f'{arm.energy:.3g}'
+        if warning:
+            values[reason_of(warning).value] = warning
         self._action = action
         self._active_limits.clear()
         self.publish(Explanation(reason, text), ok, robot, values)

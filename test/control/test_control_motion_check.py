@@ -101,6 +101,13 @@ def test_velocities_of_another_unit_or_sign_or_none_are_found(scale):
     assert told == CONTRADICT.format(NAMES[2])
 
 
+@pytest.mark.parametrize('rate', [3.0, 30.0])
+def test_a_velocity_that_stays_the_same_while_a_joint_swings_is_found(rate):
+    told, after = through(MotionCheck(ROBOT), 2.0, lambda t: np.sin(rate * t) / rate, lambda t: 0.0)
+    assert told == CONTRADICT.format(NAMES[2])
+    assert after < 0.06
+
+
 @pytest.mark.parametrize('late', [0.0, 0.02, 0.04])
 @pytest.mark.parametrize('rate', [0.5, 3.0])
 def test_a_velocity_that_a_filter_makes_late_contradicts_nothing(late, rate):

@@ -50,6 +50,10 @@ BRAKING = 10.0
 NOMINAL_INTERVAL, MAX_INTERVAL = 1e-3, 0.1
 """Replacement for an invalid interval, and the longest valid interval [s]."""
 
+NOTICEABLE = 1e-6
+"""Share of all torques from which a change by the guard sets its flag: rounding errors are below,
+and no drive resolves less."""
+
 MIN_VELOCITY = 1e-6
 """Lower bound of the velocity scales of friction [rad/s or m/s]."""
 
@@ -198,9 +202,9 @@ def commanded_torques(
     if null_space is not None:
         # Torques that do not move the tool use the torque rate that the other torques leave; all
         # joints are scaled by the same factor.
-        changed, steps = less(desired, last), largest_steps(rates, dt)
+        step, steps = less(desired, last), largest_steps(rates, dt)
         free = null_space(less(working, before.working))
-        free_share = share_beside(less(changed, free), free, steps)
+        free_share = share_beside(less(step, free), free, steps)
         (free_share,) = if_valid(bad_input + bad_state, [free_share], [1.0])
         desired = less(desired, [(1.0 - free_share) * x for x in free])
     feasible = within(desired, largest)
@@ -228,12 +232,13 @@ def commanded_torques(
         *(list(state.q), sent, less(sent, compensation), list(gravity)),
         *(state.hold, level, before.integral),
     )
+    changed = excess_of(change)
     flags = {
         'state': is_bad(computed),
         'input': is_bad(bad_input),
         'memory': is_bad(state.bad_memory),
         'joint_limit': any_differs(limit_torque, [0.0] * model.nv),
-        'guard': any_differs(change, [0.0] * model.nv),
+        'guard': where_less(NOTICEABLE * excess_of([*available, *compensation]), changed, 1.0, 0.0),
         'energy': where_less(share, 1.0, 1.0, 0.0),
         'torque': any_differs([*desired, *tau], [*feasible, *bounded]),
         'torque_rate': any_differs([*rate_limited, free_share], [*bounded, 1.0]),

@@ -11,7 +11,9 @@ change divided by h.
   velocities are differences of positions, this accepts half of a jump.
 - contradiction: a filter makes velocities late, but never early, so a velocity must lie between the
   slopes of the last ``LATE`` seconds, with a tolerance. Outside of that for ``PERIODS`` fresh
-  positions in a row, by more than ``APART`` and the usual noise, it contradicts the positions.
+  positions in a row, by more than ``APART`` and the usual noise, it contradicts the positions. A
+  velocity that does not change at all must have been that of the joint ``DELAY`` before, so it
+  may differ from the present slope for as long, and swings of the joint do not excuse it.
 - frozen: a position has been stale for ``PERIODS`` of its usual periods, although the joint has
   moved by more than a few steps of its encoder: by its velocity, or, if the velocity does not
   change either, by its motion before and by the change of its torque since. An arm that presses
@@ -76,6 +78,9 @@ LATE, TOLERANCE = 0.1, 0.5
 Velocities in wrong units exceed the tolerance.
 """
 
+DELAY = 0.04
+"""Time by which all velocities may be late [s]."""
+
 APART, NOISES, NOISE_TIME = 3e-4, 6.0, 1.0
 """Integrated difference of a contradiction beyond some encoder steps [rad or m]: absolute and in
 mean differences within one period; time constant of the mean [s]."""
@@ -112,6 +117,7 @@ LATCH = 0.25
 ROWS = (
     *('stale_time', 'stale_samples', 'frozen', 'period', 'step'),
     *('lowest', 'highest', 'slope', 'smoother', 'apart', 'apart_time', 'noise', 'latch'),
+    'constant_time',
     *('same_velocity_time', 'same_effort_time', 'moved_by_velocity', 'way_by_velocity'),
     *('moved_by_torque', 'speed_by_torque', 'torque', 'impulse'),
     *('predicted_move', 'speed', 'momentum', 'force'),
@@ -206,7 +212,7 @@ def motion_check(
             f'same_{name}_time': _equal(x, y) * (joint[f'same_{name}_time'] + interval)
             for name, x, y in (('velocity', v0[k], v[k]), ('effort', columns[1][k], effort[k]))
         }
-        moved, contradiction = _fresh(joint, moves[k], v[k], jump, interval)
+        moved, contradiction = _fresh(joint, moves[k], (v0[k], v[k]), jump, interval)
         pushed = beyond[k], driven[k], M[k][k]
         rests, frozen = _stale(joint | same, v[k], *pushed, coarsest, interval)
         first = _first(joint, v[k], torques[k])
@@ -297,9 +303,10 @@ def _first(joint: Joint, v: Scalar, torque: Scalar) -> Joint:
 
 
 def _fresh(
-    joint: Joint, moved: Scalar, v: Scalar, jump: Scalar, interval: Scalar
+    joint: Joint, moved: Scalar, velocities: tuple[Scalar, Scalar], jump: Scalar, interval: Scalar
 ) -> tuple[Joint, Scalar]:
     """Memory of a joint after a fresh position, and the excess of its contradiction."""
+    before, v = velocities
     since = joint['stale_time'] + interval
     slope = moved / larger(since, 1e-9)
     fading = exp(-since / LATE)
@@ -334,10 +341,17 @@ def _fresh(
         apart_time - PERIODS * usual,
     )
     noise = noise + smaller(since / NOISE_TIME, 1.0) * (magnitude(outside) - noise)
+    # How long a velocity that stays the same has differed from the slope; noise passes both ways.
+    slope = state['slope']
+    beside = SLOW + TOLERANCE * larger(magnitude(v), magnitude(slope))
+    passed = where_less(beside, magnitude(v - slope), lasted, -lasted)
+    constant_time = _equal(before, v) * larger(joint['constant_time'] + passed, 0.0)
+    contradiction = larger(contradiction, constant_time - larger(DELAY, PERIODS * usual))
     speed = 2.0 * state['slope'] - state['smoother']
     state |= {
         'apart': apart,
         'apart_time': apart_time,
+        'constant_time': constant_time,
         'noise': noise,
         'speed_by_torque': _beyond(speed, SLOW + DECELERATION * usual),
         'predicted_move': where_less(0.0, jump, speed * since - moved, 0.0),

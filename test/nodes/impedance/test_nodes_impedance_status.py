@@ -14,13 +14,15 @@ pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from few_joint_arms import ARMS, few_joint_arm
-from impedance_harness import NAMES, NODE, TOPIC, Arm
+from impedance_harness import NAMES, NODE, ROBOT, TOOL, TOPIC, Arm
+from rcl_interfaces.msg import Log
 from ros_harness import client, description, running
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.nodes.impedance_topics import LIMITS, Action, ImpedanceStatus
-from dynamics_ros.reasons import Reason
+from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.simulation import comfortable_posture
 
 pytestmark = pytest.mark.ros
 
@@ -66,6 +68,39 @@ def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
     status.publish_action(Action(Reason.HOLDING, 'holding'), 'arm', 'active', None)
     assert said.messages[-1].message == 'holding'
     assert said.messages[-1].level == b'\0'
+
+
+def test_a_tool_that_is_softer_than_its_settings_is_a_value_of_the_status(monkeypatch):
+    said, warning = Said(), Explanation(Reason.STIFFNESS_REDUCED, 'allow 1.8 instead of 10 Nm/rad')
+    monkeypatch.setattr('dynamics_ros.nodes.outputs.Output', lambda *_: said)
+    ImpedanceStatus(said).publish_action(FOLLOWING, 'arm', 'active', None, warning=warning)
+    values = {x.key: x.value for x in said.messages[-1].values}
+    assert values['stiffness_reduced'] == warning
+    assert values['reason'] == 'following'
+
+
+def test_the_node_reports_once_that_a_wrist_is_softer_than_its_settings():
+    rest, home = np.zeros(len(NAMES)), comfortable_posture(ROBOT, TOOL)
+    parameters = {'robot_description': description(), 'command_joints': NAMES}
+    parameters |= {'joint_state_timeout': 5.0}
+    with running(NODE, DOMAIN, parameters), client(DOMAIN) as ros:
+        statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
+        ros.listen(Float64MultiArray, TOPIC, 5000)
+        logs = ros.listen(Log, '/rosout', 200)
+
+        def warned():
+            found = [{x.key: x.value for x in m.values} for m in statuses]
+            return [x['stiffness_reduced'] for x in found if 'stiffness_reduced' in x]
+
+        ros.wait_for(
+            lambda: len(warned()) > 2,
+            meanwhile=lambda: ros.publish_joint_state(
+                ros.joint_state(NAMES, home, rest, rest, step=0.004)
+            ),
+            period=0.004,
+        )
+        assert 'Nm/rad about' in warned()[0]
+        assert sum(m.msg == warned()[0] for m in logs) == 1
 
 
 @pytest.mark.slow
