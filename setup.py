@@ -119,7 +119,7 @@ setup(
         'meshes': ['pycollada', 'trimesh'],
         'mjcf': ['mujoco'],
         'qp': ['daqp'],  # of control and of the servo
-        'recordings': ['joblib', 'lz4', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
+        'recordings': ['lz4', 'matplotlib', 'pyarrow', 'rich', 'rosbags'],
         'sdf': ['drake'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],

@@ -27,10 +27,9 @@ from benchmarks.recordings_fleet import (
 )
 from benchmarks.records import Goal, Record
 from benchmarks.timing import peak_memory
-from dynamics_ros.fleet.analysis import OK, Task, analyze
-from dynamics_ros.fleet.bags import Bag, find_bags
-from dynamics_ros.fleet.engine import analyze_all, workers
-from dynamics_ros.fleet.findings import findings
+from dynamics_ros.fleet.analysis import OK, Task, analyze, analyze_all
+from dynamics_ros.fleet.report import findings
+from dynamics_ros.fleet.results import Bag, find_bags
 from dynamics_ros.recordings.bag import Recording
 
 SUITE = 'recordings'
@@ -168,12 +167,9 @@ def record_fleet(folder: Path, robots: int, bags: int, seconds: float) -> None:
 
 
 def _timed(output: Path, bags: Sequence[Bag], count: int) -> tuple[list[dict[str, Any]], float]:
-    with workers(count, 'loky', ''):
-        # Start, imports and compilation of workers are not timed.
-        list(analyze_all(Task(output=output), [*bags[: 2 * count]]))
-        start = time.perf_counter()
-        found = list(analyze_all(Task(output=output), bags))
-        return found, time.perf_counter() - start
+    start = time.perf_counter()
+    found = list(analyze_all(Task(output=output), bags, count))
+    return found, time.perf_counter() - start
 
 
 def _difference(ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> float:
@@ -181,7 +177,7 @@ def _difference(ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]
     other = {(row['robot'], row['bag']): row for row in theirs}
     worst = 0.0
     for row in ours:
-        for key in ('friction', 'viscous', 'coulomb', 'residual_rms', 'contact_time', 'rate'):
+        for key in ('friction', 'viscous', 'coulomb', 'residual_rms', 'rate'):
             a = np.atleast_1d(row[key])
             b = np.atleast_1d(other[row['robot'], row['bag']][key])
             worst = max(worst, float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1e-9))))

@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from .settings import MAX_GRAVITY
 
 INTERRUPTED = 130
 """Exit code after SIGINT, as used by shells."""
+
+Item = TypeVar('Item')
 
 Block: TypeAlias = str | Sequence[Sequence[str]]
 """A line of text, or a table whose first row is its head."""
@@ -81,6 +83,26 @@ def show(blocks: Iterable[Block]) -> None:
         for row in block[1:]:
             table.add_row(*map(Text, row))
         console.print(table)
+
+
+def with_progress(items: Iterable[Item], total: int, unit: str) -> Iterator[Item]:
+    """Yield the items, with a progress bar if stderr is a terminal and ``rich`` is installed.
+
+    Args:
+        items: the items.
+        total: their number.
+        unit: what they are, such as 'bags'.
+    """
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import track
+    except ImportError:
+        yield from items
+        return
+    yield from track(items, unit, total, console=Console(stderr=True))
 
 
 def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:

@@ -1,13 +1,27 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis of one bag in one pass, with bounded memory."""
+"""Analysis of bags: of one in one pass with bounded memory, and of many on several processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field, replace
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +33,8 @@ from dynamics_ros.identification.joint_states.joint_matching import match_joints
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Counts
-from dynamics_ros.recordings.bag import (
-    JOINT_STATE,
-    Recording,
-    RecordingError,
-    RecordingWriter,
-)
+from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from dynamics_ros.recordings.command import interrupted_by_signals
 from dynamics_ros.recordings.estimates import EstimateWriter, copied
 from dynamics_ros.recordings.settings import EstimationSettings
 from dynamics_ros.recordings.states import (
@@ -44,11 +54,20 @@ from dynamics_ros.recordings.states import (
 )
 from dynamics_ros.settings import NUMBERS, declared, replaced
 
-from .bags import WRITTEN, Bag, folder_name
-from .contacts import ContactEvents, Event, PayloadWatch
-from .residuals import BLOCK, Block, JointResiduals, ResidualSums
-from .tables import EVENTS, SIGNALS, SUMMARY, SignalFile, place, write_rows
-from .timing import ClockReport, ClockWatch
+from .contacts import ContactEvents, PayloadWatch
+from .results import (
+    EVENTS,
+    SIGNALS,
+    SUMMARY,
+    WRITTEN,
+    Bag,
+    folder_name,
+    place,
+    table_writer,
+    write_columns,
+    write_rows,
+)
+from .statistics import BLOCK, ClockWatch, JointResiduals, ResidualSums, Samples
 
 OK, FAILED = 'ok', 'failed'
 
@@ -60,6 +79,9 @@ MAX_PROBLEM_LENGTH = 160
 """Maximum length of the message about unreadable shapes [characters]."""
 
 NO_COMPLETE_STATE = 'no joint state contains all joints of the robot'
+
+FRICTION = ('viscous', 'coulomb', 'friction', 'friction_deviation')
+"""Columns that are unknown if too much of the efforts is unexplained."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +107,9 @@ class Task:
     bags: str = ''
 
 
+Analyze = Callable[[Task, Bag], dict[str, Any]]
+
+
 def analyze(task: Task, bag: Bag) -> dict[str, Any]:
     """Analyzes a bag, writes its rows and returns its summary.
 
@@ -92,10 +117,10 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
     """
     try:
         summary, events = _analyzed(task, bag)
-        write_rows(task.output, EVENTS, bag, [_row_of(event) for event in events])
+        write_rows(task.output, EVENTS, bag, events)
     except Exception as error:  # one bad bag must not stop the run
         expected = isinstance(error, DynamicsRosError | OSError | ValueError | ArithmeticError)
-        summary = failed(bag, (expected and str(error)) or repr(error))
+        summary = _failed(bag, (expected and str(error)) or repr(error))
         with suppress(OSError):
             # Remove results of an earlier run.
             for table in (EVENTS, SIGNALS):
@@ -103,16 +128,95 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
     try:
         write_rows(task.output, SUMMARY, bag, [summary])
     except OSError as error:
-        summary = failed(bag, str(error))
+        summary = _failed(bag, str(error))
     return {'robot': bag.robot, 'bag': bag.name, **summary}
 
 
-def failed(bag: Bag, reason: str) -> dict[str, Any]:
+def _failed(bag: Bag, reason: str) -> dict[str, Any]:
     """Returns the summary of a bag that could not be analyzed."""
     return {'path': str(bag.path), 'status': FAILED, 'reason': reason}
 
 
-def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
+def analyze_all(
+    task: Task,
+    bags: Sequence[Bag],
+    jobs: int = -1,
+    executor: Executor | None = None,
+    analyze_one: Analyze = analyze,
+) -> Iterator[dict[str, Any]]:
+    """Yields the summaries of bags as they finish; the result of a bag depends on that bag only.
+
+    Args:
+        task: settings of the run.
+        bags: the bags.
+        jobs: number of processes on this machine; -1 for one per core.
+        executor: executor that is used instead, such as of a cluster.
+        analyze_one: function that analyzes a bag.
+    """
+    if executor is not None:
+        futures = {executor.submit(analyze_one, task, bag): bag for bag in bags}
+        for future in as_completed(futures):
+            yield _summary(future, futures[future])
+        return
+    jobs = min(jobs if jobs > 0 else os.cpu_count() or 1, len(bags))
+    if jobs < 2:
+        yield from (analyze_one(task, bag) for bag in bags)
+        return
+    waiting = deque(bags)
+    while waiting:
+        running: dict[Future[dict[str, Any]], Bag] = {}
+        with _pool(jobs) as pool, suppress(BrokenProcessPool):
+            while waiting or running:
+                # No more than can run, so that a worker that dies had one of these.
+                while waiting and len(running) < jobs:
+                    future = pool.submit(_in_worker, task, waiting[0], analyze_one)
+                    running[future] = waiting.popleft()
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    if isinstance(future.exception(), BrokenProcessPool):
+                        raise BrokenProcessPool
+                    yield _summary(future, running.pop(future))
+        # One of these bags ended its worker: each is repeated alone.
+        for bag in running.values():
+            with _pool(1) as pool:
+                future = pool.submit(_in_worker, task, bag, analyze_one)
+                wait([future])
+            yield _summary(future, bag)
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Context with worker processes, which are ended on any error, such as an interruption."""
+    before = set(multiprocessing.active_children())
+    initializer = signal.signal, (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context('spawn'), *initializer) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for worker in set(multiprocessing.active_children()) - before:
+                worker.terminate()
+            raise
+
+
+def _in_worker(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
+    """Analyzes a bag in a worker, which removes incomplete files if a signal ends it."""
+    with interrupted_by_signals():
+        return analyze_one(task, bag)
+
+
+def _summary(future: Future[dict[str, Any]], bag: Bag) -> dict[str, Any]:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    reason = f'its worker died twice ({type(error).__name__}): out of memory, or killed'
+    return {'robot': bag.robot, 'bag': bag.name, **_failed(bag, reason)}
+
+
+def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Returns the rows of the summary and of the events of a bag.
+
+    Raises:
+        RecordingError: no state could be estimated.
+    """
     with ExitStack() as stack:
         recording = stack.enter_context(Recording(bag.path))
         joint_states = (
@@ -121,7 +225,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
             else topic_of(recording, JOINT_STATE, task.topic)
         )
         text = task.description or recorded_description(recording, joint_states)
-        factory, names, assumed = _matched(
+        factory, names, assumed = matched(
             text, task.settings, recorded_joints(recording, joint_states)
         )
         first = factory.make(task.settings.carried)
@@ -134,34 +238,79 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         # No user resets a collision in a recording.
         states = EstimatedStates(factory, first, topics, names, latches=False)
         clock = ClockWatch(joint_states)
-        analysis = Analysis(states, factory.base_moves)
-        messages = recording.messages(topics.all())
         # Writing bags needs the state of the estimators after each message.
-        read = batches(messages, joint_states, max_size=1 if task.bags else BATCH)
-        writer = None
+        size = 1 if task.bags else BATCH
+        read = batches(recording.messages(topics.all()), joint_states, size)
+        output = None
         if task.bags:
             path = task.output / WRITTEN / folder_name(bag.robot) / bag.name
             partial = stack.enter_context(completed(path))
             writer = stack.enter_context(RecordingWriter(partial, task.bags))
             read = copied(read, topics, text, writer)
-        estimates = states.blocks(clock.watched(read))
-        if writer is not None:
-            estimates = _written(estimates, EstimateWriter(first, factory.root_link, writer))
+            output = EstimateWriter(first, factory.root_link, writer)
         signals = None
         if task.signals:
-            signals = stack.enter_context(SignalFile(place(task.output, SIGNALS, bag)))
-        for block in analysis.blocks(estimates):
+            signals = stack.enter_context(table_writer(task.output, SIGNALS, bag))
+        sums = ResidualSums(first.pipeline)
+        contacts = ContactEvents(first)
+        payload = None
+        if not factory.base_moves:
+            gravity = np.array([*factory.robot.model.gravity], dtype=np.float64)
+            payload = PayloadWatch(first.pipeline.frames[0], gravity)
+        advice = Counts()
+
+        def watched(blocks: Iterator[EstimatedBlock]) -> Iterator[EstimatedBlock]:
+            for block in blocks:
+                contacts.add(block.estimates, block.estimators)
+                report = block.estimators.pipeline.effort_check.report
+                if report is not None and report.advice:
+                    advice.add(report.advice, 1)
+                if output is not None:
+                    for estimate in block.rows():
+                        output.write(estimate, block.estimators)
+                yield block
+
+        for samples, estimators in _samples(watched(states.blocks(clock.watched(read)))):
+            sums.add(samples, estimators.pipeline)
+            if payload is not None:
+                payload.add(samples, estimators)
             if signals is not None:
-                signals.add(block)
-    summary, events = analysis.result(bag, factory.robot.name, clock.report, task.free_motion)
-    if factory.geometry_problem and summary['contacts']:
-        first_problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
-        assumed.append(f'contacts on links without shapes are not located: {first_problem}')
-    summary['findings'] = assumed + summary['findings']
-    return summary, events
+                write_columns(signals, samples)
+    if not sums.count:
+        raise RecordingError(f'nothing can be estimated: {_why_nothing(states)}')
+    residuals, timing = sums.result(), clock.columns()
+    events = contacts.rows(states.estimators, sums, residuals, timing['duration'])
+    for event in events:
+        event['false_contact'] |= task.free_motion
+    changes = payload.rows() if payload is not None else []
+    if factory.geometry_problem and events:
+        problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
+        assumed.append(f'contacts on links without shapes are not located: {problem}')
+    columns = residuals._asdict()
+    del columns['unknowns']
+    if residuals.percent > UNEXPLAINED:
+        columns |= dict.fromkeys(FRICTION, np.full(len(residuals.friction), np.nan))
+    pipeline = first.pipeline
+    summary = {
+        'path': str(bag.path),
+        'model': factory.robot.name,
+        'status': OK,
+        'reason': '',
+        **timing,
+        'messages': states.messages,
+        'refused': states.refused,
+        'estimates': sums.count,
+        'findings': assumed + _findings(states, advice, residuals),
+        'joints': list(pipeline.joint_names),
+        **{name: values[pipeline.joint_indices].tolist() for name, values in columns.items()},
+        'contacts': len(events),
+        'false_contacts': sum(event['false_contact'] for event in events),
+        'payload_changes': len(changes) + len(states.payloads),
+    }
+    return summary, sorted([*events, *changes], key=lambda row: row['begin'])
 
 
-def _matched(
+def matched(
     text: str, settings: EstimationSettings, recorded: Sequence[str]
 ) -> tuple[EstimatorFactory, dict[str, str], list[str]]:
     """Returns estimators for the recorded joints, their names by recorded names, and assumptions.
@@ -196,176 +345,49 @@ def _matched(
 
 @lru_cache(maxsize=4)
 def _factory(text: str, robot: RobotParameters, contact: ContactParameters) -> EstimatorFactory:
-    """Returns the estimator factory, cached because bags often share a robot.
-
-    Compiling takes longer than processing a short bag.
-    """
+    """Returns the estimator factory, cached because compiling takes longer than a short bag."""
     return EstimatorFactory(text, robot, contact)
 
 
-def _written(blocks: Iterator[EstimatedBlock], output: EstimateWriter) -> Iterator[EstimatedBlock]:
-    for block in blocks:
-        for estimate in block.rows():
-            output.write(estimate, block.estimators)
-        yield block
+def _samples(blocks: Iterator[EstimatedBlock]) -> Iterator[tuple[Samples, Estimators]]:
+    """Yields the samples in blocks of about ``BLOCK``, with the estimators that computed them.
 
-
-class Analysis:
-    """Collects contacts, residuals and payload changes from the estimates of a bag."""
-
-    def __init__(self, states: EstimatedStates, base_moves: bool) -> None:
-        """Creates an analysis without samples.
-
-        Args:
-            states: source of the estimates.
-            base_moves: whether the base moves; payload changes are not detected then.
-        """
-        self._states, first = states, states.estimators
-        pipeline = first.pipeline
-        self._contacts = ContactEvents(first)
-        self._sums = ResidualSums(pipeline)
-        self._joints = pipeline.joint_names
-        self._indices = pipeline.joint_indices
-        self._count = 0
-        self._advice = Counts()
-        self._payloads = None
-        if not base_moves:
-            gravity = np.array([*pipeline.robot.model.gravity], dtype=np.float64)
-            self._payloads = PayloadWatch(pipeline.frames[0], gravity)
-
-    def blocks(self, estimated: Iterable[EstimatedBlock]) -> Iterator[Block]:
-        """Yields the samples in blocks of fixed size and analyzes them.
-
-        Repeated estimates of a state, made while the next one is held as doubtful, are dropped.
-        """
-        parts: list[Block] = []
-        estimators, last, size = self._states.estimators, None, 0
-        for one in estimated:
-            self._contacts.add(one.estimates, one.estimators)
-            self._note_advice(one.estimators)
-            part = Block.of(one.estimates)
-            # While a state is held as doubtful, the previous estimate is repeated.
-            again = np.diff(part.time, prepend=part.time[0] - 1 if last is None else last) == 0
-            last = int(part.time[-1])
-            if again.any():
-                part = part.rows(~again)
-            if size and one.estimators is not estimators:
-                yield self._analyzed_block(Block.together(parts), estimators)
+    The estimate of a state is repeated while the next one is held as doubtful: these are dropped.
+    """
+    last = -1
+    for _, own in groupby(blocks, lambda block: id(block.estimators)):
+        parts: list[Samples] = []
+        size = 0
+        for block in own:
+            part = Samples.of(block.estimates)
+            new = np.diff(part.time, prepend=last) != 0
+            last, size = int(part.time[-1]), size + int(new.sum())
+            parts.append(part if new.all() else Samples(*(column[new] for column in part)))
+            if size >= BLOCK:
+                yield Samples(*map(np.concatenate, zip(*parts, strict=True))), block.estimators
                 parts, size = [], 0
-            estimators = one.estimators
-            parts.append(part)
-            size += len(part)
-            while size >= BLOCK:
-                whole = Block.together(parts)
-                yield self._analyzed_block(whole.rows(slice(BLOCK)), estimators)
-                parts, size = [whole.rows(slice(BLOCK, None))], size - BLOCK
         if size:
-            yield self._analyzed_block(Block.together(parts), estimators)
+            yield Samples(*map(np.concatenate, zip(*parts, strict=True))), block.estimators
 
-    def _analyzed_block(self, block: Block, estimators: Estimators) -> Block:
-        self._count += len(block)
-        self._sums.add(block, estimators.pipeline)
-        if self._payloads is not None:
-            self._payloads.add(block, estimators)
-        return block
 
-    def _note_advice(self, estimators: Estimators) -> None:
-        report = estimators.pipeline.effort_check.report
-        if report is not None and report.advice:
-            self._advice.add(report.advice, 1)
+def _why_nothing(states: EstimatedStates) -> str:
+    """Returns the reasons why no state could be estimated."""
+    missing = states.estimators.buffer.missing()
+    reasons = [f'{NO_COMPLETE_STATE}: {", ".join(missing)} missing'] if missing else []
+    return '; '.join([*reasons, *(reason for reason, _ in states.silent.items())]) or 'too short'
 
-    def result(
-        self, bag: Bag, model: str, clock: ClockReport, free_motion: bool
-    ) -> tuple[dict[str, Any], list[Event]]:
-        """Returns the row of the summary table, and the events.
 
-        Raises:
-            RecordingError: no state could be estimated.
-        """
-        states = self._states
-        if not self._count:
-            missing = states.estimators.buffer.missing()
-            missing_text = f'{NO_COMPLETE_STATE}: {", ".join(missing)} missing' if missing else ''
-            silent = [reason for reason, _ in states.silent.items()]
-            why = '; '.join(filter(None, [missing_text, *silent])) or 'too short'
-            raise RecordingError(f'nothing can be estimated: {why}')
-        residuals = self._sums.result()
-        events = self._contacts.result(
-            states.estimators, self._sums, residuals, (clock.end - clock.begin) * 1e-9
+def _findings(states: EstimatedStates, advice: Counts, residuals: JointResiduals) -> list[str]:
+    """Returns sentences about the quality of a bag."""
+    found = [sentence for sentence, _ in advice.items()]
+    for why, count in states.silent.items():
+        if count > 0.01 * states.messages + 100:
+            found.append(f'{count} joint states without an estimate: {why}')
+    if states.refused:
+        found.append(states.refusals_told())
+    if residuals.percent > UNEXPLAINED:
+        found.append(
+            f'{residuals.percent:.0f} % of the efforts are unexplained: another robot, or efforts '
+            'that are no torques; friction is not reported'
         )
-        for event in events:
-            event.false_contact |= free_motion
-        contacts = list(events)
-        if self._payloads is not None:
-            events += self._payloads.result()
-        percent = 100.0 * residuals.residual_rms / np.maximum(residuals.effort_rms, 1e-9)
-        findings = self._findings(residuals)
-        if _unexplained(residuals) > UNEXPLAINED:
-            residuals = residuals.without_friction()
-        joint = self._indices
-        of_joints = {
-            'effort_rms': residuals.effort_rms,
-            'residual_rms': residuals.residual_rms,
-            'residual_percent': percent,
-            'moving': residuals.moving,
-            'viscous': residuals.viscous,
-            'coulomb': residuals.coulomb,
-            'offset': residuals.unknowns[:, 2],
-            'friction': residuals.friction,
-            'friction_deviation': residuals.deviation,
-            'friction_declared': residuals.declared,
-        }
-        summary = {
-            'path': str(bag.path),
-            'model': model,
-            'status': OK,
-            'reason': '',
-            'begin': clock.begin,
-            'end': clock.end,
-            'duration': (clock.end - clock.begin) * 1e-9,
-            'rate': clock.rate,
-            'jitter': clock.jitter,
-            'messages': states.messages,
-            'refused': states.refused,
-            'estimates': self._count,
-            'gaps': clock.gaps,
-            'longest_gap': clock.longest_gap,
-            'clock_jumps': clock.jumps,
-            'largest_clock_jump': clock.largest_jump,
-            'late': clock.late,
-            'findings': findings,
-            'joints': list(self._joints),
-            **{name: values[joint].tolist() for name, values in of_joints.items()},
-            'contacts': len(contacts),
-            'collisions': sum(event.kind == 'collision' for event in contacts),
-            'false_contacts': sum(event.false_contact for event in contacts),
-            'payload_changes': len(events) - len(contacts) + len(states.payloads),
-            'contact_time': float(sum(event.duration for event in contacts)),
-        }
-        return summary, sorted(events, key=lambda event: event.begin)
-
-    def _findings(self, residuals: JointResiduals) -> list[str]:
-        """Returns sentences about the quality of the bag."""
-        found = [advice for advice, _ in self._advice.items()]
-        for why, count in self._states.silent.items():
-            if count > 0.01 * self._states.messages + 100:
-                found.append(f'{count} joint states without an estimate: {why}')
-        if self._states.refused:
-            found.append(self._states.refusals_told())
-        left = _unexplained(residuals)
-        if left > UNEXPLAINED:
-            found.append(
-                f'{left:.0f} % of the efforts are left unexplained: another robot, or efforts '
-                'that are no torques; friction is not told'
-            )
-        return found
-
-
-def _unexplained(residuals: JointResiduals) -> float:
-    """Returns the share of the efforts of all joints that the model does not explain [%]."""
-    size = float(np.linalg.norm(residuals.effort_rms))
-    return 100.0 * float(np.linalg.norm(residuals.residual_rms)) / max(size, 1e-9)
-
-
-def _row_of(event: Event) -> dict[str, Any]:
-    return {**asdict(event), 'vector': list(event.vector)}
+    return found

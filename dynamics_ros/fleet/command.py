@@ -7,11 +7,12 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dynamics_ros.command_line import INTERRUPTED
+from dynamics_ros.command_line import INTERRUPTED, with_progress
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.files import write_files
 from dynamics_ros.model.description_file import read_description_file
@@ -19,12 +20,9 @@ from dynamics_ros.recordings.bag import METADATA, require_rosbags
 from dynamics_ros.recordings.command import interrupted_by_signals
 from dynamics_ros.recordings.settings import read_settings
 
-from .analysis import OK, Task
-from .bags import Bag, find_bags
-from .engine import analyze_all, workers
-from .findings import findings
-from .report import report
-from .tables import EVENTS, read_rows, require_pyarrow
+from .analysis import OK, Task, analyze_all
+from .report import findings, report
+from .results import EVENTS, find_bags, read_rows, require_pyarrow
 
 NAME = 'analyze_recordings'
 
@@ -47,12 +45,17 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     require_rosbags()
     require_pyarrow()
-    _check_output(options.output)
+    output = options.output
+    if output.exists() and not output.is_dir():
+        raise InvalidArgumentError('--output', f'{output} is not a folder', 'a folder')
+    if (output / METADATA).exists():
+        problem = f'{output} is a recording: it has a {METADATA}'
+        raise InvalidArgumentError('--output', problem, 'another folder')
     if not options.jobs:
         raise InvalidArgumentError('--jobs', '0', 'a number of processes, or -1 for one per core')
-    bags = find_bags(options.inputs, options.name, options.output)
+    bags = find_bags(options.inputs, options.name, output)
     task = Task(
-        output=options.output.resolve(),
+        output=output.resolve(),
         description=read_description_file(options.robot) if options.robot else '',
         settings=read_settings(options.parameters),
         topic=options.topic,
@@ -61,45 +64,42 @@ def _run(options: argparse.Namespace) -> int:
         bags=options.bags or '',
     )
     task.output.mkdir(parents=True, exist_ok=True)
-    with workers(options.jobs, options.backend, options.scheduler):
-        found = list(_with_progress(analyze_all(task, bags), len(bags)))
+    with cluster(options.scheduler) as executor:
+        analyzed = analyze_all(task, bags, options.jobs, executor)
+        rows = list(with_progress(analyzed, len(bags), 'bags'))
     # The order in which bags are finished is arbitrary.
-    summaries = sorted(found, key=lambda row: (row['robot'], row['bag']))
-    bad = [row for row in summaries if row['status'] != OK]
-    for row in bad:
+    summaries = sorted(rows, key=lambda row: (row['robot'], row['bag']))
+    bad = {(row['robot'], row['bag']): row for row in summaries if row['status'] != OK}
+    for row in bad.values():
         print(f'{NAME}: {row["path"]}: {row["reason"]}', file=sys.stderr)
     for one in findings(summaries):
         print(one)
     print(_summary_text(summaries, task.output))
-    write_files({task.output / 'report.html': report(summaries, _events(task.output, bags, bad))})
+    events = read_rows(task.output, EVENTS, [b for b in bags if (b.robot, b.name) not in bad])
+    write_files({task.output / 'report.html': report(summaries, events)})
     return 1 if bad else 0
 
 
-def _check_output(path: Path) -> None:
-    """Checks that results can be written to a folder.
+@contextmanager
+def cluster(scheduler: str) -> Iterator[Any]:
+    """Context with the executor of a dask cluster; None without a scheduler.
 
     Raises:
-        InvalidArgumentError: it is a file, or the folder of a recording.
+        DynamicsRosError: the package distributed is missing, or the scheduler does not answer.
     """
-    if path.exists() and not path.is_dir():
-        raise InvalidArgumentError('--output', f'{path} is not a folder', 'a folder')
-    if (path / METADATA).exists():
-        problem = f'{path} is a recording: it has a {METADATA}'
-        raise InvalidArgumentError('--output', problem, 'another folder')
-
-
-def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) -> list[Any]:
-    failed = {(row['robot'], row['bag']) for row in bad}
-    return read_rows(output, EVENTS, [b for b in bags if (b.robot, b.name) not in failed])
-
-
-def _with_progress(summaries: Any, total: int) -> Any:
-    """Yields the summaries, with a progress bar on a terminal if tqdm is installed."""
+    if not scheduler:
+        yield None
+        return
     try:
-        from tqdm import tqdm
-    except ImportError:
-        return summaries
-    return tqdm(summaries, total=total, unit='bag', disable=None)
+        from distributed import Client
+    except ImportError as error:
+        raise DynamicsRosError(f"pip install 'dask[distributed]': {error}") from error
+    try:
+        client = Client(scheduler, timeout='20s')
+    except (OSError, ValueError) as error:
+        raise DynamicsRosError(f'no dask scheduler at {scheduler}: {error}') from error
+    with client:
+        yield client.get_executor()
 
 
 def _summary_text(summaries: Sequence[dict[str, Any]], output: Path) -> str:
@@ -158,16 +158,10 @@ def _parser() -> argparse.ArgumentParser:
         help='number of processes on this machine (default: one per core)',
     )
     parser.add_argument(
-        '--backend',
-        choices=('loky', 'dask'),
-        default='loky',
-        help='loky: processes on this machine; dask: a cluster (default: %(default)s)',
-    )
-    parser.add_argument(
         '--scheduler',
         default='',
         metavar='ADDRESS',
-        help='address of the dask scheduler, such as tcp://10.0.0.1:8786',
+        help='dask scheduler of a cluster to use instead, such as tcp://10.0.0.1:8786',
     )
     return parser
 

@@ -5,24 +5,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact.detector import NO_CONTACT, RELEASE
-from dynamics_ros.estimation.external_torques import Estimates
+from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.recordings.states import Estimators
 
-from .residuals import Block, JointResiduals, ResidualSums
+from .statistics import JointResiduals, ResidualSums, Samples
 
 Array = NDArray[np.float64]
 
 MAX_LOCATED = 100
 """Maximum number of located contacts per recording; a location takes tens of milliseconds."""
-
 
 MAX_SHARE = 0.5
 """Share of a recording above which a contact cannot be distinguished from friction and wrong
@@ -48,69 +48,40 @@ MIN_EXPLAINED = 0.7
 
 
 @dataclass
-class Event:
-    """Contact, collision or payload change in a recording.
+class Contact:
+    """A contact.
 
     Attributes:
-        kind: 'contact', 'collision' or 'payload'.
-        begin: stamp [ns].
-        duration: s.
-        link: link that is touched or carries the payload.
-        force: magnitude of the force [N]; NaN if unknown.
-        vector: (3) force in the axes of ``frame`` [N].
-        frame: frame of the vector.
-        torque: external torque of the joint ``joint`` [Nm or N].
-        joint: joint with the largest ratio of external torque to threshold.
-        false_contact: whether friction and weight identified from the whole recording explain the
-            torques, or the contact lasts most of the recording.
-        mass: change of the payload [kg]; NaN for a contact.
+        begin, last: stamps of its first and its last sample [ns].
+        kind: CONTACT or COLLISION.
+        link: link that is touched.
+        excess: largest ratio of external torque to threshold, at the peak.
+        state, external, thresholds: state, estimate and thresholds (nv) at the peak.
+        frame: frame of the force.
+        force: (3) force at the peak in the axes of ``frame`` [N].
     """
-
-    kind: str
-    begin: int
-    duration: float = 0.0
-    link: str = ''
-    force: float = float('nan')
-    vector: tuple[float, ...] = ()
-    frame: str = ''
-    torque: float = float('nan')
-    joint: str = ''
-    false_contact: bool = False
-    mass: float = float('nan')
-
-
-@dataclass
-class _Peak:
-    """State of a contact with the largest ratio of torque to threshold."""
-
-    excess: float
-    state: RobotState
-    external: Array
-    thresholds: Array
-    deviation: Array | None
-
-
-@dataclass
-class _Open:
-    """Contact that has not ended."""
 
     begin: int
     last: int
     kind: ContactState
     link: str
-    peak: _Peak
-    links: dict[str, int] = field(default_factory=dict)
+    excess: float
+    state: RobotState
+    external: ExternalTorques
+    thresholds: Array
+    frame: str = ''
+    force: Array | None = None
 
 
 class ContactEvents:
-    """Converts contact states to contact events."""
+    """Converts contact states to contacts."""
 
     def __init__(self, first: Estimators) -> None:
         """Creates it without contacts; breaks shorter than ``RELEASE`` do not end a contact."""
-        self._names = {i: name for name, i in first.pipeline.robot.joint_v_indices.items()}
         self._release = round(RELEASE * 1e9)
-        self._open: _Open | None = None
-        self._found: list[tuple[Event, _Peak]] = []
+        self._names = {i: name for name, i in first.pipeline.robot.joint_v_indices.items()}
+        self._open: Contact | None = None
+        self._ended: list[Contact] = []
 
     def add(self, estimates: Estimates, estimators: Estimators) -> None:
         """Adds consecutive samples."""
@@ -142,72 +113,70 @@ class ContactEvents:
         if self._open is not None and time < self._open.last:
             self._close(estimators)
         now = self._open
-        if now is None or excess > now.peak.excess:
-            found = estimates.row(i)
-            peak = _Peak(
-                excess,
-                estimates.states.row(i),
-                found.values,
-                estimates.thresholds[i],
-                found.deviation,
-            )
-            if now is None:
-                now = self._open = _Open(report.since, time, report.state, report.link, peak)
-            now.peak, now.link = peak, report.link
+        if now is None or excess > now.excess:
+            peak = estimates.states.row(i), estimates.row(i), estimates.thresholds[i]
+            begin, kind = (now.begin, now.kind) if now else (report.since, report.state)
+            now = self._open = Contact(begin, time, kind, report.link, excess, *peak)
         now.last = time
         if report.state is ContactState.COLLISION:
             now.kind = ContactState.COLLISION
 
-    def result(
+    def _close(self, estimators: Estimators) -> None:
+        """Ends the open contact and locates it."""
+        contact, self._open = self._open, None
+        if contact is None:
+            return
+        state, external, locator = contact.state, contact.external, estimators.locator
+        if locator is not None and len(self._ended) < MAX_LOCATED:
+            location = locator.locate(
+                state.q, external.values, state.stale_mask, state.v, external.deviation
+            )
+            if location is not None and location.probability > 0.0:
+                contact.link, contact.frame = location.link, location.point_frame
+                contact.force = location.force
+        if not contact.frame:
+            wrench = estimators.pipeline.wrenches(state, external.values, external.deviation)[0]
+            contact.frame, contact.force = wrench.expressed_in, wrench.wrench[:3]
+        self._ended.append(contact)
+
+    def rows(
         self,
         estimators: Estimators,
         sums: ResidualSums,
         residuals: JointResiduals,
         duration: float,
-    ) -> list[Event]:
-        """Returns all contacts with ``false_contact`` set, for a recording of this duration [s]."""
+    ) -> list[dict[str, Any]]:
+        """Returns the rows of all contacts of a recording of this duration [s].
+
+        A contact is false if friction and weight identified from the whole recording explain its
+        torques, or if it lasts most of the recording.
+        """
         self._close(estimators)
         known = np.nan_to_num(residuals.unknowns)
-        for event, peak in self._found:
-            gravity = estimators.pipeline.robot.gravity(peak.state.q)
-            columns = sums.columns(peak.state.v, gravity)
-            left = peak.external + (columns * known).sum(axis=-1)
-            explained = bool((np.abs(left) < peak.thresholds).all())
-            event.false_contact = explained or event.duration > MAX_SHARE * duration
-        return [event for event, _ in self._found]
-
-    def _close(self, estimators: Estimators) -> None:
-        now, self._open = self._open, None
-        if now is None:
-            return
-        peak = now.peak
-        joint = int(np.argmax(np.abs(peak.external) / peak.thresholds))
-        event = Event(
-            now.kind.name.lower(),
-            now.begin,
-            (now.last - now.begin) * 1e-9,
-            now.link,
-            torque=float(peak.external[joint]),
-            joint=self._names.get(joint, ''),
-        )
-        self._locate(event, peak, estimators)
-        self._found.append((event, peak))
-
-    def _locate(self, event: Event, peak: _Peak, estimators: Estimators) -> None:
-        state, external = peak.state, peak.external
-        locator = estimators.locator
-        if locator is not None and len(self._found) < MAX_LOCATED:
-            place = locator.locate(state.q, external, state.stale_mask, state.v, peak.deviation)
-            if place is not None and place.probability > 0.0:
-                event.link = place.link
-                if place.point_frame:
-                    event.frame = place.point_frame
-                    event.vector = tuple(float(x) for x in place.force)
-        if not event.frame:
-            wrench = estimators.pipeline.wrenches(state, external, peak.deviation)[0]
-            event.frame = wrench.expressed_in
-            event.vector = tuple(float(x) for x in wrench.wrench[:3])
-        event.force = float(np.linalg.norm(event.vector))
+        rows = []
+        for contact in self._ended:
+            values = contact.external.values
+            force = np.asarray(contact.force, dtype=np.float64)
+            gravity = estimators.pipeline.robot.gravity(contact.state.q)
+            left = values + (sums.columns(contact.state.v, gravity) * known).sum(axis=-1)
+            explained = bool((np.abs(left) < contact.thresholds).all())
+            lasted = (contact.last - contact.begin) * 1e-9
+            joint = int(np.argmax(np.abs(values) / contact.thresholds))
+            rows.append(
+                {
+                    'kind': contact.kind.name.lower(),
+                    'begin': contact.begin,
+                    'duration': lasted,
+                    'link': contact.link,
+                    'joint': self._names.get(joint, ''),
+                    'torque': float(values[joint]),
+                    'frame': contact.frame,
+                    'vector': [float(x) for x in force],
+                    'force': float(np.linalg.norm(force)),
+                    'false_contact': explained or lasted > MAX_SHARE * duration,
+                }
+            )
+        return rows
 
 
 class PayloadWatch:
@@ -222,33 +191,27 @@ class PayloadWatch:
         """
         self._frame, self._gravity = frame, gravity
         self._windows: list[tuple[int, float, float]] = []
-        self._sums, self._begin, self._next = np.zeros(3), 0, 0
+        self._sums, self._begin = np.zeros(3), 0
 
-    def add(self, block: Block, estimators: Estimators) -> None:
+    def add(self, samples: Samples, estimators: Estimators) -> None:
         """Adds samples."""
-        period = max(float(np.median(np.diff(block.time))) * 1e-9, 1e-6) if len(block) > 1 else 1.0
+        steps = np.diff(samples.time)
+        period = max(float(np.median(steps)) * 1e-9, 1e-6) if len(steps) else 1.0
         chosen = slice(None, None, max(1, round(SPACING / period)))
-        robot, external = estimators.pipeline.robot, block.external[chosen]
-        J = robot.jacobian(block.q[chosen], self._frame)
+        robot, external = estimators.pipeline.robot, samples.external[chosen]
+        J = robot.jacobian(samples.q[chosen], self._frame)
         unit = np.einsum('nkj,k->nj', J[:, :3], self._gravity)
         weights = 1.0 / np.maximum(estimators.pipeline.detector.constants[0], 1e-6) ** 2
         weights = np.where(np.isfinite(weights), weights, 0.0)
-        products = np.stack(
-            [
-                (unit * external * weights).sum(axis=1),
-                (unit * unit * weights).sum(axis=1),
-                (external * external * weights).sum(axis=1),
-            ],
-            axis=1,
-        )
-        for time, row in zip(block.time[chosen].tolist(), products, strict=True):
+        products = np.stack([unit * external, unit * unit, external * external]) @ weights
+        for time, row in zip(samples.time[chosen].tolist(), products.T, strict=True):
             if not 0 <= time - self._begin < WINDOW * 1e9:
                 self._end_window()
                 self._begin = time
             self._sums += row
 
-    def result(self) -> list[Event]:
-        """Returns the payload changes as events."""
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns the rows of the changes of the payload."""
         self._end_window()
         if len(self._windows) < 2 * NEIGHBOURS:
             return []
@@ -257,19 +220,19 @@ class PayloadWatch:
         usual = max(MIN_CHANGE, SIGMAS * 1.4826 * float(np.median(steps)))
         jumps = np.zeros(len(masses))
         for k in range(NEIGHBOURS, len(masses) - NEIGHBOURS + 1):
-            before, after = masses[k - NEIGHBOURS : k], masses[k : k + NEIGHBOURS]
-            heavier = explained[k : k + NEIGHBOURS], explained[k - NEIGHBOURS : k]
-            change = float(np.median(after) - np.median(before))
-            lasting = np.ptp(before) < 0.5 * abs(change) and np.ptp(after) < 0.5 * abs(change)
-            if lasting and max(np.median(one) for one in heavier) > MIN_EXPLAINED:
+            sides = slice(k - NEIGHBOURS, k), slice(k, k + NEIGHBOURS)
+            before, after = (float(np.median(masses[side])) for side in sides)
+            change = after - before
+            lasting = all(np.ptp(masses[side]) < 0.5 * abs(change) for side in sides)
+            if lasting and max(np.median(explained[side]) for side in sides) > MIN_EXPLAINED:
                 jumps[k] = change
-        found = []
+        rows = []
         for k in np.flatnonzero(np.abs(jumps) > usual).tolist():
             near = jumps[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1]
             if abs(jumps[k]) == np.abs(near).max():
-                link = self._frame
-                found.append(Event('payload', int(begins[k]), link=link, mass=float(jumps[k])))
-        return found
+                row = {'kind': 'payload', 'begin': int(begins[k]), 'duration': 0.0}
+                rows.append({**row, 'link': self._frame, 'mass': float(jumps[k])})
+        return rows
 
     def _end_window(self) -> None:
         product, square, total = self._sums

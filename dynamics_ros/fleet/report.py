@@ -1,23 +1,46 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""HTML report of a run: robots, bags, friction over time and contacts."""
+"""Findings of a run, and its HTML report: robots, bags, friction over time and contacts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.recordings.page import as_svg, figure, page, table
 
 from .analysis import OK
-from .findings import FrictionOverTime, findings, frictions
-from .residuals import SPEED
+from .statistics import SPEED, percent_unexplained
 
 Rows = Sequence[Mapping[str, Any]]
+Array = NDArray[np.float64]
+
+MIN_ROBOTS = 4
+"""Minimum number of robots of a model for a comparison."""
+
+MIN_BAGS = 4
+"""Minimum number of bags of a robot for a comparison over time."""
+
+MIN_DIFFERENCE = 0.15
+"""Minimum relative difference of friction from the median of similar robots."""
+
+MIN_CHANGE = 0.2
+"""Minimum relative change over time."""
+
+SIGMAS = 5.0
+"""Minimum difference or change in standard deviations of the usual scatter."""
+
+MIN_FRICTION = 0.02
+"""Minimum difference of friction [Nm or N]."""
+
+GAUSSIAN_RATIO = 1.4826
+"""Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
 NANOSECONDS_A_DAY = 86_400 * 10**9
 
@@ -26,6 +49,81 @@ MAX_CONTACTS, MAX_BAGS = 100, 400
 
 MAX_CURVES = 30
 """Maximum number of robots per plot; those with findings are drawn first."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Joint with unusual friction.
+
+    Attributes:
+        robot, joint: names.
+        kind: reference of the comparison: 'like robots' or 'before'.
+        friction, usual: friction and its reference at ``statistics.SPEED`` [Nm or N].
+    """
+
+    robot: str
+    joint: str
+    kind: str
+    friction: float
+    usual: float
+
+    def __str__(self) -> str:
+        change = self.friction / self.usual - 1.0
+        word = 'more' if change > 0.0 else 'less'
+        than = 'like robots have' if self.kind == 'like robots' else 'at first'
+        return (
+            f'{self.robot}: {self.joint} has {abs(change):.0%} {word} friction than {than} '
+            f'({self.friction:.3g} against {self.usual:.3g})'
+        )
+
+
+def frictions(summaries: Rows) -> dict[tuple[str, str], dict[str, Array]]:
+    """Returns friction over time by (model, joint) and robot; bags without a value are skipped.
+
+    Returns:
+        (2, n) recorded times [ns], ascending, and friction at ``statistics.SPEED`` [Nm or N].
+    """
+    values: dict[tuple[str, str], dict[str, list[tuple[int, float]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for row in sorted(summaries, key=lambda row: (row.get('model', ''), row['robot'])):
+        if row['status'] == OK:
+            for joint, friction in zip(row['joints'], row['friction'], strict=True):
+                if np.isfinite(friction):
+                    values[row['model'], joint][row['robot']].append((row['begin'], friction))
+    return {
+        key: {robot: np.array(sorted(points)).T for robot, points in robots.items()}
+        for key, robots in values.items()
+    }
+
+
+def findings(summaries: Rows) -> list[Finding]:
+    """Returns joints with unusual friction, sorted by robot.
+
+    It differs from the median of all robots of a model, or from the first third of a robot's bags
+    to the last.
+    """
+    found = []
+    for (_, joint), robots in frictions(summaries).items():
+        medians = {robot: float(np.median(points[1])) for robot, points in robots.items()}
+        values = np.array([*medians.values()])
+        usual = float(np.median(values))
+        scatter = GAUSSIAN_RATIO * float(np.median(np.abs(values - usual)))
+        limit = max(MIN_DIFFERENCE * abs(usual), SIGMAS * scatter, MIN_FRICTION)
+        for robot, value in medians.items():
+            if len(robots) >= MIN_ROBOTS and usual > 0.0 and abs(value - usual) > limit:
+                found.append(Finding(robot, joint, 'like robots', value, usual))
+        for robot, (_, friction) in robots.items():
+            if len(friction) < MIN_BAGS:
+                continue
+            third = max(2, len(friction) // 3)
+            first, last = (float(np.median(x)) for x in (friction[:third], friction[-third:]))
+            # Differences of neighbours contain the scatter but hardly the change.
+            scatter = GAUSSIAN_RATIO * float(np.median(np.abs(np.diff(friction)))) / np.sqrt(2.0)
+            limit = max(MIN_CHANGE * abs(first), SIGMAS * scatter / np.sqrt(third), MIN_FRICTION)
+            if first > 0.0 and abs(last - first) > limit:
+                found.append(Finding(robot, joint, 'before', last, first))
+    return sorted(found, key=lambda one: (one.robot, one.joint, one.kind))
 
 
 def report(summaries: Rows, events: Rows) -> str:
@@ -40,20 +138,21 @@ def report(summaries: Rows, events: Rows) -> str:
         f'<p>Bags: {len(done)}; robots: {robots}; {hours:.2f} h, {states} joint states'
         + (f'; <span class="bad">{len(bad)} bags failed</span>' if bad else '')
         + '.</p>',
+        '<h2>Findings</h2>',
     ]
     unusual = findings(summaries)
-    parts.append('<h2>Findings</h2>')
     parts.append(
         '<ul>' + ''.join(f'<li>{escape(str(one))}</li>' for one in unusual) + '</ul>'
         if unusual
         else '<p>No joint differs in friction from similar robots, or from its first bags.</p>'
     )
     if bad:
-        rows = [[escape(row['robot']), escape(row['bag']), escape(row['reason'])] for row in bad]
+        rows = [[escape(row[key]) for key in ('robot', 'bag', 'reason')] for row in bad]
         parts += ['<h2>Bags that failed</h2>', table(['robot', 'bag', 'reason'], rows)]
-    parts += ['<h2>Robots</h2>', _robots(done, {one.robot for one in unusual})]
-    parts += ['<h2>Residuals of the model per joint</h2>', _residuals(done)]
-    parts += ['<h2>Friction over time</h2>', *_frictions(done, {one.robot for one in unusual})]
+    marked = {one.robot for one in unusual}
+    parts += ['<h2>Robots</h2>', _robots(done, marked)]
+    parts += ['<h2>Residuals of the model per joint</h2>', *_residuals(done)]
+    parts += ['<h2>Friction over time</h2>', *_frictions(done, marked)]
     parts += ['<h2>Contacts</h2>', *_contacts(events)]
     parts += ['<h2>Bags</h2>', _bags(done)]
     return page('Recordings of a fleet', parts)
@@ -64,20 +163,21 @@ def _robots(done: Rows, marked: set[str]) -> str:
     for robot, own in sorted(_by(done, 'robot').items()):
         name = escape(robot)
         name = f'<span class="bad">{name}</span>' if robot in marked else name
-        total = [sum(row[key] for row in own) for key in ('gaps', 'clock_jumps', 'contacts')]
-        false = sum(row['false_contacts'] for row in own)
         hours = sum(row['duration'] for row in own) / 3600.0
         rate = float(np.median([row['rate'] for row in own]))
         left = float(np.median([_percent(row) for row in own]))
-        payloads = sum(row['payload_changes'] for row in own)
-        cells = (f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *map(str, total), str(false))
-        rows.append([name, escape(own[0]['model']), str(len(own)), *cells, str(payloads)])
+        sums = (
+            str(sum(row[key] for row in own))
+            for key in ('gaps', 'clock_jumps', 'contacts', 'false_contacts', 'payload_changes')
+        )
+        cells = f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *sums
+        rows.append([name, escape(own[0]['model']), str(len(own)), *cells])
     header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
     header += ['clock jumps', 'contacts', 'false contacts', 'payload changes']
     return table(header, rows)
 
 
-def _residuals(done: Rows) -> str:
+def _residuals(done: Rows) -> list[str]:
     """Returns a table per model with the median RMS residual of each robot's joints [Nm, N]."""
     parts = []
     for model, own in sorted(_by(done, 'model').items()):
@@ -92,16 +192,14 @@ def _residuals(done: Rows) -> str:
             rows.append([escape(robot), *cells])
         parts.append(f'<p>{escape(model)}, RMS without contact [Nm, N]</p>')
         parts.append(table(['robot', *map(escape, joints)], rows))
-    return '\n'.join(parts)
+    return parts
 
 
 def _frictions(done: Rows, marked: set[str]) -> list[str]:
     """Returns a plot per model with the friction of each joint; robots with findings in red."""
-    of_models: dict[str, dict[str, dict[str, FrictionOverTime]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
-    for (model, robot, joint), values in frictions(done).items():
-        of_models[model][joint][robot] = values
+    of_models: dict[str, dict[str, dict[str, Array]]] = defaultdict(dict)
+    for (model, joint), robots in frictions(done).items():
+        of_models[model][joint] = robots
     parts = [f'<p>Friction of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
     for model, joints in of_models.items():
         rows = (len(joints) + 2) // 3
@@ -111,23 +209,16 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
         axes = drawn.subplots(rows, 3, squeeze=False, sharex=True).ravel()
         for axis in axes[len(joints) :]:
             axis.set_visible(False)
-        begin = min(v.begin[0] for own in joints.values() for v in own.values())
+        begin = min(points[0, 0] for robots in joints.values() for points in robots.values())
         for axis, (joint, robots) in zip(axes, joints.items(), strict=False):
             chosen = sorted(robots, key=lambda robot: (robot not in marked, robot))[:MAX_CURVES]
             for robot in reversed(chosen):
-                values = robots[robot]
-                days = (np.array(values.begin) - begin) / NANOSECONDS_A_DAY
-                red = robot in marked
-                axis.plot(
-                    days,
-                    values.friction,
-                    color='#c03030' if red else '#8a8a8a',
-                    linewidth=1.4 if red else 0.8,
-                    marker='.',
-                    markersize=3.0,
-                )
-                if red:
-                    axis.annotate(robot, (days[-1], values.friction[-1]), fontsize=7)
+                times, friction = robots[robot]
+                days = (times - begin) / NANOSECONDS_A_DAY
+                color, width = ('#c03030', 1.4) if robot in marked else ('#8a8a8a', 0.8)
+                axis.plot(days, friction, color=color, linewidth=width, marker='.', markersize=3.0)
+                if robot in marked:
+                    axis.annotate(robot, (days[-1], friction[-1]), fontsize=7)
             if axis.get_ylim()[0] > 0.0:
                 # Without zero on the axis, scatter would look like a change.
                 axis.set_ylim(bottom=0.0)
@@ -153,13 +244,9 @@ def _contacts(events: Rows) -> list[str]:
     if strongest:
         rows = [
             [
-                *(escape(row[key]) for key in ('robot', 'bag')),
-                _date(row['begin']),
-                f'{row["duration"]:.2f}',
-                row['kind'],
-                escape(row['link']),
-                f'{row["force"]:.1f}',
-                f'{row["torque"]:.1f} at {escape(row["joint"])}',
+                *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
+                *(f'{row["duration"]:.2f}', row['kind'], escape(row['link'])),
+                *(f'{row["force"]:.1f}', f'{row["torque"]:.1f} at {escape(row["joint"])}'),
             ]
             for row in strongest
         ]
@@ -170,10 +257,8 @@ def _contacts(events: Rows) -> list[str]:
     if payloads:
         rows = [
             [
-                *(escape(row[key]) for key in ('robot', 'bag')),
-                _date(row['begin']),
-                f'{row["mass"]:+.2f}',
-                escape(row['link']),
+                *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
+                *(f'{row["mass"]:+.2f}', escape(row['link'])),
             ]
             for row in payloads[:MAX_CONTACTS]
         ]
@@ -185,17 +270,10 @@ def _contacts(events: Rows) -> list[str]:
 def _bags(done: Rows) -> str:
     rows = [
         [
-            escape(row['robot']),
-            escape(row['bag']),
-            _date(row['begin']),
-            f'{row["duration"]:.1f}',
-            f'{row["rate"]:.0f}',
-            str(row['gaps']),
-            str(row['clock_jumps']),
-            f'{_percent(row):.1f}',
-            str(row['contacts']),
-            str(row['false_contacts']),
-            escape('; '.join(row['findings'])),
+            *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
+            *(f'{row["duration"]:.1f}', f'{row["rate"]:.0f}', str(row['gaps'])),
+            *(str(row['clock_jumps']), f'{_percent(row):.1f}', str(row['contacts'])),
+            *(str(row['false_contacts']), escape('; '.join(row['findings']))),
         ]
         for row in done[:MAX_BAGS]
     ]
@@ -206,8 +284,7 @@ def _bags(done: Rows) -> str:
 
 
 def _percent(row: Mapping[str, Any]) -> float:
-    size = float(np.linalg.norm(row['effort_rms']))
-    return 100.0 * float(np.linalg.norm(row['residual_rms'])) / max(size, 1e-9)
+    return percent_unexplained(row['effort_rms'], row['residual_rms'])
 
 
 def _date(nanoseconds: Any) -> str:
@@ -215,7 +292,7 @@ def _date(nanoseconds: Any) -> str:
 
 
 def _by(rows: Rows, key: str) -> dict[str, list[Mapping[str, Any]]]:
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        found[row[key]].append(row)
-    return found
+        groups[row[key]].append(row)
+    return groups

@@ -14,7 +14,6 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
-pytest.importorskip('joblib')
 pytest.importorskip('pyarrow')
 
 from patience import times
@@ -29,13 +28,10 @@ from benchmarks.recordings_fleet import (
     bag_path,
     record,
 )
-from dynamics_ros.fleet.analysis import Task, analyze
-from dynamics_ros.fleet.bags import Bag, find_bags
+from dynamics_ros.fleet.analysis import Task, analyze, analyze_all
 from dynamics_ros.fleet.command import main
-from dynamics_ros.fleet.engine import analyze_all, workers
-from dynamics_ros.fleet.findings import findings, frictions
-from dynamics_ros.fleet.report import report
-from dynamics_ros.fleet.tables import EVENTS, SIGNALS, SUMMARY, read_rows
+from dynamics_ros.fleet.report import findings, frictions, report
+from dynamics_ros.fleet.results import EVENTS, SIGNALS, SUMMARY, Bag, find_bags, read_rows
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.recordings.settings import EstimationSettings
 
@@ -94,8 +90,8 @@ def test_friction_is_not_told_of_efforts_that_are_no_torques(fleet, tmp_path):
     bag = next(one for one in find_bags([str(fleet)]) if one.robot == 'worn')
     summary = analyze(task, bag)
     assert summary['status'] == 'ok', summary['reason']
-    assert any('friction is not told' in text for text in summary['findings'])
-    for name in ('friction', 'friction_deviation', 'viscous', 'coulomb', 'offset'):
+    assert any('friction is not reported' in text for text in summary['findings'])
+    for name in ('friction', 'friction_deviation', 'viscous', 'coulomb'):
         assert np.isnan(summary[name]).all(), name
     assert frictions([{**summary, 'robot': bag.robot}]) == {}
     report([{**summary, 'robot': bag.robot, 'bag': bag.name}], [])
@@ -204,8 +200,7 @@ def kill_always(task: Task, bag: Bag) -> dict:
 @pytest.mark.parametrize(('analyze_one', 'failed'), [(kill_once, []), (kill_always, ['day1'])])
 def test_a_killed_worker_costs_its_bag_one_retry(fleet, tmp_path, analyze_one, failed):
     bags = [bag for bag in find_bags([str(fleet)]) if bag.robot == 'sound']
-    with workers(2, 'loky', ''):
-        summaries = list(analyze_all(Task(output=tmp_path), bags, analyze_one))
+    summaries = list(analyze_all(Task(output=tmp_path), bags, 2, analyze_one=analyze_one))
     assert sorted(row['bag'] for row in summaries) == ['day0', 'day1', 'day2']
     bad = [row for row in summaries if row['status'] != 'ok']
     assert [row['bag'] for row in bad] == failed
@@ -218,9 +213,8 @@ def test_results_do_not_depend_on_order_or_number_of_workers(fleet, results, tmp
     bags = find_bags([str(fleet)])
     for count in times((3,), (2, 8)):
         order = np.random.default_rng(count).permutation(len(bags))
-        with workers(count, 'loky', ''):
-            task = Task(output=tmp_path / str(count))
-            found = list(analyze_all(task, [bags[k] for k in order]))
+        task = Task(output=tmp_path / str(count))
+        found = list(analyze_all(task, [bags[k] for k in order], count))
         assert len(found) == len(bags)
         for row in found:
             other = expected[row['robot'], row['bag']]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
-pytest.importorskip('joblib')
 pytest.importorskip('pyarrow')
 
 import pyarrow.dataset
@@ -25,10 +25,8 @@ from std_msgs.msg import String
 
 from benchmarks.recordings_fleet import FleetRobot, Recorded, record
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.fleet.analysis import Task
-from dynamics_ros.fleet.bags import find_bags, folder_name
 from dynamics_ros.fleet.command import main
-from dynamics_ros.fleet.engine import IN_PROGRESS, analyze_all, workers
+from dynamics_ros.fleet.results import find_bags, folder_name
 from dynamics_ros.recordings.bag import Recording, RecordingWriter
 from dynamics_ros.recordings.command import main as estimate_bag
 
@@ -170,7 +168,7 @@ from pathlib import Path
 from dynamics_ros.fleet import command
 from test_bags_of_a_fleet import wait_for_ever
 real = command.analyze_all
-command.analyze_all = lambda task, bags: real(task, bags, wait_for_ever)
+command.analyze_all = lambda *given: real(*given, wait_for_ever)
 sys.exit(command.main(sys.argv[1:]))
 """
 
@@ -179,9 +177,10 @@ sys.exit(command.main(sys.argv[1:]))
 def test_an_interrupted_run_says_so_and_the_next_one_is_whole(bag, tmp_path):
     output, begun = tmp_path / 'out', tmp_path / 'begun'
     os.mkfifo(begun)
+    bags = [str(bag), str(shutil.copytree(bag, tmp_path / 'robot' / 'night'))]
     reader = os.open(begun, os.O_RDONLY | os.O_NONBLOCK)
     process = subprocess.Popen(
-        [sys.executable, '-c', INTERRUPTED, str(bag), '--output', str(output), '--jobs', '2'],
+        [sys.executable, '-c', INTERRUPTED, *bags, '--output', str(output), '--jobs', '2'],
         stderr=subprocess.PIPE,
         text=True,
         # Its workers import this file as it does.
@@ -201,14 +200,3 @@ def test_an_interrupted_run_says_so_and_the_next_one_is_whole(bag, tmp_path):
     assert process.returncode == 130, told
     assert 'interrupted' in told
     assert main([str(bag), '--output', str(output), '--jobs', '1']) == 0
-    assert not (output / IN_PROGRESS).exists()
-
-
-def test_marks_of_a_run_that_was_killed_blame_nobody(bag, tmp_path):
-    bags = find_bags([str(bag)])
-    (tmp_path / IN_PROGRESS).mkdir()
-    (tmp_path / IN_PROGRESS / 'robot.other').touch()
-    with workers(1, 'loky', ''):
-        (summary,) = analyze_all(Task(output=tmp_path), bags)
-    assert summary['status'] == 'ok'
-    assert not (tmp_path / IN_PROGRESS).exists()

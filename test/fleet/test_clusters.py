@@ -24,9 +24,9 @@ pytest.importorskip('distributed')
 from hosts import may_make_hosts
 
 from benchmarks.recordings_fleet import BEGIN, DAY, FleetRobot, Recorded, record
-from dynamics_ros.fleet.analysis import Task, analyze
-from dynamics_ros.fleet.bags import find_bags
-from dynamics_ros.fleet.engine import analyze_all, workers
+from dynamics_ros.fleet.analysis import Task, analyze, analyze_all
+from dynamics_ros.fleet.command import cluster
+from dynamics_ros.fleet.results import SUMMARY, find_bags, read_rows
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -47,8 +47,8 @@ def expected(bags, tmp_path_factory):
 
 
 def analyzed(bags, output, scheduler):
-    with workers(1, 'dask', scheduler):
-        return list(analyze_all(Task(output=output), bags))
+    with cluster(scheduler) as executor:
+        return list(analyze_all(Task(output=output), bags, executor=executor))
 
 
 def check(summaries, expected):
@@ -120,7 +120,7 @@ def test_two_hosts_with_the_scheduler_on_one_of_them(bags, expected, tmp_path):
         # The command on the first host; its results come back in a file.
         output = tmp_path / 'out'
         command = ('dynamics_ros.fleet.command', *(str(bag.path) for bag in bags))
-        options = ('--output', str(output), '--backend', 'dask', '--scheduler', address)
+        options = ('--output', str(output), '--scheduler', address)
         done = subprocess.run(
             ['ip', 'netns', 'exec', hosts[1], sys.executable, '-m', *command, *options],
             capture_output=True,
@@ -128,6 +128,4 @@ def test_two_hosts_with_the_scheduler_on_one_of_them(bags, expected, tmp_path):
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    from dynamics_ros.fleet.tables import SUMMARY, read_rows
-
     check(read_rows(output, SUMMARY, bags), expected)

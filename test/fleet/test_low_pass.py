@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from dynamics_ros.fleet.residuals import CHUNK, LowPass
+from dynamics_ros.fleet.statistics import CHUNK, LowPass
 
 
 @pytest.mark.parametrize('sizes', [(1,), (3 * CHUNK + 5,), (7, 1, 2 * CHUNK, 90)])

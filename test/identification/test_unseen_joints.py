@@ -24,7 +24,7 @@ from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.fleet.analysis import _matched
+from dynamics_ros.fleet.analysis import matched
 from dynamics_ros.identification import identify
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
 from dynamics_ros.parameters.contact import ContactParameters
@@ -117,7 +117,7 @@ def test_parameters_are_for_all_joints_though_one_was_not_recorded(poor, tmp_pat
     assert pipeline.values.effort.noise[2] == np.inf
     assert np.isfinite(np.delete(pipeline.values.effort.noise, 2)).all()
     # A recording without the joint is analysed with the parameters of the others.
-    factory, _, (sentence,) = _matched(TEXT, settings, names)
+    factory, _, (sentence,) = matched(TEXT, settings, names)
     assert absent in sentence
     assert factory.make(settings.carried).pipeline.values.effort.scale == (1.0,) * 6
 

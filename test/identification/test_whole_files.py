@@ -34,8 +34,7 @@ from dynamics_ros.doctor.observer import observe
 from dynamics_ros.export import command as export
 from dynamics_ros.files import NotWrittenError, completed, write_files
 from dynamics_ros.fleet import command as fleet
-from dynamics_ros.fleet.bags import Bag
-from dynamics_ros.fleet.tables import SUMMARY, write_rows
+from dynamics_ros.fleet.results import SUMMARY, Bag, write_rows
 from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.recordings import command as estimation
 

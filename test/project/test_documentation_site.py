@@ -22,10 +22,10 @@ PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').r
 
 NOT_IN_API = {
     ('dynamics_ros', '__version__'),
-    # docs/recordings.md shows how analyze_recordings is called with another backend of joblib.
+    # docs/recordings.md shows how analyze_recordings is called with another executor.
     ('dynamics_ros.fleet.analysis', 'Task'),
-    ('dynamics_ros.fleet.bags', 'find_bags'),
-    ('dynamics_ros.fleet.engine', 'analyze_all'),
+    ('dynamics_ros.fleet.results', 'find_bags'),
+    ('dynamics_ros.fleet.analysis', 'analyze_all'),
 }
 """Names that pages import and no API page has."""
 

@@ -80,7 +80,6 @@ def test_what_a_tool_is_given(mistake, tmp_path, monkeypatch, capsys):
     if tool in ('estimate_bag', 'analyze_recordings'):
         pytest.importorskip('rclpy')
         pytest.importorskip('rosbags')
-        pytest.importorskip('joblib')
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'arm.urdf').write_text(ARM.read_text())

@@ -1,0 +1,336 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of a recording in bounded memory: stamps, residuals, and friction that explains them.
+
+Without contact the estimated external torque is the error of the model. For each joint in motion it
+is explained by friction in addition to that of the model and by weight,
+
+    -external_i = viscous v_i + coulomb tanh(v_i / v_f) + offset + share g_i(q),
+
+where all columns pass the low-pass of the observer. The last column absorbs the effect of wrong
+masses and payloads, so that it is not taken for friction.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
+from dynamics_ros.estimation.external_torques import Estimates
+from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
+from dynamics_ros.estimation.samples.reports import NANOSECONDS
+from dynamics_ros.identification.joint_states.clock import GAP_PERIODS, GAP_TIME
+from dynamics_ros.recordings.states import Batch
+
+Array = NDArray[np.float64]
+
+BLOCK = 4096
+"""Number of samples or messages processed together."""
+
+STAMP = 4
+"""Position of the stamp in a message [bytes]."""
+
+ORDERS = struct.Struct('>iI'), struct.Struct('<iI')
+"""Formats of a stamp by byte order, the second byte of the encapsulation."""
+
+CHUNK = 64
+"""Number of samples filtered in one matrix product."""
+
+COLUMNS = ('viscous', 'coulomb', 'offset', 'weight')
+
+MOVING = 0.01
+"""Minimum speed of samples used for friction, times ``EffortModel.motion`` [rad/s]."""
+
+SPEED = 0.2
+"""Speed at which friction is compared, of a sliding joint times ``motion_scales`` [rad/s]."""
+
+MIN_FREE_SHARE = 0.7
+"""Minimum share of the motion that must be without contact to exclude motion in contact. If
+friction has risen so far that all motion is detected as contact, that friction must still be
+found."""
+
+MIN_MOTION = 2.0
+"""Minimum duration of motion of a joint for an estimate of its friction [s]."""
+
+RIDGE = 1e-9
+"""Regularization relative to the largest entry, so that undetermined unknowns are zero."""
+
+
+class ClockWatch:
+    """Timing of the joint states on a topic; messages of another length are of another publisher.
+
+    A gap is an interval longer than ``GAP_PERIODS`` periods and ``GAP_TIME``.
+    """
+
+    def __init__(self, topic: str) -> None:
+        """Creates it without messages."""
+        self._topic = topic
+        self._publishers: dict[int, _Publisher] = defaultdict(_Publisher)
+
+    def watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yields the same batches."""
+        for batch in batches:
+            size = len(batch.messages[0])
+            if batch.topic == self._topic and size >= STAMP + ORDERS[0].size:
+                self._publishers[size].add(batch.times, batch.messages)
+            yield batch
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the columns of the summary, for the publisher with the most messages."""
+        publishers = list(self._publishers.values()) or [_Publisher()]
+        return max(publishers, key=lambda publisher: publisher.count).columns()
+
+
+class _Publisher:
+    """Sums over the intervals between messages."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._times: list[tuple[int, int, int]] = []
+        self._first: int | None = None
+        self._last = np.zeros(2, dtype=np.int64)
+        self._longest = np.inf
+        self._sums = np.zeros(3)
+        self._gaps = self._jumps = self._late = 0
+
+    def add(self, times: list[int], messages: list[bytes]) -> None:
+        """Adds messages with their recorded times [ns]."""
+        for time, data in zip(times, messages, strict=True):
+            self._times.append((time, *ORDERS[data[1] & 1].unpack_from(data, STAMP)))
+        self.count += len(messages)
+        if len(self._times) >= BLOCK:
+            self._sum_up()
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the columns of the summary for the messages so far."""
+        self._sum_up()
+        begin, end = self._first or 0, int(self._last[0])
+        count, total, squares = self._sums
+        mean = total / count if count else 0.0
+        variance = squares / count - mean * mean if count else 0.0
+        return {
+            'begin': begin,
+            'end': end,
+            'duration': (end - begin) / NANOSECONDS,
+            'rate': 1.0 / mean if mean else 0.0,
+            'jitter': float(np.sqrt(max(variance, 0.0))),
+            'gaps': self._gaps,
+            'clock_jumps': self._jumps,
+            'late': self._late,
+        }
+
+    def _sum_up(self) -> None:
+        if not self._times:
+            return
+        recorded, seconds, rest = np.array(self._times, dtype=np.int64).T
+        self._times = []
+        both = np.stack([recorded, seconds * NANOSECONDS + rest])
+        if self._first is None:
+            self._first = int(recorded[0])
+        else:
+            both = np.column_stack([self._last, both])
+        self._last = both[:, -1]
+        received, steps = np.diff(both)
+        if np.isinf(self._longest) and (steps > 0).any():
+            period = float(np.median(steps[steps > 0]))
+            self._longest = max(GAP_PERIODS * period, GAP_TIME * NANOSECONDS)
+        jumped = np.abs(steps - received) > JUMP_NS
+        jumped &= (steps < -JUMP_NS) | (steps > self._longest)
+        gap = (steps > self._longest) & ~jumped
+        usual = steps[(steps > 0) & ~gap & ~jumped] / NANOSECONDS
+        self._sums += len(usual), usual.sum(), (usual**2).sum()
+        self._gaps += int(gap.sum())
+        self._jumps += int(jumped.sum())
+        self._late += int(((steps <= 0) & ~jumped).sum())
+
+
+class Samples(NamedTuple):
+    """Consecutive samples.
+
+    Attributes:
+        time: (n) stamps [ns].
+        q, v, effort: (n, nq) configurations, (n, nv) velocities and reported efforts.
+        external: (n, nv) estimated external torques [Nm or N].
+        state: (n) contact states, values of ``ContactState``.
+    """
+
+    time: NDArray[np.int64]
+    q: Array
+    v: Array
+    effort: Array
+    external: Array
+    state: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, estimates: Estimates) -> Samples:
+        """Returns the samples of estimates."""
+        states = estimates.states
+        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
+        return cls(states.time, states.q, states.v, states.effort, estimates.values, state)
+
+
+class LowPass:
+    """First-order low-pass y_k = d y_(k-1) + (1 - d) x_k, initialized with the first sample.
+
+    ``scipy.signal`` also has one but takes 70 MB and most of a second to load in each worker.
+    """
+
+    def __init__(self) -> None:
+        self._last: Array | None = None
+
+    def filtered(self, values: Array, decay: Array) -> Array:
+        """Filters the next samples.
+
+        With y_0 the last output, y_k = d^k y_0 + (1 - d) sum_(i = 1..k) d^(k - i) x_i, which is a
+        product with a triangular matrix for several samples at a time.
+
+        Args:
+            values: (n, rows, columns).
+            decay: (rows) factor d of each row, between 0 and 1.
+
+        Returns:
+            (n, rows, columns).
+        """
+        last = values[0] if self._last is None else self._last
+        steps, d = np.arange(CHUNK), decay[:, np.newaxis, np.newaxis]
+        lag = steps[:, np.newaxis] - steps
+        weights = np.where(lag < 0, 0.0, d ** np.maximum(lag, 0)) * (1.0 - d)
+        remaining = d ** (steps[:, np.newaxis] + 1)
+        rows = np.ascontiguousarray(values.transpose(1, 0, 2))
+        parts = []
+        for begin in range(0, len(values), CHUNK):
+            chunk = rows[:, begin : begin + CHUNK]
+            k = chunk.shape[1]
+            part = weights[:, :k, :k] @ chunk + remaining[:, :k] * last[:, np.newaxis]
+            parts.append(part)
+            last = part[:, -1]
+        self._last = last
+        return np.concatenate(parts, axis=1).transpose(1, 0, 2)
+
+
+class JointResiduals(NamedTuple):
+    """Residuals of the joints, in the order of v; friction is NaN for joints that hardly moved.
+
+    Attributes:
+        effort_rms, residual_rms: (nv) without contact; of all samples if less than
+            ``MIN_FREE_SHARE`` of them are without contact [Nm or N].
+        viscous, coulomb: (nv) sums of the model's coefficients and the unknowns.
+        friction, friction_deviation: (nv) sum of the model's friction and the unknowns at
+            ``SPEED``, and its standard deviation [Nm or N].
+        friction_declared: (nv) friction of the model at ``SPEED``.
+        unknowns: (nv, 4) ``COLUMNS`` in addition to the model.
+    """
+
+    effort_rms: Array
+    residual_rms: Array
+    viscous: Array
+    coulomb: Array
+    friction: Array
+    friction_deviation: Array
+    friction_declared: Array
+    unknowns: Array
+
+    @property
+    def percent(self) -> float:
+        """Share of the efforts of all joints that the model does not explain [%]."""
+        return percent_unexplained(self.effort_rms, self.residual_rms)
+
+
+def percent_unexplained(effort: Any, residual: Any) -> float:
+    """Returns the share of residuals in efforts, both RMS by joint [%]."""
+    return 100.0 * float(np.linalg.norm(residual)) / max(float(np.linalg.norm(effort)), 1e-9)
+
+
+class ResidualSums:
+    """Accumulates the sums from which ``JointResiduals`` is computed."""
+
+    def __init__(self, pipeline: ContactPipeline) -> None:
+        """Creates empty sums; uses the observer gains and effort model of the pipeline."""
+        self._gain = pipeline.observer.gain
+        self._model = pipeline.observer.effort_model
+        nv = len(self._gain)
+        # For samples without contact, and for all: sums of products of the rows, durations.
+        self._grams = np.zeros((2, nv, len(COLUMNS) + 1, len(COLUMNS) + 1))
+        self._times = np.zeros((2, nv))
+        self._squares, self._counts = np.zeros((2, 2, nv)), np.zeros(2)
+        self._low_pass = LowPass()
+        self._last: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return int(self._counts[1])
+
+    def add(self, samples: Samples, pipeline: ContactPipeline) -> None:
+        """Adds samples with the pipeline of the payload at that time."""
+        time, free = samples.time, samples.state == 0
+        intervals = np.diff(time, prepend=time[0] if self._last is None else self._last)
+        intervals = np.clip(intervals * 1e-9, 0.0, pipeline.observer.max_gap)
+        self._last = int(time[-1])
+        columns = self.columns(samples.v, pipeline.robot.gravity(samples.q))
+        # The same filter as that of the external torques.
+        decay = np.exp(-self._gain * float(np.median(intervals)))
+        columns = self._low_pass.filtered(columns, decay)
+        moving = np.abs(columns[..., 0]) > MOVING * self._model.motion
+        rows = np.concatenate([columns, -samples.external[..., np.newaxis]], axis=-1)
+        torque = self._model.scale * samples.effort + self._model.offset
+        for which, chosen in enumerate((free, np.ones_like(free))):
+            mask = moving & chosen[:, np.newaxis]
+            own = rows * mask[..., np.newaxis]
+            self._grams[which] += np.einsum('njc,njd->jcd', own, own, optimize=True)
+            self._times[which] += intervals @ mask
+            for k, values in enumerate((torque, samples.external)):
+                self._squares[which, k] += (values[chosen] ** 2).sum(axis=0)
+            self._counts[which] += chosen.sum()
+
+    def columns(self, v: Array, gravity: Array) -> Array:
+        """Returns the regressor (..., nv, 4) of friction and weight."""
+        dry = np.tanh(v / self._model.speeds[0])
+        return np.stack([v, dry, np.ones_like(v), gravity], axis=-1)
+
+    def result(self) -> JointResiduals:
+        """Returns the residuals and the friction of the joints."""
+        model, nv = self._model, len(self._gain)
+        unknowns, deviation = np.full((nv, len(COLUMNS)), np.nan), np.full(nv, np.nan)
+        speed, zero = SPEED * model.motion, np.zeros(nv)
+        rows = np.stack([speed, np.tanh(speed / model.speeds[0]), zero, zero], axis=1)
+        for joint, (free, whole) in enumerate(self._times.T):
+            which = 0 if free >= MIN_FREE_SHARE * whole else 1
+            if self._times[which, joint] < MIN_MOTION:
+                continue
+            gram = self._grams[which, joint]
+            x, covariance = _solved(gram)
+            # Samples are correlated over two time constants of the observer.
+            independent = 0.5 * self._gain[joint] * self._times[which, joint]
+            left = max(gram[-1, -1] - x @ gram[:-1, -1], 0.0)
+            unknowns[joint] = x
+            deviation[joint] = np.sqrt(rows[joint] @ covariance @ rows[joint] * left / independent)
+        free, whole = self._counts
+        which = 0 if free >= MIN_FREE_SHARE * whole else 1
+        effort, residual = np.sqrt(self._squares[which] / max(self._counts[which], 1.0))
+        declared = model.friction_torque(speed)
+        return JointResiduals(
+            effort,
+            residual,
+            model.viscous + unknowns[:, 0],
+            model.coulomb + unknowns[:, 1],
+            declared + (unknowns * rows).sum(axis=1),
+            deviation,
+            declared,
+            unknowns,
+        )
+
+
+def _solved(gram: Array) -> tuple[Array, Array]:
+    """Solves the normal equations; returns the solution and the inverse normal matrix."""
+    A, b = gram[:-1, :-1], gram[:-1, -1]
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-12 * max(float(A.max()), 1e-300)))
+    scaled = A * np.outer(scale, scale) + RIDGE * np.eye(len(A))
+    inverse = np.linalg.inv(scaled) * np.outer(scale, scale)
+    return inverse @ b, inverse
