@@ -14,7 +14,7 @@ import numpy as np
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import FLOAT32, FLOAT64, Array
-from dynamics_ros.kernels.autodiff.derivative import derivative, hessian, pullback
+from dynamics_ros.kernels.autodiff import derivative, hessian, pullback
 from dynamics_ros.kernels.compilation import Compilation, LlvmBackend
 from dynamics_ros.kernels.graph.symbols import symbols
 from dynamics_ros.kernels.graph.trace import Shape, Trace
