@@ -343,9 +343,8 @@ def pullback(traced: Trace) -> Trace:
 
     Returns:
         A trace with the same inputs, followed by a weight ``w_<output>`` of the shape of each
-        output.
-        The weights come after the inputs that a caller passes; the trace has an output ``d_<x>``
-        for each of these inputs x.
+        output. The weights come after the inputs that a caller passes; the trace has an output
+        ``d_<x>`` for each of these inputs x.
 
     Raises:
         InvalidArgumentError: an output is computed by an operation without a derivative, such as a

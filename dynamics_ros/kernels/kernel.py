@@ -260,9 +260,8 @@ class Kernel:
 
         Args:
             slow_path: called with all arguments unchanged unless each is a C-contiguous float64
-                array of
-                the right shape (a float for a scalar input) with at most ``out=`` as keyword, all
-                numbers are finite, and the trace allows inputs and results.
+                array of the right shape (a float for a scalar input) with at most ``out=`` as
+                keyword, all numbers are finite, and the trace allows inputs and results.
 
         Returns:
             A function that runs machine code without Python in between; ``slow_path`` itself
