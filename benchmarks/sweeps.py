@@ -26,7 +26,7 @@ from dynamics_ros.algorithms.forward_dynamics import forward_dynamics
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.jacobian import jacobian_columns
 from dynamics_ros.kernels import Kernel, Trace, gradient, jacobian, trace
-from dynamics_ros.kernels.autodiff.sweeps import MODES
+from dynamics_ros.kernels.autodiff import MODES
 from dynamics_ros.model import Model
 from dynamics_ros.model.joints import Floating
 from dynamics_ros.spatial import (

@@ -18,7 +18,7 @@ import numpy as np
 from dynamics_ros.algorithms.quantity import Formula
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Trace, jacobian, trace
-from dynamics_ros.kernels.source.c import c_function
+from dynamics_ros.kernels.source import c_function
 
 INTEGER = ['#ifndef casadi_int', '#define casadi_int long long int', '#endif', '']
 

@@ -14,7 +14,7 @@ from dynamics_ros.algorithms.quantity import Key, define
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.files import NotWrittenError, write_files
 from dynamics_ros.kernels import trace
-from dynamics_ros.kernels.source.c import c_function
+from dynamics_ros.kernels.source import c_function
 from dynamics_ros.model import Model
 from dynamics_ros.robot import Robot
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dynamics_ros.algorithms.quantity import DEFINITIONS, Key, Options
 from dynamics_ros.kernels import Trace
-from dynamics_ros.kernels.source.c import CFunction, comment, helpers
+from dynamics_ros.kernels.source import CFunction, comment, helpers
 from dynamics_ros.model import ROOT, Joint
 from dynamics_ros.model.joints import Entries
 from dynamics_ros.robot import Robot

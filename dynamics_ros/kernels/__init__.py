@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces functions of scalars once and compiles them to machine code.
 
-The subpackages are the stages: ``graph`` (a computation as data), ``autodiff``, ``source`` and
-``llvm`` (printing as Python, C and LLVM IR), and ``process`` (loading machine code into a
-process). The modules here combine them: kernels, their calls from Python (``calls.py`` and the
-extension module ``_native.c``), programs of kernels, batches and the self test.
+The subpackages are ``graph`` (a computation as data), ``llvm`` (LLVM IR and its compiler) and
+``process`` (forks, the compiler queue, files on disk). The modules here are derivatives, text in
+Python and C, compilation, kernels, their calls from Python (``calls.py`` and the extension module
+``_native.c``), and programs of kernels.
 Independent of robots; may import ``errors``.
 """
 
-from dynamics_ros.kernels.autodiff.derivative import derivative
-from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
+from dynamics_ros.kernels.autodiff import derivative, gradient, jacobian
 from dynamics_ros.kernels.calls import call_path
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import NonFiniteState, Trace, Variable
@@ -19,7 +18,7 @@ from dynamics_ros.kernels.kernel import Kernel, compile
 from dynamics_ros.kernels.llvm.source import llvm_ir
 from dynamics_ros.kernels.program import Copy, InTurn, Program, Step
 from dynamics_ros.kernels.python_backend import PlainFunction, python_source
-from dynamics_ros.kernels.source.c import c_source
+from dynamics_ros.kernels.source import c_source
 
 __all__ = [
     'Condition',

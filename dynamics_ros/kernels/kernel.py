@@ -14,7 +14,7 @@ import numpy as np
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import FLOAT32, FLOAT64, Array
-from dynamics_ros.kernels.autodiff.derivative import derivative, hessian, pullback
+from dynamics_ros.kernels.autodiff import derivative, hessian, pullback
 from dynamics_ros.kernels.compilation import Compilation, LlvmBackend
 from dynamics_ros.kernels.graph.symbols import symbols
 from dynamics_ros.kernels.graph.trace import Shape, Trace
@@ -260,9 +260,8 @@ class Kernel:
 
         Args:
             slow_path: called with all arguments unchanged unless each is a C-contiguous float64
-                array of
-                the right shape (a float for a scalar input) with at most ``out=`` as keyword, all
-                numbers are finite, and the trace allows inputs and results.
+                array of the right shape (a float for a scalar input) with at most ``out=`` as
+                keyword, all numbers are finite, and the trace allows inputs and results.
 
         Returns:
             A function that runs machine code without Python in between; ``slow_path`` itself

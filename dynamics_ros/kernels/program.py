@@ -193,8 +193,7 @@ class InTurn:
 
         Args:
             values: one array per input: with one leading axis of states, or of the input's own
-                shape if
-                all states share it; for the memory, the value before the first state.
+                shape if all states share it; for the memory, the value before the first state.
 
         Returns:
             Each output with a leading axis of states; row k of the memory is its value after state

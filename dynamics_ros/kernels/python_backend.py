@@ -15,7 +15,7 @@ from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.operations import ARRAY_FUNCTIONS, SCALAR_FUNCTIONS
 from dynamics_ros.kernels.graph.trace import NonFiniteState, Trace
-from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
+from dynamics_ros.kernels.source import Assignment, PrintedStep, header, printed
 
 
 def function_name(trace: Trace) -> str:

@@ -160,10 +160,8 @@ class KernelMethods:
                 once for all values; everything else of the robot is constant. 'inertias': the
                 inertial parameters of all bodies (bodies, 10) in the order of ``regressor``, masses
                 above zero. 'gravity': gravity (3) [m/s^2] in the root frame. 'placements': (bodies,
-                6), the
-                offset of each joint from the description, in the axes of its frame: a translation
-                    [m],
-                then a rotation vector [rad].
+                6), the offset of each joint from the description, in the axes of its frame: a
+                translation [m], then a rotation vector [rad].
         """
         if not parameters:
             return self._kernel_set.kernel((name, *options))

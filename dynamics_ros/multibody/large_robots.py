@@ -4,9 +4,8 @@
 
 Poses, Jacobians, gravity and inverse dynamics take work per joint. A mass matrix, a Coriolis matrix
 and their solutions have entries for pairs of joints on the same path to the root, each of which
-takes
-work along that path: compiling them took half a gigabyte for a chain of 60 joints and minutes for
-one of 120. Callers that must not block that long, such as a node, check here first.
+takes work along that path: compiling them took half a gigabyte for a chain of 60 joints and minutes
+for one of 120. Callers that must not block that long, such as a node, check here first.
 """
 
 from __future__ import annotations

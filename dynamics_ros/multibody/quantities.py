@@ -88,7 +88,7 @@ from dynamics_ros.algorithms.quantity import (
 )
 from dynamics_ros.algorithms.task_space import PIVOTS
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels.autodiff import sweeps
+from dynamics_ros.kernels import autodiff
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
 
@@ -378,7 +378,7 @@ def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
 
     def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
         def differentiate(values: Values, by: Any) -> list[list[Any]]:
-            return sweeps.jacobian(values, by, along=rate_map(model, q) if by is q else None)
+            return autodiff.jacobian(values, by, along=rate_map(model, q) if by is q else None)
 
         of_a, of_forces, pivots = constrained_dynamics_derivatives(
             model, constraints, q, v, a, forces, _places(*places), differentiate
@@ -422,9 +422,9 @@ def _constraint_slopes(model: Model, *names: str) -> Formula:
         rows = [sum(x * y for x, y in zip(row, a)) + b for row, b in zip(J, bias)]
         along = rate_map(model, q)
         return {
-            'torques_dq': shaped(sweeps.jacobian(torques, q, along=along), model.nv, model.nv),
-            'rows_dq': shaped(sweeps.jacobian(rows, q, along=along), count, model.nv),
-            'rows_dv': shaped(sweeps.jacobian(bias, v), count, model.nv),
+            'torques_dq': shaped(autodiff.jacobian(torques, q, along=along), model.nv, model.nv),
+            'rows_dq': shaped(autodiff.jacobian(rows, q, along=along), count, model.nv),
+            'rows_dv': shaped(autodiff.jacobian(bias, v), count, model.nv),
         }
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'a': model.nv, 'forces': count}

@@ -110,8 +110,7 @@ class RigidBodySystem(WrittenMethods):
 
         Args:
             source: URDF XML text, or a path to a file. A file whose name ends in .xacro is expanded
-                by
-                the package xacro, which runs expressions of the file: use trusted files only.
+                by the package xacro, which runs expressions of the file: use trusted files only.
             root_joint: how the root link moves in the world: 'fixed', 'floating' or 'planar'.
             gravity: in the root frame [m/s^2].
             locked_joints: joint name to the constant position at which it is locked.

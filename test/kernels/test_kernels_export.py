@@ -13,7 +13,7 @@ import pytest
 from c_library import VECTOR, compiled, needs_compiler
 
 from dynamics_ros.kernels import PlainFunction, c_source, select, trace
-from dynamics_ros.kernels.source.c import PART_STEPS
+from dynamics_ros.kernels.source import PART_STEPS
 
 
 def everything(q, A, s, double):

@@ -15,7 +15,7 @@ from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Options, define
 from dynamics_ros.export import export_kernels
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.kernels.autodiff.derivative import derivative
+from dynamics_ros.kernels.autodiff import derivative
 from dynamics_ros.multibody import quantity_methods
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

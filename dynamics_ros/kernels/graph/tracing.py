@@ -184,8 +184,7 @@ class Graph(NormalForm):
             initial: the initial state.
             limit: the largest number of iterations.
             captured: other values that the body needs: numbers, expressions or nested lists of
-                them.
-                The body can use no other expressions of the graph.
+                them. The body can use no other expressions of the graph.
         """
         limit = operator.index(limit)
         if limit < 1:

@@ -35,10 +35,8 @@ def signatures(lanes: int, dialect: Dialect) -> list[str]:
     """Return result, name and types: (rows, stride in bytes, rows - 1, columns, vectors).
 
     The function from rows to vectors returns whether all numbers are finite. The function from
-    vectors
-    to rows also takes a table after the vectors: the byte offset of each column's vector; the
-    vector at
-    offset 0 is zero.
+    vectors to rows also takes a table after the vectors: the byte offset of each column's vector;
+    the vector at offset 0 is zero.
     """
     byte, array = dialect.pointer('i8'), dialect.pointer(dialect.number.type)
     shared = f'{byte}, i64, i64, i64, {array}'
