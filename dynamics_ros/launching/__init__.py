@@ -124,13 +124,17 @@ CONTACT_FRAMES = argument(
     "Frames where the environment may push, as 'tool0'; several push at the same time. "
     'Empty: params_file, or the default tool frame.',
 )
+CALIBRATION = argument(
+    'calibration_file',
+    'File of calibrate_robot --parameters for contact_node. Empty: params_file, or none.',
+)
 COMPOSED = argument(
     'composed',
     'Run all nodes in one process with one model and one subscription; false: one process each.',
     'true',
     SWITCH,
 )
-OUTPUTS = (FRAMES, CONTACT_FRAMES, COMPOSED)
+OUTPUTS = (FRAMES, CONTACT_FRAMES, CALIBRATION, COMPOSED)
 ROBOT_STATE_PUBLISHER = argument(
     'robot_state_publisher',
     'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
@@ -196,7 +200,7 @@ REMOVED = {
 PARAMETERS = {
     'kinematics_node': {'frames': 'frames', 'publish_tf': 'publish_tf'},
     'dynamics_node': {'autostart': 'autostart'},
-    'contact_node': {'contact_frames': 'frames'},
+    'contact_node': {'contact_frames': 'frames', 'calibration_file': 'calibration_file'},
     'cartesian_servo_node': {
         name: name for name in ('frame', 'command_joints', 'command_type', 'autostart')
     },

@@ -53,6 +53,12 @@ class ContactRates:
 class ContactParameters(ContactSettings):
     """Parameters of contact_node."""
 
+    calibration_file: str = parameter(
+        '',
+        'File of calibrate_robot --parameters or of ~/calibrate. Its values are used for the '
+        'parameters that are not given. Empty: none',
+        read_only=True,
+    )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     publish_rates: ContactRates = field(default_factory=ContactRates)
     location: LocationParameters = field(default_factory=LocationParameters)
