@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques, contact wrenches and the contact state: contact_node alone."""
 
-from dynamics_ros.launching import CONTACT_FRAMES, PROCESS, ROBOT, launch_description, nodes
+from dynamics_ros.launching import CONTACT, PROCESS, ROBOT, launch_description, nodes
 
-ARGUMENTS = (*ROBOT, *PROCESS, CONTACT_FRAMES)
+ARGUMENTS = (*ROBOT, *PROCESS, *CONTACT)
 
 
 def generate_launch_description():

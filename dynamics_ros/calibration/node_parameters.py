@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of contact_node for an identified robot, and as YAML for ``--params-file``."""
+"""Parameters of contact_node for an identified robot, and as a ``calibration_file``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADER = '# What calibration found; '
 
 EXPLANATION = """\
 for contact_node, with the description that it is of:
-#   ros2 run dynamics_ros contact_node --ros-args --params-file THIS
+#   ros2 run dynamics_ros contact_node --ros-args -p calibration_file:=THIS
 # Joints in the order {joints}.
 """
 

@@ -200,9 +200,6 @@ def stiffness_of(argument: str, values: Array) -> Array:
     return stiffness_matrix(argument, values if values.size == 6 else values.reshape(6, 6))
 
 
-Places = NDArray[np.intp]
-
-
 @dataclass(frozen=True)
 class PreparedArm:
     """Compliant arm with its configuration, checked against a robot.
@@ -220,7 +217,7 @@ class PreparedArm:
     arm: CompliantArm
     check: MotionCheck
     joints: tuple[str, ...]
-    places: Places
+    places: NDArray[np.intp]
     turning: NDArray[np.bool_]
 
     @classmethod
@@ -254,7 +251,9 @@ class PreparedArm:
         return cls(robot, arm, check, values.command_joints, places, turning_joints(robot))
 
 
-def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Places]:
+def selected(
+    robot: Robot, values: ImpedanceParameters, default_frame: str
+) -> tuple[str, NDArray[np.intp]]:
     """Controlled frame and the velocity indices of the commanded joints.
 
     Raises:

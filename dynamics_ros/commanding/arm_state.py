@@ -51,33 +51,27 @@ class Event(Enum):
     LEAVE = auto()
 
 
-_HELD = (ArmState.FOLLOWING, ArmState.GUIDED, ArmState.PAUSED, ArmState.COLLIDED)
+_CONTROL = {
+    Event.FOLLOW: ArmState.FOLLOWING,
+    Event.GUIDE: ArmState.GUIDED,
+    Event.PAUSE: ArmState.PAUSED,
+    Event.AWAIT: ArmState.COLLIDED,
+}
+_HIT = {Event.COLLIDE: ArmState.REACTING, Event.LATCH: ArmState.COLLIDED}
+_STOP = {Event.BRAKE: ArmState.BRAKING, Event.END: ArmState.ENDING}
 
 TRANSITIONS = {
-    **{
-        (state, event): controlled
-        for state in (ArmState.OFF, ArmState.BRAKING)
-        for event, controlled in zip(
-            (Event.FOLLOW, Event.GUIDE, Event.PAUSE, Event.AWAIT), _HELD, strict=True
-        )
-    },
-    **{
-        (state, event): reaction
-        for state in (ArmState.FOLLOWING, ArmState.PAUSED)
-        for event, reaction in (
-            (Event.COLLIDE, ArmState.REACTING),
-            (Event.LATCH, ArmState.COLLIDED),
-        )
-    },
-    **{(state, Event.BRAKE): ArmState.BRAKING for state in (*_HELD, ArmState.REACTING)},
-    **{
-        (state, Event.END): ArmState.ENDING
-        for state in (*_HELD, ArmState.REACTING, ArmState.BRAKING)
-    },
-    (ArmState.ENDING, Event.RELEASE): ArmState.RELEASING,
-    **{(state, Event.LEAVE): ArmState.OFF for state in ArmState},
+    ArmState.OFF: _CONTROL,
+    ArmState.FOLLOWING: _HIT | _STOP,
+    ArmState.GUIDED: _STOP,
+    ArmState.PAUSED: _HIT | _STOP,
+    ArmState.COLLIDED: _STOP,
+    ArmState.REACTING: _STOP,
+    ArmState.BRAKING: _CONTROL | {Event.END: ArmState.ENDING},
+    ArmState.ENDING: {Event.RELEASE: ArmState.RELEASING},
+    ArmState.RELEASING: {},
 }
-"""State after an event; an event that is not listed for a state does not change it."""
+"""State after an event, by state; other events do not change it, but ``LEAVE`` ends each."""
 
 BRAKED = frozenset({ArmState.BRAKING, ArmState.ENDING, ArmState.RELEASING})
 """States in which no target is followed and limits of the law are not reported."""
@@ -88,7 +82,7 @@ LEAVING = frozenset({ArmState.ENDING, ArmState.RELEASING})
 
 def after(state: ArmState, event: Event) -> ArmState:
     """State after an event."""
-    return TRANSITIONS.get((state, event), state)
+    return ArmState.OFF if event is Event.LEAVE else TRANSITIONS[state].get(event, state)
 
 
 def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
@@ -107,8 +101,6 @@ def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
 
 
 Array = NDArray[np.float64]
-
-REACTING = 'reacting'
 
 UNTIL = 'holding until ~/acknowledge'
 
@@ -201,7 +193,7 @@ class Collisions:
             watching: whether collisions cause a reaction.
         """
         if self.strategy:
-            return '; '.join(filter(None, (f'{REACTING}: {self.strategy}', doing)))
+            return '; '.join(filter(None, (f'reacting: {self.strategy}', doing)))
         if watching and self.detector is not None and self.detector.detection_problem:
             return f'{doing}; collisions are not detected: {self.detector.detection_problem}'
         return doing

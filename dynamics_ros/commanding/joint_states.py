@@ -137,8 +137,6 @@ class StateTiming:
         return self.missing > LOST * self._wait
 
 
-NO_NEWS = 'no news'
-
 UNSEEN = frozenset({Reason.POSITION_NOT_FINITE, Reason.JOINTS_STALE})
 """Reasons for which the check of the motion has not seen a state."""
 
@@ -168,13 +166,13 @@ def reason_to_brake(
     """
     names = [name for name in state.not_finite if name in prepared.joints]
     if names:
-        text = f'{NO_NEWS} of {", ".join(names)}: position not finite'
+        text = f'no news of {", ".join(names)}: position not finite'
         return Explanation(Reason.POSITION_NOT_FINITE, text)
     if state.ages is not None:
         old = state.ages > 1e9 * timeout
         names = [name for name, i in prepared.robot.joint_v_indices.items() if old[i]]
         if names:
-            return Explanation(Reason.JOINTS_STALE, f'{NO_NEWS} of {", ".join(names)}')
+            return Explanation(Reason.JOINTS_STALE, f'no news of {", ".join(names)}')
     # Predictions since the last state use the machine's clock, not the stamps.
     gap = max(timing.gap, interval)
     wrong = prepared.check.judge(state.q, state.v, gap, state.effort, prepared.arm.tau)

@@ -37,9 +37,6 @@ COMMANDING = ('dynamics_node', 'cartesian_servo_node', 'impedance_controller_nod
 """Nodes that start by themselves, so that a launch needs no lifecycle manager."""
 
 SWITCH = ('true', 'false')
-RESPAWN_DELAY = 2.0
-"""Delay before a process is restarted [s]."""
-
 Values = Mapping[str, str]
 """Text of each launch argument, by name."""
 
@@ -119,10 +116,13 @@ FRAMES = argument(
     "Frames whose poses and twists are published, as 'tool0,elbow_link'. "
     'Empty: params_file, or the default tool frame.',
 )
-CONTACT_FRAMES = argument(
-    'contact_frames',
-    "Frames where the environment may push, as 'tool0'; several push at the same time. "
-    'Empty: params_file, or the default tool frame.',
+CONTACT = (
+    argument(
+        'contact_frames',
+        "Frames where the environment may push, as 'tool0'; several push at the same time. "
+        'Empty: params_file, or the default tool frame.',
+    ),
+    argument('calibration_file', 'File of calibrate_robot --parameters. Empty: params_file.'),
 )
 COMPOSED = argument(
     'composed',
@@ -130,7 +130,7 @@ COMPOSED = argument(
     'true',
     SWITCH,
 )
-OUTPUTS = (FRAMES, CONTACT_FRAMES, COMPOSED)
+OUTPUTS = (FRAMES, *CONTACT, COMPOSED)
 ROBOT_STATE_PUBLISHER = argument(
     'robot_state_publisher',
     'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
@@ -193,25 +193,22 @@ REMOVED = {
 }
 """Arguments of earlier versions, which launch would ignore, and what to use now."""
 
+COMMANDED = ('frame', 'command_joints', 'autostart')
 PARAMETERS = {
     'kinematics_node': {'frames': 'frames', 'publish_tf': 'publish_tf'},
     'dynamics_node': {'autostart': 'autostart'},
-    'contact_node': {'contact_frames': 'frames'},
-    'cartesian_servo_node': {
-        name: name for name in ('frame', 'command_joints', 'command_type', 'autostart')
-    },
-    'impedance_controller_node': {
-        name: name for name in ('frame', 'command_joints', 'mode', 'autostart')
-    },
+    'contact_node': {'contact_frames': 'frames', 'calibration_file': 'calibration_file'},
+    'cartesian_servo_node': {x: x for x in (*COMMANDED, 'command_type')},
+    'impedance_controller_node': {x: x for x in (*COMMANDED, 'mode')},
     'robot_simulator': {'motion': 'motion'},
 }
 """Launch argument to parameter, by node."""
 
 OF_ROBOT = (
     *('robot_description_file', 'robot_description_arguments', 'robot_description'),
-    *('root_joint', 'frame_prefix', 'use_sim_time'),
+    *('root_joint', 'frame_prefix'),
 )
-"""Launch arguments that are parameters of the node with the robot; the clock is of all nodes."""
+"""Launch arguments that are parameters of the node with the robot."""
 
 LISTS = ('frames', 'contact_frames', 'command_joints')
 
@@ -361,7 +358,7 @@ def _node(
         topics = ('~/joint_trajectory', '~/joint_commands')
         options['remappings'] = [(topic, values['command_topic']) for topic in topics]
     if executable != 'robot_simulator':
-        options |= {'respawn': values['respawn'] == 'true', 'respawn_delay': RESPAWN_DELAY}
+        options |= {'respawn': values['respawn'] == 'true', 'respawn_delay': 2.0}
     return _process(values, PACKAGE, executable, files, **options)
 
 
@@ -401,7 +398,7 @@ def _clock(values: Values) -> dict[str, Any]:
 def _parsed(values: Values, name: str, parameter: str) -> dict[str, Any]:
     """Return the parameter of an argument; none if the launch file lacks it or it is empty."""
     text = values.get(name, '')
-    if not text or (name == 'use_sim_time' and text == 'false'):
+    if not text:
         return {}
     if name in LISTS:
         return {parameter: [word for word in re.split(r'[,\s]+', text) if word]}

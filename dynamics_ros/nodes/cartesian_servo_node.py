@@ -33,11 +33,11 @@ from dynamics_ros.estimation.samples.robot_state import (
 )
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
-from dynamics_ros.nodes.commander import Commander, PoseTarget, Targets, TwistTarget
+from dynamics_ros.nodes.commander import Commander, CommandTopic, PoseTarget, Targets, TwistTarget
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
-from dynamics_ros.nodes.outputs import Output, Status
+from dynamics_ros.nodes.outputs import Status
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
@@ -104,12 +104,11 @@ FINISH_PERIOD = 0.02
 """Maximum period of the commands of a stop that ``finish`` sends [s]."""
 
 
-class Commands:
+class Commands(CommandTopic):
     """Topic of joint commands, with the velocity ramp that ends a motion.
 
     Attributes:
         kind: 'trajectory', 'position' or 'velocity'.
-        output: publisher of the topic.
     """
 
     def __init__(self, node: Node, kind: str) -> None:
@@ -118,7 +117,7 @@ class Commands:
         trajectory = kind == 'trajectory'
         message = JointTrajectory if trajectory else Float64MultiArray
         name = '~/joint_trajectory' if trajectory else '~/joint_commands'
-        self.output = Output(node, message, name)
+        super().__init__(node, message, name)
         self._stop = JointStop()
 
     @property
@@ -156,10 +155,6 @@ class Commands:
             time.sleep(period)
             elapsed, before = time.monotonic() - before, time.monotonic()
         self.output.wait_until_received()
-
-    def close(self) -> None:
-        """Destroy the topic."""
-        self.output.close()
 
     def _send(self, command: JointCommand, dt: float) -> None:
         if self.kind == 'velocity':

@@ -9,10 +9,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_srvs.srv import SetBool
@@ -21,11 +22,12 @@ from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import Component, RobotContext
-from dynamics_ros.nodes.lifecycle import ManagedNode, other_publishers
+from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode, other_publishers
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.outputs import Output, Status
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
+from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, Explanation, Reason, reason_of
 from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
 
@@ -273,41 +275,28 @@ CHECK_PERIOD = 0.5
 """Period between two queries for other publishers while the node is active [s]."""
 
 
-class CommanderSettings(Protocol):
-    """Parameters that every commanding node has."""
+class CommandTopic:
+    """Topic of the commands to a controller.
 
-    @property
-    def allow_other_publishers(self) -> bool:
-        """Whether other nodes may publish on the topic of the commands at activation."""
+    Attributes:
+        output: its publisher.
+    """
 
-    @property
-    def autostart(self) -> bool:
-        """Whether the node configures and activates itself at start."""
-
-    @property
-    def rate(self) -> float:
-        """Rate of the timer [Hz]."""
-
-    @property
-    def transform_timeout(self) -> float:
-        """Maximum age of transforms [s]."""
-
-
-class CommandTopic(Protocol):
-    """Topic of the commands to a controller."""
-
-    output: Output
+    def __init__(self, node: Node, kind: Any, name: str) -> None:
+        """Create the topic, with messages of a type."""
+        self.output = Output(node, kind, name)
 
     def close(self) -> None:
         """Destroy the publisher."""
+        self.output.close()
 
 
-Settings = TypeVar('Settings', bound=CommanderSettings)
+Settings = TypeVar('Settings', bound=TargetParameters)
 Topic = TypeVar('Topic', bound=CommandTopic)
 State = TypeVar('State', bound=Status)
 
 
-class Commander(Component, Generic[Settings, Topic, State]):
+class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
@@ -445,22 +434,6 @@ class Commander(Component, Generic[Settings, Topic, State]):
     @abstractmethod
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
-
-    @abstractmethod
-    def configure(self) -> None:
-        """Create the topic of the commands.
-
-        Raises:
-            DynamicsRosError: the parameters are invalid.
-        """
-
-    @abstractmethod
-    def activate(self) -> None:
-        """Begin to send commands."""
-
-    @abstractmethod
-    def deactivate(self) -> None:
-        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
 
     def cleanup(self) -> None:
         """Destroy the topic of the commands."""

@@ -226,6 +226,7 @@ class Contact(RobotComponent[ContactParameters]):
 
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node, context, ContactParameters)
+        self.parameters.use_file('calibration_file', 'calibrate_robot or ~/calibrate')
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None

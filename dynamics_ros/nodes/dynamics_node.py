@@ -22,7 +22,7 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
-from dynamics_ros.nodes.lifecycle import UNCONFIGURED, ManagedNode
+from dynamics_ros.nodes.lifecycle import UNCONFIGURED, LifecycleCallbacks, ManagedNode
 from dynamics_ros.nodes.load import LoadPublisher, gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, Output, Publication, publish
 from dynamics_ros.nodes.parameters import ParameterSet
@@ -145,7 +145,7 @@ def efforts_of(
     return feed_forward.efforts(motion), feed_forward.violations(motion)
 
 
-class GravityCommands:
+class GravityCommands(LifecycleCallbacks):
     """Topic of gravity torques for an effort controller, which needs ``command_joints``.
 
     Attributes:
@@ -407,7 +407,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         assert self.context.buffer is not None
         acceleration = requested_acceleration(request, state, self.context.buffer)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
-        q, v = state.q, state.required_velocity()
+        q, v = state.q, state.required('velocity')
         tau = await self.context.compute(
             robot,
             [kernel('inverse_dynamics', *wrenches)],
@@ -421,7 +421,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         )
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
-        q, v, effort = state.q, state.required_velocity(), state.required_effort()
+        q, v, effort = state.q, state.required('velocity'), state.required('effort')
         a = await self.context.compute(
             robot,
             [kernel('forward_dynamics', *wrenches)],
@@ -433,7 +433,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         state = await requested_state(
             self.context, request.state, request.base_pose, request.base_twist
         )
-        q, v = state.q, state.required_velocity()
+        q, v = state.q, state.required('velocity')
 
         await self.context.compute(
             state.robot, map(kernel, TERMS), lambda robot: fill_terms(response, robot, q, v)

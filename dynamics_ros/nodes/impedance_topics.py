@@ -17,6 +17,7 @@ from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.commander import (
+    CommandTopic,
     Frames,
     PoseTarget,
     Target,
@@ -26,7 +27,7 @@ from dynamics_ros.nodes.commander import (
     check_size,
 )
 from dynamics_ros.nodes.guarded_node import GuardedNode
-from dynamics_ros.nodes.outputs import Output, Status
+from dynamics_ros.nodes.outputs import Status
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, WrenchParameters
 from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
 from dynamics_ros.wire.cdr import packed_stamp
@@ -136,15 +137,11 @@ class ImpedanceStatus(Status):
 NO_STAMP = packed_stamp(0)
 
 
-class EffortCommands:
-    """Topic ~/joint_commands.
-
-    Attributes:
-        output: its publisher.
-    """
+class EffortCommands(CommandTopic):
+    """Topic ~/joint_commands of torques."""
 
     def __init__(self, node: Node) -> None:
-        self.output = Output(node, Float64MultiArray, '~/joint_commands')
+        super().__init__(node, Float64MultiArray, '~/joint_commands')
         self._template: Template | None = None
 
     def filled(self, efforts: Array) -> Template:
@@ -164,10 +161,6 @@ class EffortCommands:
         """Publish the last efforts (n), and wait until subscribers have received them."""
         self.send(efforts)
         self.output.wait_until_received()
-
-    def close(self) -> None:
-        """Destroy the topic."""
-        self.output.close()
 
 
 class FallbackController:

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -57,13 +58,15 @@ def other_publishers(node: Node, topic: str) -> list[str]:
     return sorted(names)
 
 
-class LifecycleCallbacks(Protocol):
-    """Interface of the methods that a managed node calls in its transitions."""
+class LifecycleCallbacks(ABC):
+    """What a managed node calls in its transitions."""
 
     @property
+    @abstractmethod
     def exclusive_topic(self) -> str:
         """Topic on which no other node may publish at activation; '' if there is none."""
 
+    @abstractmethod
     def configure(self) -> None:
         """Prepare for commands, such as by creating publishers.
 
@@ -71,12 +74,15 @@ class LifecycleCallbacks(Protocol):
             DynamicsRosError: the configuration is invalid.
         """
 
+    @abstractmethod
     def activate(self) -> None:
         """Begin to send commands."""
 
+    @abstractmethod
     def deactivate(self) -> None:
         """Stop; before it returns, all commands that bring the robot to rest have been sent."""
 
+    @abstractmethod
     def cleanup(self) -> None:
         """Undo ``configure``."""
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Generic
 from weakref import WeakKeyDictionary
 
@@ -140,6 +141,33 @@ class ParameterSet(Generic[Settings]):
             self._storing = False
         if not result.successful:
             raise DynamicsRosError(result.reason)
+
+    def use_file(self, name: str, written_by: str) -> None:
+        """Use the values of a parameter file for the parameters that are not given.
+
+        Args:
+            name: name of the parameter with the path of the file; nothing happens if it is empty.
+            written_by: what has written the file, for errors.
+
+        Raises:
+            InvalidArgumentError: the file cannot be read, or has other parameters.
+        """
+        path, values = self.value(name), {}
+        if not path:
+            return
+        try:
+            (section,) = read_yaml(Path(path).expanduser()).values()
+            for group, members in section[SECTION].items():
+                for member, value in members.items():
+                    item = self._declared[f'{group}.{member}']
+                    values[item.name] = item.checked(value)
+        except DynamicsRosError:
+            raise
+        except Exception as error:  # whatever is in the file
+            problem = f'{path}: {type(error).__name__}: {" ".join(str(error).split())}'
+            raise InvalidArgumentError(name, problem, f'a file of {written_by}') from error
+        given = given_parameters(self._node)
+        self.store({name: value for name, value in values.items() if name not in given})
 
     def value(self, name: str) -> Any:
         """Return the current value of a parameter."""

@@ -115,32 +115,6 @@ def _fault_of_file(file: Path) -> str:
     return ''
 
 
-DDS_TIMERS = 'dds.ev'
-"""Prefix of the names that Fast DDS 2 and 3 give these threads."""
-
-TASKS = Path('/proc/self/task')
-
-
-def schedule_timers_as_batch() -> int:
-    """Schedule the timer threads of this process under SCHED_BATCH; return how many changed.
-
-    Threads that deliver messages keep their policy, because they need short latencies on a busy
-    machine. Threads that already have another policy keep it.
-    """
-    count = 0
-    try:
-        for task in TASKS.iterdir():
-            number = int(task.name)
-            if not (task / 'comm').read_text().startswith(DDS_TIMERS):
-                continue
-            if os.sched_getscheduler(number) == os.SCHED_OTHER:
-                os.sched_setscheduler(number, os.SCHED_BATCH, os.sched_param(0))
-                count += 1
-    except (AttributeError, OSError, ValueError):
-        pass  # another operating system, or not allowed: the nodes work without it
-    return count
-
-
 _log = logging.getLogger('dynamics_ros.nodes')
 
 FOREVER = 1e8
@@ -254,7 +228,6 @@ def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
     gc.freeze()
     gc.enable()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    schedule_timers_as_batch()
     responses = _send_responses_in_threads(faults)
     try:
         spin(executor, application.nodes[0], _signal_future(tasks, read_fd))

@@ -40,6 +40,12 @@ class ArrowParameters:
 class ContactParameters(ContactSettings):
     """Parameters of contact_node."""
 
+    calibration_file: str = parameter(
+        '',
+        'File of calibrate_robot --parameters or of ~/calibrate. Its values are used for the '
+        'parameters that are not given. Empty: none',
+        read_only=True,
+    )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     location: LocationParameters = field(default_factory=LocationParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)

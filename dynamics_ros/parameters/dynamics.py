@@ -15,10 +15,9 @@ from dynamics_ros.estimation.contact_settings import (
     LoadedFrictionSettings,
 )
 from dynamics_ros.parameters.robot import (
-    ALLOW_OTHER_PUBLISHERS,
-    AUTOSTART,
     MAX_PAYLOAD,
     PUBLISH_RATE,
+    CommandingParameters,
     output_rate,
 )
 from dynamics_ros.settings import parameter
@@ -144,7 +143,7 @@ class DynamicsRates:
 
 
 @dataclass(frozen=True)
-class DynamicsParameters:
+class DynamicsParameters(CommandingParameters):
     """Parameters of dynamics_node."""
 
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
@@ -154,8 +153,6 @@ class DynamicsParameters:
         'Joints of ~/gravity_commands, in the order of the effort controller. '
         'Empty: the topic is not published',
     )
-    autostart: bool = parameter(False, AUTOSTART, read_only=True)
-    allow_other_publishers: bool = parameter(False, ALLOW_OTHER_PUBLISHERS)
     commands_at_end: str = parameter(
         'hold',
         'Final command of ~/gravity_commands. hold: none, and the controller keeps the last '

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
-from dynamics_ros.parameters.robot import ALLOW_OTHER_PUBLISHERS, AUTOSTART
+from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.settings import parameter
 
 MAX_STIFFNESS = 1e5
@@ -279,11 +279,9 @@ class CollisionParameters:
 
 
 @dataclass(frozen=True)
-class ImpedanceParameters:
+class ImpedanceParameters(TargetParameters):
     """Parameters of impedance_controller_node."""
 
-    autostart: bool = parameter(False, AUTOSTART, read_only=True)
-    allow_other_publishers: bool = parameter(False, ALLOW_OTHER_PUBLISHERS)
     frame: str = parameter('', 'Controlled frame. Empty: the end of the longest chain')
     command_joints: tuple[str, ...] = parameter(
         (),
@@ -372,15 +370,6 @@ class ImpedanceParameters:
         unit='s',
         minimum=0.01,
         maximum=10.0,
-    )
-    transform_timeout: float = parameter(
-        1.0,
-        'Age of a transform, by its stamp, at which a twist or wrench in its frame ends; static '
-        'transforms have no age; inf: never',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
-        may_be_infinite=True,
     )
     largest_inertia: float = parameter(
         100.0,

@@ -39,16 +39,6 @@ REMOVED = {
 
 COLLISION_MARGIN = 'Distance that links keep from each other and from the obstacles of ~/obstacles'
 
-AUTOSTART = (
-    'Configure and activate the commands to the robot at start; false: left to a lifecycle '
-    'manager, or ros2 lifecycle set'
-)
-
-ALLOW_OTHER_PUBLISHERS = (
-    'Become active although another node publishes on the topic of the commands; for a multiplexer '
-    'that chooses between them'
-)
-
 PUBLISH_RATE = 'Maximum rate of each output; 0: one message for every joint state'
 
 
@@ -123,6 +113,41 @@ def check_known(robot: Robot, joints: Sequence[str]) -> None:
     for name in joints:
         if name not in robot.joint_v_indices:
             raise UnknownJointError(COMMANDED, name, robot.joint_v_indices)
+
+
+@dataclass(frozen=True)
+class CommandingParameters:
+    """Parameters of every node that commands a robot."""
+
+    autostart: bool = parameter(
+        False,
+        'Configure and activate the commands to the robot at start; false: left to a lifecycle '
+        'manager, or ros2 lifecycle set',
+        read_only=True,
+    )
+    allow_other_publishers: bool = parameter(
+        False,
+        'Become active although another node publishes on the topic of the commands; for a '
+        'multiplexer that chooses between them',
+    )
+
+
+@dataclass(frozen=True)
+class TargetParameters(CommandingParameters):
+    """Parameters of every node that moves a robot to targets."""
+
+    rate: float = parameter(
+        200.0, 'Rate of the commands', unit='Hz', minimum=1.0, maximum=1000.0, read_only=True
+    )
+    transform_timeout: float = parameter(
+        1.0,
+        'Age of a transform, by its stamp, at which a target in its frame ends; static transforms '
+        'have no age; inf: never',
+        unit='s',
+        minimum=0.01,
+        maximum=3600.0,
+        may_be_infinite=True,
+    )
 
 
 MAX_PAYLOAD = 1e4

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.parameters.robot import ALLOW_OTHER_PUBLISHERS, AUTOSTART, COLLISION_MARGIN
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, TargetParameters
 from dynamics_ros.settings import parameter
 
 
@@ -71,19 +71,14 @@ class SingularityParameters:
 
 
 @dataclass(frozen=True)
-class ServoParameters:
+class ServoParameters(TargetParameters):
     """Parameters of cartesian_servo_node."""
 
-    autostart: bool = parameter(False, AUTOSTART, read_only=True)
-    allow_other_publishers: bool = parameter(False, ALLOW_OTHER_PUBLISHERS)
     frame: str = parameter('', 'Frame that is moved. Empty: the end of the longest chain')
     follow: str = parameter(
         'pose',
         'Part of a target that is followed; position for an arm that cannot orient its tool freely',
         choices=('pose', 'position', 'orientation'),
-    )
-    rate: float = parameter(
-        200.0, 'Rate of the commands', unit='Hz', minimum=1.0, maximum=1000.0, read_only=True
     )
     command_type: str = parameter(
         'trajectory',
@@ -110,15 +105,6 @@ class ServoParameters:
         unit='s',
         minimum=0.01,
         maximum=10.0,
-    )
-    transform_timeout: float = parameter(
-        1.0,
-        'Age of a transform, by its stamp, at which a twist in its frame ends; static transforms '
-        'have no age; inf: never',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
-        may_be_infinite=True,
     )
     following_tolerance: float = parameter(
         0.2,

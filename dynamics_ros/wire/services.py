@@ -65,21 +65,16 @@ class RequestedState:
     effort: Array | None
     names: tuple[str, ...]
 
-    def required_velocity(self) -> Array:
-        """Return the velocity (nv).
+    def required(self, quantity: str) -> Array:
+        """Return the 'velocity' or 'effort' (nv).
 
         Raises:
             NoStateError: it is not known.
         """
-        return _required(self.velocity, 'velocity')
-
-    def required_effort(self) -> Array:
-        """Return the effort (nv).
-
-        Raises:
-            NoStateError: it is not known.
-        """
-        return _required(self.effort, 'effort')
+        values: Array | None = getattr(self, quantity)
+        if values is None:
+            raise NoStateError(f'the latest joint state has no {quantity} of some joints')
+        return values
 
 
 def requested_state(
@@ -134,12 +129,6 @@ def requested_state(
         effort=effort if effort_known else None,
         names=given.names,
     )
-
-
-def _required(values: Array | None, quantity: str) -> Array:
-    if values is None:
-        raise NoStateError(f'the latest joint state has no {quantity} of some joints')
-    return values
 
 
 class GivenJoints(NamedTuple):

@@ -50,6 +50,7 @@ EVERYTHING = {
     'use_sim_time': 'true',
     'frames': 'tool0, flange_link',
     'contact_frames': 'tool0',
+    'calibration_file': 'calibrated.yaml',
     'publish_tf': 'true',
     'autostart': 'false',
     'motion': 'false',
@@ -164,7 +165,11 @@ def test_each_node_gets_the_parameters_of_its_own(launched):
     (process,) = launched(ALL, **EVERYTHING)
     own = parameters(process)
     assert own['kinematics_node']['frames'] == ['tool0', 'flange_link']
-    assert own['contact_node']['frames'] == ['tool0']
+    assert own['contact_node'] == {
+        'frames': ['tool0'],
+        'calibration_file': 'calibrated.yaml',
+        'use_sim_time': True,
+    }
     assert 'frames' not in own['dynamics_node']
     assert own['dynamics_node']['robot_description_file'] == ARM
     arguments = own['dynamics_node']['robot_description_arguments']

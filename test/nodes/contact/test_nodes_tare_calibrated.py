@@ -16,6 +16,8 @@ from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from dynamics_ros.calibration.node_parameters import parameters_text
+
 pytestmark = pytest.mark.ros
 
 DOMAIN = 229
@@ -28,13 +30,14 @@ DITHER = np.where(np.arange(len(NAMES)) < len(NAMES) - 2, 0.0, 0.1)
 
 
 @pytest.fixture(scope='module')
-def ros():
+def ros(tmp_path_factory):
+    file = tmp_path_factory.mktemp('calibration') / 'calibrated.yaml'
+    file.write_text(parameters_text({'unexplained': {'speed': [0.01], 'standing': [0.5]}}, NAMES))
     parameters = {
         'robot_description': description(),
         'frames': ['tool0'],
         'tare.window': 0.2,
-        'unexplained.speed': [0.01],
-        'unexplained.standing': [0.5],
+        'calibration_file': str(file),
     }
     with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
         yield one

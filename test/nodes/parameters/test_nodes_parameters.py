@@ -8,6 +8,7 @@ import dataclasses
 import math
 import re
 import time
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,13 +18,17 @@ import yaml
 
 pytest.importorskip('rclpy')
 
+import rclpy
 from node_parameters import SECTIONS
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import client, description, running
 
+from dynamics_ros.calibration.node_parameters import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.parameters import PERIOD, ParameterSet, descriptor
 from dynamics_ros.nodes.reporting import RateLimit
+from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
@@ -157,6 +162,38 @@ def test_what_ros_has_no_range_for_is_described_in_words():
     assert (count.from_value, count.to_value) == (1, 10)
     assert descriptor(items['rate'], False).floating_point_range[0].to_value == 10.0
     assert descriptor(items['weights'], False).additional_constraints == 'length 1 or 3'
+
+
+def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(tmp_path):
+    file = tmp_path / 'calibrated.yaml'
+    known = {'effort': {'noise': [0.2, math.inf], 'scale': [3.0]}}
+    file.write_text(parameters_text(known, ['a', 'b']))
+
+    @contextmanager
+    def node_of(path):
+        arguments = ['--ros-args', '-p', f'calibration_file:={path}', '-p', 'effort.scale:=[2.0]']
+        rclpy.init(args=arguments, domain_id=DOMAIN)
+        try:
+            node = Node('contact_node')
+            yield ParameterSet(node, ContactParameters)
+            node.destroy_node()
+        finally:
+            rclpy.shutdown()
+
+    with node_of(file) as one:
+        one.use_file('calibration_file', 'calibrate_robot')
+        assert one.values.effort.noise == (0.2, math.inf)
+        assert one.values.effort.scale == (2.0,)
+        assert one.values.effort.offset == (0.0,)
+    other = tmp_path / 'other.yaml'
+    texts = 'a: [', 'just text', '/**/x: {ros__parameters: {effort: {colour: [1.0]}}}'
+    for text in (*texts, '/**/x: {ros__parameters: {effort: {noise: [-1.0]}}}'):
+        other.write_text(text)
+        with node_of(other) as one, pytest.raises(InvalidArgumentError):
+            one.use_file('calibration_file', 'calibrate_robot')
+    with node_of(tmp_path / 'none.yaml') as one, pytest.raises(InvalidArgumentError) as error:
+        one.use_file('calibration_file', 'calibrate_robot')
+    assert str(error.value).endswith('expected a file of calibrate_robot')
 
 
 def test_frames_become_names_that_topics_may_have():
