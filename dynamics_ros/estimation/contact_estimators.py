@@ -32,6 +32,7 @@ from .uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
     largest_momentum_noise,
+    motion_scales,
     sigmas_for_rate,
 )
 from .uncertainty.unexplained import Unexplained, UnexplainedTorque
@@ -261,6 +262,7 @@ def sample_filter(
         velocity_noise=per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise'),
         effort_noise=per_velocity(robot, effort.noise, 'effort.noise'),
         effort_scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
+        motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
         consistent=consistent,
     )
