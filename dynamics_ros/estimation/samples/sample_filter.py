@@ -259,14 +259,14 @@ class SampleFilter:
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        believed = not returned[0].any() and self._consistent(first, sample)
-        if returned.any() and not believed:
+        consistent = not returned[0].any() and self._consistent(first, sample)
+        if returned.any() and not consistent:
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
             self._memory[USUAL_ROWS] = memory[USUAL_ROWS]
             return self.take(sample)
-        for one in held:
-            self._memory, self._stamp = self._compare(one)[3], one.time
+        for state in held:
+            self._memory, self._stamp = self._compare(state)[3], state.time
         return [*held, *self.take(sample)]
 
     def _compare(self, sample: RobotState) -> tuple[Vector, Vector, float, Vector]:
