@@ -17,7 +17,6 @@ from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts
 from .observer_events import ObserverEvent
 from .observers import (
-    InverseDynamicsObserver,
     MomentumObserver,
     ThirdOrderMomentumObserver,
     TorqueObserver,
@@ -49,7 +48,6 @@ __all__ = [
     'FootContacts',
     'FrictionAdaptation',
     'GravityFilter',
-    'InverseDynamicsObserver',
     'MomentumObserver',
     'NoiseGains',
     'NotIdentifiableError',

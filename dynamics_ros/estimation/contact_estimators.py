@@ -32,6 +32,7 @@ from .uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
     largest_momentum_noise,
+    motion_scales,
     sigmas_for_rate,
 )
 from .uncertainty.unexplained import Unexplained, UnexplainedTorque
@@ -194,11 +195,12 @@ def adaptation(
 
 def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) -> bool:
     """Whether assuming the first state to be true reduces the external torque at the second."""
-    both = [(one.time, one.q, one.v, one.effort) for one in (first, second)]
+    samples = [(state.time, state.q, state.v, state.effort) for state in (first, second)]
     before = observer.external_torque
-    steps = [observer.preview(taken) - before for taken in (both, both[1:])]
-    believed, refused = (np.abs(step).max() for step in steps)
-    return bool(believed < refused)
+    with_first, without = (
+        np.abs(observer.preview(some) - before).max() for some in (samples, samples[1:])
+    )
+    return bool(with_first < without)
 
 
 def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
@@ -261,6 +263,7 @@ def sample_filter(
         velocity_noise=per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise'),
         effort_noise=per_velocity(robot, effort.noise, 'effort.noise'),
         effort_scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
+        motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
         consistent=consistent,
     )

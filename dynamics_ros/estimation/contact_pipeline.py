@@ -144,15 +144,15 @@ class ContactPipeline:
         )
         if self.unavailable_reason:
             return None
-        taken = self.samples.take(state, merged=state.ages is not None)
-        for one in taken:
+        accepted = self.samples.take(state, merged=state.ages is not None)
+        for sample in accepted:
             self.estimated_state, self._external = (
-                one,
-                self._estimate(one, self.samples.effort_runs),
+                sample,
+                self._estimate(sample, self.samples.effort_runs),
             )
         if self.samples.problem:
             self.unavailable_reason, self._external = self.samples.problem, None
-        elif not taken and self._external is None:
+        elif not accepted and self._external is None:
             self.unavailable_reason = before or WAITING
         self._update_warning(state.time)
         return self._external
@@ -174,10 +174,12 @@ class ContactPipeline:
                     while begin < end:
                         self.warning = ''
                         self.detector.unlatch()
-                        found = self._estimate_all(states.part(begin, end), runs[begin - end :])
-                        begin += found[0]
+                        count, estimates = self._estimate_all(
+                            states.part(begin, end), runs[begin - end :]
+                        )
+                        begin += count
                         self._update_warning(int(states.time[begin - 1]))
-                        yield found
+                        yield count, estimates
             if begin < states.size:
                 begin += 1
                 self.detector.unlatch()
@@ -256,14 +258,15 @@ class ContactPipeline:
             if reports:
                 self._learn(observer, states, states.v, compared, reports)
         self.effort_check.add_all(states.time, states.q, states.v, states.effort)
-        found = None
+        estimates = None
         if compared is not None and reports:
             thresholds = self.detector.constants[0] + compared.exceeded.added
-            found = Estimates(states, compared.values, reports, compared.deviation, thresholds)
+            estimates = Estimates(states, compared.values, reports, compared.deviation, thresholds)
         elif compared is not None:
             self._reject_efforts()
-        self.estimated_state, self._external = states.row(count - 1), found and found.row(count - 1)
-        return count, found
+        self.estimated_state = states.row(count - 1)
+        self._external = estimates and estimates.row(count - 1)
+        return count, estimates
 
     def _compare(
         self, observer: TorqueObserver, raw: Array, states: RobotState | RobotStates, v: Array
@@ -423,8 +426,8 @@ class ContactPipeline:
     def torque_deviations(self) -> Array:
         """(nv) deviation of external torques without contact at rest; inf if a joint is unused."""
         sigmas = estimators.contact_sigmas(self.robot, self.values)
-        found: Array = (self.detector.constants[0] - self.residuals.increase) / sigmas
-        return found
+        deviations: Array = (self.detector.constants[0] - self.residuals.increase) / sigmas
+        return deviations
 
     def _update_noise(self) -> None:
         if self._thresholds is None:

@@ -203,7 +203,7 @@ class ObserverSettings:
     kind: str = parameter(
         'momentum',
         'momentum; momentum_third_order: same delay, less noise, for velocities that are '
-        'differences of encoder positions; inverse_dynamics: from differentiated velocities; '
+        'differences of encoder positions; '
         'static: gravity alone, also used while joints report no velocity',
         choices=KINDS,
     )

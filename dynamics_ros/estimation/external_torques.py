@@ -54,7 +54,7 @@ class Compared(NamedTuple):
         Args:
             reports: contact reports of these states.
         """
-        touching = np.array([one.state is not NO_CONTACT for one in reports])
+        touching = np.array([report.state is not NO_CONTACT for report in reports])
         return touching | self.exceeded.above.any(axis=(-2, -1))
 
     def as_at_rest(self, stated: Array) -> Array:

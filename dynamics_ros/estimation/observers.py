@@ -393,9 +393,3 @@ class ThirdOrderMomentumObserver(TorqueObserver):
     """Momentum observer with a Butterworth filter: same delay, less noise, softer onset."""
 
     kind = 'momentum_third_order'
-
-
-class InverseDynamicsObserver(TorqueObserver):
-    """Filtered inverse dynamics with the differentiated velocity as acceleration."""
-
-    kind = 'inverse_dynamics'

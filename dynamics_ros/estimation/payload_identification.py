@@ -63,7 +63,7 @@ MAX_STATIC_SPEED = 0.01
 """Maximum speed of a joint in a static posture, times ``EffortModel.motion`` [rad/s]."""
 
 MIN_DISTANCE = 0.1
-"""Minimum difference of a position between distinct static postures [rad or m]."""
+"""Minimum motion of a joint between static postures, times ``EffortModel.motion`` [rad]."""
 
 MAX_TORQUE = 1e9
 """Bound of plausible torques; squares of much larger ones overflow [Nm or N]."""
@@ -206,7 +206,8 @@ class PayloadIdentifier:
         self._samples.append(np.concatenate([q, v, tau]))
         self._stamps.append(stamp)
         if np.abs(v / efforts.motion).max() < MAX_STATIC_SPEED and all(
-            np.abs(q - k).max() > MIN_DISTANCE for k in self._static_postures
+            np.abs(robot.difference(k, q) / efforts.motion).max() > MIN_DISTANCE
+            for k in self._static_postures
         ):
             self._static_postures.append(q.copy())
         return True

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dynamics_ros.reasons import Explanation, Reason
 
 from .observers import (
-    InverseDynamicsObserver,
     MomentumObserver,
     ThirdOrderMomentumObserver,
     TorqueObserver,
@@ -73,9 +72,6 @@ class StaticFallback:
 
 OBSERVERS: dict[str, type[TorqueObserver]] = {
     observer.kind: observer
-    for observer in (
-        *(MomentumObserver, ThirdOrderMomentumObserver),
-        *(InverseDynamicsObserver, StaticObserver),
-    )
+    for observer in (*(MomentumObserver, ThirdOrderMomentumObserver, StaticObserver),)
 }
 """Observer classes by kind."""

@@ -333,15 +333,15 @@ class Contact(RobotComponent[ContactParameters]):
         )
         if external is None or contradiction:
             return
-        judged = pipeline.estimated_state or state
-        self._last = judged, external
-        self._location.update(judged, external)
+        estimated_state = pipeline.estimated_state or state
+        self._last = estimated_state, external
+        self._location.update(estimated_state, external)
         report, location = external.report, self._location.latest
         event = report.state, location.link if location else report.link, report.collision_latched
         if event != self._event and not self._events.missing:
             self._event = event
             self.write_inputs()
-            self._events.send(messages.contact_state.filled(), packed_stamp(judged.time))
+            self._events.send(messages.contact_state.filled(), packed_stamp(estimated_state.time))
 
     def write_inputs(self) -> None:
         """Write the latest estimates to the arrays that fill the messages."""

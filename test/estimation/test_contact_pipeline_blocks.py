@@ -94,7 +94,7 @@ def together(pipeline, states, sizes):
     return found, silent
 
 
-OBSERVERS = 'momentum', 'momentum_third_order', 'inverse_dynamics', 'static'
+OBSERVERS = 'momentum', 'momentum_third_order', 'static'
 CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), standing=(0.5,))
 
 

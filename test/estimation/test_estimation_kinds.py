@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rigid_body_motion import moving_arm
 from scipy import signal
-from test_estimation_observer import HAND, MILLISECOND, PUSH, filtered, run
+from test_estimation_observer import HAND, MILLISECOND, PUSH, run
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -19,24 +19,18 @@ from dynamics_ros.estimation import (
     EffortCheck,
     EffortModel,
     FrictionAdaptation,
-    InverseDynamicsObserver,
     MomentumObserver,
     StaticObserver,
     ThirdOrderMomentumObserver,
 )
 from dynamics_ros.identification.findings import moved_joints
 
-MOVING = ('momentum', 'momentum_third_order', 'inverse_dynamics')
+MOVING = ('momentum', 'momentum_third_order')
 
 
 @pytest.fixture(scope='module')
 def robot():
     return Robot.from_urdf(urdf_path('xarm7'))
-
-
-@pytest.fixture(scope='module')
-def pushed_motion(robot):
-    return moving_arm(robot, 1.5, 1e-3, {HAND: PUSH})
 
 
 @pytest.mark.parametrize('kind', OBSERVERS)
@@ -65,13 +59,6 @@ def test_the_third_order_is_a_butterworth_filter_with_the_delay_of_the_first(rob
     # The area above a step response is its delay.
     _, fine = signal.step(signal.butter(3, 2.0 * gain, analog=True), T=np.linspace(0.0, 1.0, 9999))
     assert (1.0 - fine).mean() == pytest.approx(1.0 / gain, rel=1e-2)
-
-
-def test_inverse_dynamics_is_the_push_through_the_same_lag_as_the_momentum(robot, pushed_motion):
-    times, truth = [s[0] for s in pushed_motion], [s[4] for s in pushed_motion]
-    observer = InverseDynamicsObserver(robot, 50.0, effort_sampling='interval')
-    estimates = np.array(run(observer, pushed_motion))
-    assert np.abs(estimates - np.array(filtered(times, truth, 50.0))).max() < 5e-3
 
 
 def test_static_needs_no_velocity_and_is_right_at_rest_only(robot):
@@ -162,7 +149,7 @@ def test_the_third_order_passes_a_third_of_white_and_a_tenth_of_differenced_nois
     for share, most in ((0.0, 0.35), (1.0, 0.1)):
         first, third = (
             OBSERVERS[kind](robot, 50.0, velocity_differenced=share).noise_gains(1e-3).momentum
-            for kind in MOVING[:2]
+            for kind in MOVING
         )
         assert (third < most * first).all()
 

@@ -14,8 +14,6 @@ distance T is computed by
   beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). It needs no acceleration and no
   inverse of M.
 - ``momentum_third_order``: the same balance, with the low-pass filter of third order below.
-- ``inverse_dynamics``: the equations of motion half way between the samples, with the acceleration
-  (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
 - ``static``: gravity alone, e = g - tau, without friction; velocities are not read.
 
 Quantities that are known only at samples are averaged by the trapezoidal rule (error: T^2/12 times
@@ -36,9 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from dynamics_ros.algorithms.configuration import integrate
 from dynamics_ros.algorithms.gravity import gravity_torques
-from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.joint_friction import torque_behind_friction
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
 from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
@@ -48,14 +44,14 @@ from dynamics_ros.spatial.scalar import cos, exp, sin
 
 Values = Sequence[Scalar]
 
-KINDS = ('momentum', 'momentum_third_order', 'inverse_dynamics', 'static')
+KINDS = ('momentum', 'momentum_third_order', 'static')
 
 EFFORT_SAMPLINGS = ('instant', 'interval')
 """A reported effort is the torque at the stamp, or the torque held since the previous sample."""
 
 MEMORY = 5
 """Rows of the memory of a step: the estimate, its first and second derivative in the filter of
-third order, the momentum (or velocity), and the quantity that is known only at samples."""
+third order, the momentum, and the quantity that is known only at samples."""
 
 SAMPLED = slice(3, MEMORY)
 """Rows of the memory that depend only on the last sample."""
@@ -99,52 +95,25 @@ def observer_step(
     *filtered, momentum_before, sampled_before = memory
     instant = sampling == 'instant'
 
-    def averaged(sampled: Values) -> list[Scalar]:
-        return [0.5 * (a + b) for a, b in zip(sampled_before, sampled, strict=True)]
-
     momentum: list[Scalar] = [0.0] * model.nv
-    if kind == 'inverse_dynamics':
-        momentum = list(v)
-        sampled = scaled_effort
-        v_mid = [0.5 * (a + b) for a, b in zip(momentum_before, v, strict=True)]
-        a_mid = [(b - a) / interval for a, b in zip(momentum_before, v, strict=True)]
-        q_mid = integrate(model, q, [-0.5 * interval * x for x in v_mid])
-        rigid_torque = inverse_dynamics(model, q_mid, v_mid, a_mid, {})
-        gravity = gravity_torques(model, q_mid)
-        motor_torque = _with_gravity(
-            values, averaged(scaled_effort) if instant else scaled_effort, gravity
-        )
-        external = [
-            n + b * a - t
-            for n, b, a, t in zip(
-                *(
-                    rigid_torque,
-                    values['rotor_inertia'],
-                    a_mid,
-                    _after_friction(values, motor_torque, v_mid),
-                ),
-                strict=True,
-            )
-        ]
+    gravity = gravity_torques(model, q)
+    motor_torque = _with_gravity(values, scaled_effort, gravity)
+    if kind == 'static':
+        sampled = [t - g for t, g in zip(motor_torque, gravity, strict=True)]
     else:
-        gravity = gravity_torques(model, q)
-        motor_torque = _with_gravity(values, scaled_effort, gravity)
-        if kind == 'static':
-            sampled = [t - g for t, g in zip(motor_torque, gravity, strict=True)]
-        else:
-            p, beta = momentum_observer_terms(model, q, v)
-            momentum = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
-            body_torque = _after_friction(values, motor_torque, v)
-            sampled = [t + b for t, b in zip(body_torque, beta, strict=True)]
-        if not instant:
-            sampled = [t - h for t, h in zip(sampled, scaled_effort, strict=True)]
-        mean_torque = averaged(sampled)
-        if not instant:
-            mean_torque = [a + h for a, h in zip(mean_torque, scaled_effort, strict=True)]
-        external = [
-            (k1 - k0) / interval - a
-            for k0, k1, a in zip(momentum_before, momentum, mean_torque, strict=True)
-        ]
+        p, beta = momentum_observer_terms(model, q, v)
+        momentum = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
+        body_torque = _after_friction(values, motor_torque, v)
+        sampled = [t + b for t, b in zip(body_torque, beta, strict=True)]
+    if not instant:
+        sampled = [t - h for t, h in zip(sampled, scaled_effort, strict=True)]
+    mean_torque = [0.5 * (a + b) for a, b in zip(sampled_before, sampled, strict=True)]
+    if not instant:
+        mean_torque = [a + h for a, h in zip(mean_torque, scaled_effort, strict=True)]
+    external = [
+        (k1 - k0) / interval - a
+        for k0, k1, a in zip(momentum_before, momentum, mean_torque, strict=True)
+    ]
 
     steps = [
         third_order_step(e, state, 2.0 * gain * interval)

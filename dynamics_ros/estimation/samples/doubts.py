@@ -32,11 +32,11 @@ MAX_CALLS = 10
 MIN_RETURNS = 3
 """Number of such returns that are a contradiction; one alone may be an outlier."""
 
-MIN_JUMP = 0.01
-"""Smallest step of a position that is a jump, for two states at the same time [rad or m]."""
+MIN_JUMP, MIN_JUMP_OF_SLIDE = 0.01, 0.01
+"""Smallest step that is a jump, for two states at the same time [rad]; of a sliding joint [m]."""
 
-UNLIMITED_VELOCITY = 10.0
-"""Velocity that joints without a velocity limit are assumed to reach [rad/s or m/s]."""
+UNLIMITED_VELOCITY, UNLIMITED_VELOCITY_OF_SLIDE = 10.0, 10.0
+"""Velocity that joints without a limit are assumed to reach [rad/s]; sliding joints [m/s]."""
 
 
 class InputCheck:
@@ -153,13 +153,15 @@ class JumpCheck:
             return
         angular = np.array([joint.kind.units[0] == 'rad' for joint in joints])
         limits = np.array([joint.limits.velocity for joint in joints])
-        fastest = 2.0 * np.where(np.isfinite(limits), limits, UNLIMITED_VELOCITY)
+        assumed = np.where(angular, UNLIMITED_VELOCITY, UNLIMITED_VELOCITY_OF_SLIDE)
+        fastest = 2.0 * np.where(np.isfinite(limits), limits, assumed)
         q = np.array([state.q for state in samples])[:, [joint.q_indices[0] for joint in joints]]
         duration = np.abs(np.diff([state.time for state in samples])) / NANOSECONDS
         steps = np.diff(q, axis=0)
         # A driver may wrap angles at any multiple of half a turn.
         steps -= np.where(angular, 2.0 * math.pi * np.round(steps / (2.0 * math.pi)), 0.0)
-        jumps = np.abs(steps) > MIN_JUMP + fastest * duration[:, None]
+        least = np.where(angular, MIN_JUMP, MIN_JUMP_OF_SLIDE)
+        jumps = np.abs(steps) > least + fastest * duration[:, None]
         self._returns.append(np.array([_returns(x[y]) for x, y in zip(steps.T, jumps.T)]))
         total = np.sum(self._returns, axis=0)
         contradictory = total >= MIN_RETURNS

@@ -43,16 +43,17 @@ POSITION_RATE_FACTOR = 2.0
 """Largest rate of change of a position, as a multiple of the joint's velocity limit."""
 
 UNLIMITED_POSITION_RATE = 50.0
-"""Largest rate of change of a position of a joint without velocity limit [rad/s or m/s]."""
+"""Largest rate of change of a position of a joint without velocity limit [rad/s, times the motion
+that corresponds to 1 rad]."""
 
 FACTOR = 10.0
 """Bound of velocities and efforts, as a multiple of the joint's limit."""
 
 UNLIMITED_VELOCITY, UNLIMITED_EFFORT = 1e3, 1e5
-"""Bounds for joints without limits [rad/s or m/s], [Nm or N]."""
+"""Bounds for joints without limits [rad/s, as above], [Nm or N]."""
 
-MAX_POSITION = 1e6
-"""Bound of position magnitudes [rad or m]."""
+MAX_POSITION, LARGEST = 1e6, 1e11
+"""Bound of position magnitudes [rad, as above]; replacement of infinite values in kernels."""
 
 MAX_HELD = 8
 """Maximum number of samples held while no new value of a doubtful joint arrives."""
@@ -86,6 +87,7 @@ class SampleFilter:
         velocity_noise: ArrayLike,
         effort_noise: ArrayLike,
         effort_scale: ArrayLike = 1.0,
+        motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
         consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
@@ -97,6 +99,8 @@ class SampleFilter:
             effort_noise: standard deviation of an effort as torque, number or (nv) [Nm or N]; inf
                 if the effort is not used.
             effort_scale: torque divided by reported effort, number or (nv).
+            motion: motion that corresponds to 1 rad, of a sliding joint its range over 2 pi,
+                number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
             consistent: predicate of two samples: whether the motion to the second one is explained
@@ -109,10 +113,9 @@ class SampleFilter:
         nv, base = robot.nv, robot.model.root_joint_nv
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
-        speed, fastest, largest = (
-            np.full(nv, value)
-            for value in (UNLIMITED_POSITION_RATE, UNLIMITED_VELOCITY, UNLIMITED_EFFORT)
-        )
+        motion = per_entry('motion', motion, nv, least=0.0)
+        speed, fastest = UNLIMITED_POSITION_RATE * motion, UNLIMITED_VELOCITY * motion
+        largest = np.full(nv, UNLIMITED_EFFORT)
         for limit, *places in (
             (robot.velocity_limits, (fastest, FACTOR), (speed, POSITION_RATE_FACTOR)),
             (robot.effort_limits, (largest, FACTOR)),
@@ -129,12 +132,12 @@ class SampleFilter:
         rows = {
             'sigmas': np.full(nv, SIGMAS),
             'speed': speed,
-            'position_bound': np.full(nv, MAX_POSITION),
+            'position_bound': MAX_POSITION * motion,
             'velocity_bound': fastest,
             'effort_bound': largest / scale,
         } | {
             # sqrt(2): difference of two samples. Kernels take finite numbers only.
-            name: np.minimum(SIGMAS * np.sqrt(2.0) * value, MAX_POSITION * UNLIMITED_EFFORT)
+            name: np.minimum(SIGMAS * np.sqrt(2.0) * value, LARGEST)
             for name, value in noise.items()
         }
         self._settings = np.array([rows[name] for name in SETTINGS])
@@ -256,14 +259,14 @@ class SampleFilter:
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        believed = not returned[0].any() and self._consistent(first, sample)
-        if returned.any() and not believed:
+        consistent = not returned[0].any() and self._consistent(first, sample)
+        if returned.any() and not consistent:
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
             self._memory[USUAL_ROWS] = memory[USUAL_ROWS]
             return self.take(sample)
-        for one in held:
-            self._memory, self._stamp = self._compare(one)[3], one.time
+        for state in held:
+            self._memory, self._stamp = self._compare(state)[3], state.time
         return [*held, *self.take(sample)]
 
     def _compare(self, sample: RobotState) -> tuple[Vector, Vector, float, Vector]:

@@ -194,8 +194,5 @@ def third_difference_variance(decay: Array) -> Array:
     """Variance of third differences of white noise behind a low-pass filter, per its variance.
 
     For y_1 = a y_0 + (1 - a) x_1 with the decay a, by the autocovariances of y up to lag 3.
-
-    Args:
-        decay: a, 0 without a filter.
     """
     return (1.0 - decay) ** 2 * (20.0 - 10.0 * decay + 2.0 * decay**2) / (1.0 + decay)

@@ -18,14 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import ROWS, STANDS_AFTER
-from dynamics_ros.estimation import (
-    OBSERVERS,
-    EffortModel,
-    MomentumObserver,
-    ThirdOrderMomentumObserver,
-    TorqueObserver,
-)
-from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.estimation import OBSERVERS, EffortModel, TorqueObserver
+from dynamics_ros.estimation.observers import GAIN, MomentumObserver, ThirdOrderMomentumObserver
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
