@@ -212,3 +212,11 @@ def test_a_locked_tool_gives_way_only_for_a_moment_if_one_state_is_late(name, ra
     usual, late = deflections(0.0), deflections(0.02)
     assert late.max() < 1.7 * usual.max()
     assert abs(late[-1] - usual[-1]) < 0.1 * usual[-1]
+
+
+def test_light_joints_whose_positions_freeze_beside_live_efforts_stay_slow():
+    """At 250 Hz a forearm reached 17 rad/s, and the tool 1.8 m/s."""
+    cell = next(cells('xarm7', 0.0))
+    outcome = cell.run('q repeated, v = 0, effort true', range(0, 7, 2), 'twist', 250.0)
+    assert outcome.speed <= 0.5
+    assert outcome.energy <= 2.0
