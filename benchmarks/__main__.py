@@ -170,7 +170,8 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=2.0,
         metavar='MINUTES',
-        help='duration of the soak test at 1 kHz [min] (default: %(default)s)',
+        help='duration of the soak tests at 1 kHz, of nodes and of control [min] (default: '
+        '%(default)s)',
     )
     group.add_argument(
         '--swap',

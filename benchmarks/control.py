@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'reactions': control_reactions.run,
     'detection': control_detection.run,
     'faults': control_faults.run,
+    'soak': control_faults.soak,
     'node': control_node.run,
 }
 

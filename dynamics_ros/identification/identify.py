@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
@@ -182,7 +183,7 @@ def resample(problem: Problem) -> None:
 def regress(problem: Problem) -> None:
     """Stage: linear equations of the recordings, with efforts as reported."""
     robot, base = problem.robot, BaseParameters.of(problem.robot)
-    edges, problem.clipped = cut_off_at(problem.stretches)
+    edges, problem.clipped = cut_off_at(problem.stretches, motion_scales(robot))
     problem.maker = EquationMaker(
         robot,
         base,

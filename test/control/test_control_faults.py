@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco  # noqa: F401 (without it there is nothing to test)
 import numpy as np
 import pytest
@@ -185,3 +187,36 @@ def test_the_stiffness_that_the_interval_allows_is_that_of_the_torques(dt):
     if warning:
         assert warning.reason.value == 'stiffness_reduced'
         assert f'{wrench[4]:.3g} Nm/rad about y, instead of 10' in warning
+
+
+@pytest.mark.parametrize('name', ['arm', 'xarm7'])
+@pytest.mark.parametrize('rate', [250.0, 1000.0])
+def test_a_locked_tool_gives_way_only_for_a_moment_if_one_state_is_late(name, rate):
+    """A hand presses with 20 N while one state comes 20 ms late."""
+
+    def deflections(late):
+        cell = next(cells(name, 0.0))
+        cell.place()
+        arm, found = cell.prepared.arm, []
+        guiding = replace(arm.settings.guiding, locked=np.ones(6, dtype=bool))
+        arm.settings = replace(arm.settings, guiding=guiding)
+        height = arm.pose[2, 3]
+        for k in range(round(1.4 * rate)):
+            dt = 1.0 / rate + late * (k == round(rate))
+            pressed = k > 0.2 * rate
+            cell.advance(dt, (lambda v: np.array([0.0, 0.0, 20.0])) if pressed else None)
+            cell.tau = arm.guide(cell.q, cell.v, dt)
+            found.append(arm.pose[2, 3] - height)
+        return np.array(found)
+
+    usual, late = deflections(0.0), deflections(0.02)
+    assert late.max() < 1.7 * usual.max()
+    assert abs(late[-1] - usual[-1]) < 0.1 * usual[-1]
+
+
+def test_light_joints_whose_positions_freeze_beside_live_efforts_stay_slow():
+    """At 250 Hz a forearm reached 17 rad/s, and the tool 1.8 m/s."""
+    cell = next(cells('xarm7', 0.0))
+    outcome = cell.run('q repeated, v = 0, effort true', range(0, 7, 2), 'twist', 250.0)
+    assert outcome.speed <= 0.5
+    assert outcome.energy <= 2.0

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from few_joint_arms import few_joint_arm
 from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, recording, truth
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification import (
     JointSamples,
     NotThisRobotError,
@@ -20,7 +23,7 @@ from dynamics_ros.identification import (
     identify,
 )
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.joint_states.plausibility import odd_velocities
+from dynamics_ros.identification.joint_states.plausibility import cut_off_at, odd_velocities
 from dynamics_ros.identification.mounting import check_mounting
 from dynamics_ros.identification.uncertainty import identify_drives
 
@@ -114,9 +117,10 @@ def test_velocities_of_coarse_encoders_and_slow_filters_are_right(rate):
     q = recording(ARM, duration=10.0, rate=rate)
     position = step * np.round(q.position / step)
     raw = np.diff(position, axis=0, prepend=position[:1]) * rate
-    assert odd_velocities(replace(q, position=position, velocity=raw)) == ''
+    scales = np.ones(len(q.joint_names))
+    assert odd_velocities(replace(q, position=position, velocity=raw), scales) == ''
     late = np.roll(q.velocity, max(1, round(0.03 * rate)), axis=0)
-    assert odd_velocities(replace(q, velocity=late)) == ''
+    assert odd_velocities(replace(q, velocity=late), scales) == ''
 
 
 def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
@@ -223,3 +227,37 @@ def test_pieces_that_are_all_too_short_are_told_by_their_length(samples):
     kept = np.arange(len(samples)) % 60 < 25
     with pytest.raises(UnusableRecordingError, match=r'0\.3 s without a gap .*of 29\.6 s'):
         identify(ROBOT, [samples.rows(kept)])
+
+
+FINE = Robot.from_urdf(re.sub('(lower|upper)="(-?)3"', r'\1="\g<2>0.02"', few_joint_arm('gantry')))
+"""Gantry with strokes of 4 cm: 1 cm/s is fast for it."""
+
+
+def slid(phase=0.0):
+    """Slow motion of the gantry, within 8 mm."""
+    time, n = np.arange(0.0, 20.0, 0.01), np.arange(3)
+    angle = time[:, np.newaxis] * (1.0 + 0.2 * n) + phase
+    q, v = 0.004 * np.sin(angle), 0.004 * (1.0 + 0.2 * n) * np.cos(angle)
+    effort = 5.0 * v / 0.004 + 20.0 * np.sin(3.0 * angle)
+    return JointSamples('gantry', tuple(FINE.joint_names), time, q, v, effort)
+
+
+def test_slow_slides_are_checked_by_the_size_of_their_strokes():
+    one = slid()
+    assert for_robot(one, FINE)[0].velocity is not None
+    own, sentence = for_robot(replace(one, velocity=1e3 * one.velocity), FINE)
+    assert own.velocity is None
+    assert 'all joints 1e+03' in sentence
+    # Clipped efforts.
+    clipped = replace(one, effort=np.clip(one.effort, -15.0, 15.0))
+    (stretch,) = regular_stretches(clipped)
+    _, shares = cut_off_at([stretch], motion_scales(FINE))
+    assert (shares > 0.1).all()
+    # Two motions, sample by sample.
+    other = slid(2.0)
+    time = np.sort(np.concatenate([one.time, one.time + 0.005]))
+    both = [np.stack([x, y], axis=1).reshape(-1, 3) for x, y in (
+        (one.position, other.position), (one.velocity, other.velocity), (one.effort, other.effort)
+    )]  # fmt: skip
+    with pytest.raises(UnusableRecordingError, match='two motions are mixed'):
+        for_robot(JointSamples('gantry', one.joint_names, time, *both), FINE)

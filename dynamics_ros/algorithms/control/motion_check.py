@@ -107,9 +107,10 @@ SURELY = 7.0
 """Multiple of the least motion that the model without such rotors must predict: a light joint moves
 far earlier without them."""
 
-OBSTACLE = 1e5
-"""Stiffness of an obstacle about a joint [Nm/rad or N/m]: a change of torque times its inverse
-moves a joint that presses against it."""
+OBSTACLE = 6e4
+"""Stiffness of an obstacle and of the drive about a joint, as a multiple of its friction [1/rad or
+1/m]: a change of torque over it moves a joint that presses against something. With friction of
+0.5 % of the largest torque, that torque moves it by 3 mrad, as gears do."""
 
 LATCH = 0.25
 """Time for which the velocity of a joint is not used after a contradiction [s]."""
@@ -213,7 +214,8 @@ def motion_check(
             for name, x, y in (('velocity', v0[k], v[k]), ('effort', columns[1][k], effort[k]))
         }
         moved, contradiction = _fresh(joint, moves[k], (v0[k], v[k]), jump, interval)
-        pushed = beyond[k], driven[k], M[k][k]
+        bent = magnitude(beyond[k]) / (OBSTACLE * _if_positive(friction[k], 1.0))
+        pushed = bent, driven[k], M[k][k]
         rests, frozen = _stale(joint | same, v[k], *pushed, coarsest, interval)
         first = _first(joint, v[k], torques[k])
         state = {
@@ -362,7 +364,7 @@ def _fresh(
 def _stale(
     joint: Joint,
     v: Scalar,
-    push: Scalar,
+    bent: Scalar,
     driven: Scalar,
     inertia: Scalar,
     coarsest: Scalar,
@@ -388,7 +390,7 @@ def _stale(
         magnitude(state['moved_by_velocity']) - TOLERANCE * state['way_by_velocity'] - least
     )
     repeats = (PERIODS - 1.0) * usual
-    light = where_less(inertia, ROTOR, 1.0 - _equal(push, 0.0), 0.0)
+    light = where_less(inertia, ROTOR, 1.0 - _equal(bent, 0.0), 0.0)
     # Until then, it would move by less than a step of its encoder with rotors.
     unseen = _if_positive(step, coarsest) * (inertia + ROTOR) / inertia
     moved = larger(
@@ -397,7 +399,7 @@ def _stale(
     )
     by_torque = smaller(
         smaller(moved, joint['same_velocity_time'] - repeats),
-        larger(joint['same_effort_time'] - repeats, magnitude(push) / OBSTACLE - STEPS * step),
+        larger(joint['same_effort_time'] - repeats, bent - STEPS * step),
     )
     lasting = smaller(state['stale_time'] - PERIODS * usual, state['stale_samples'] - LEAST_SAMPLES)
     # It counts as frozen until a position is fresh.

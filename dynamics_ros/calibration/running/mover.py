@@ -26,6 +26,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.files import use_writable_log_folder
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.excitation.way import Motion
@@ -42,7 +43,8 @@ LOST_AFTER = 0.5
 """Time without joint states after which they count as lost [s]."""
 
 REST_TOLERANCE, REST_TIME = 0.002, 0.5
-"""A robot is at rest if its joints stay within the first value [rad or m] for the second [s]."""
+"""A robot is at rest if its joints stay within the first value [rad], of sliding joints times their
+``motion_scales``, for the second [s]."""
 
 MAX_DELAY = 5.0
 """Maximum time that a controller may exceed the duration of the trajectory [s]."""
@@ -60,6 +62,7 @@ class Mover:
             topic: topic of the joint states.
         """
         self._robot, self._action, self._topic = robot, action, topic
+        self._rests_within = REST_TOLERANCE * motion_scales(robot)
         use_writable_log_folder()
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
@@ -205,7 +208,7 @@ class Mover:
             self._still = None
             return False
         now = time.monotonic()
-        if self._still is None or np.abs(self._q - self._still[0]).max() > REST_TOLERANCE:
+        if self._still is None or (np.abs(self._q - self._still[0]) > self._rests_within).any():
             self._still = self._q, now
         return now - self._still[1] >= REST_TIME
 

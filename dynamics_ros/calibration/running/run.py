@@ -17,6 +17,7 @@ from dynamics_ros.calibration.plan import read_trajectory, without_shapes
 from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.command_line import finite
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.way import Motion, check_motion, straight_way
 from dynamics_ros.model.collision_geometry import read_collision_geometry
@@ -26,7 +27,7 @@ from dynamics_ros.robot import Robot
 from .mover import Mover
 
 START_TOLERANCE = 0.05
-"""Maximum distance of the robot from a commanded configuration [rad or m]."""
+"""Maximum distance of a joint from where it was commanded [rad], times its ``motion_scales``."""
 
 DEFAULT_ACTION = '/joint_trajectory_controller/follow_joint_trajectory'
 
@@ -56,14 +57,15 @@ def run(arguments: list[str]) -> None:
     check_motion(robot, planned, 'the trajectory', clearance)
     with Mover(robot, options.action, options.joint_states) as mover:
         here = mover.resting_place()
+        near = START_TOLERANCE * motion_scales(robot)
         way = straight_way(robot, here, planned.q[0], options.speed)
         check_motion(robot, way, 'the way to its start', clearance)
         print(_announcement(robot, options.action, way, planned))
         _ask(options.yes)
-        if np.abs(mover.resting_place() - here).max() > START_TOLERANCE:
+        if (np.abs(mover.resting_place() - here) > near).any():
             raise DynamicsRosError('the robot has been moved meanwhile: nothing was sent')
         mover.follow(way)
-        if np.abs(mover.resting_place() - planned.q[0]).max() > START_TOLERANCE:
+        if (np.abs(mover.resting_place() - planned.q[0]) > near).any():
             raise DynamicsRosError('the robot did not reach the start of the trajectory')
         samples = mover.follow(planned)
         mover.resting_place()

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .plausibility import odd_velocities, without_turns
@@ -116,7 +117,8 @@ def for_robot(
             f'{samples.source}: {", ".join(absent)} was not recorded; lock what does not move '
             'with --lock NAME=POSITION'
         )
-    chosen = samples.columns(list(columns.values()), robot.joint_names).cleaned()
+    scales = motion_scales(robot)
+    chosen = samples.columns(list(columns.values()), robot.joint_names).cleaned(scales)
     farthest = np.abs(chosen.position).max(axis=0)
     limits = np.maximum(np.abs(robot.lower_limits), np.abs(robot.upper_limits))
     wide = farthest > 10.0 * np.where(np.isfinite(limits), limits, 10.0)
@@ -133,7 +135,7 @@ def for_robot(
         names = ', '.join(n for n, t in zip(robot.joint_names, turned, strict=True) if t)
         chosen = replace(chosen, position=position)
         texts.append(f'positions of {names} jump by whole turns, which are left out')
-    odd = odd_velocities(chosen)
+    odd = odd_velocities(chosen, scales)
     if odd:
         chosen = replace(chosen, velocity=None)
         texts.append(

@@ -29,7 +29,7 @@ WINDOW, WINDOWS = 0.2, 400
 """Time over which velocities are compared with position changes [s]; largest number of times."""
 
 SLOW = 0.02
-"""Speed below which a joint is not used for these checks [rad/s or m/s]."""
+"""Speed below which a joint is not used for these checks [rad/s], times ``motion_scales``."""
 
 MAX_RATIO = 1.7
 """Largest ratio of velocity and position change, or its inverse, that counts as consistent."""
@@ -71,8 +71,13 @@ def without_turns(position: Array, angles: NDArray[np.bool_]) -> tuple[Array, ND
     return position - TURN * np.cumsum(turns, axis=0), turned
 
 
-def odd_velocities(samples: JointSamples) -> str:
-    """Joints whose velocities are not the derivative of their positions, as text; '' if none."""
+def odd_velocities(samples: JointSamples, scales: Array) -> str:
+    """Joints whose velocities are not the derivative of their positions, as text; '' if none.
+
+    Args:
+        samples: a recording.
+        scales: ``motion_scales`` of its joints.
+    """
     if samples.velocity is None or samples.duration < 2.0 * WINDOW:
         return ''
     time, count = samples.time, len(samples)
@@ -89,9 +94,10 @@ def odd_velocities(samples: JointSamples) -> str:
     sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(samples.velocity, axis=0)])
     reported = (sums[last + 1] - sums[first]) / (last + 1 - first)[:, np.newaxis]
     odd, slopes = [], []
-    for name, true, given in zip(samples.joint_names, change.T, reported.T, strict=True):
+    columns = zip(samples.joint_names, change.T, reported.T, scales, strict=True)
+    for name, true, given, scale in columns:
         power = float(true @ true)
-        if power < len(true) * SLOW**2:
+        if power < len(true) * (SLOW * scale) ** 2:
             continue
         slope = float(true @ given) / power
         slopes.append(slope)
@@ -103,8 +109,12 @@ def odd_velocities(samples: JointSamples) -> str:
     return ', '.join(odd)
 
 
-def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
+def cut_off_at(stretches: Sequence[Stretch], scales: Array) -> tuple[Array, Array]:
     """Efforts at which a driver clips them.
+
+    Args:
+        stretches: recordings of a robot.
+        scales: its ``motion_scales``.
 
     Returns:
         (2, nv) lowest and highest reported efforts to exclude, infinite if there is no clipping or
@@ -114,7 +124,7 @@ def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
     edges, shares = np.array([[-np.inf], [np.inf]]) * np.ones(count), np.zeros(count)
     for j in range(count):
         effort = np.concatenate([one.effort[:, j] for one in stretches])
-        moves = np.concatenate([_is_moving(one, j) for one in stretches])
+        moves = np.concatenate([_is_moving(one, j, SLOW * scales[j]) for one in stretches])
         lowest, highest = effort.min(), effort.max()
         found = [_clipped_share(effort, moves, edge) for edge in (lowest, highest)]
         steps = np.diff(np.unique(effort))
@@ -162,12 +172,12 @@ def doubtful_efforts(
     return found
 
 
-def _is_moving(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
-    """(n) whether a joint moves, by its mean speed over the next 50 ms."""
+def _is_moving(stretch: Stretch, joint: int, least: float) -> NDArray[np.bool_]:
+    """(n) whether a joint is faster than a speed, by its mean speed over the next 50 ms."""
     q = stretch.position[:, joint]
     ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
     speed = np.abs(q[ahead:] - q[:-ahead]) / (ahead * stretch.period)
-    found: NDArray[np.bool_] = np.pad(speed, (0, ahead), mode='edge') > SLOW
+    found: NDArray[np.bool_] = np.pad(speed, (0, ahead), mode='edge') > least
     return found
 
 

@@ -40,7 +40,7 @@ from which two motions are interleaved; number of samples that are compared."""
 
 
 MIN_RANGE = 0.01
-"""Least range of a joint for this comparison [rad or m]."""
+"""Least range of a joint for this comparison [rad], times its ``motion_scales``."""
 
 
 def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]:
@@ -78,7 +78,7 @@ def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]
 
 
 def mixed(values: Array) -> bool:
-    """Whether positions (n, joints) alternate between two motions."""
+    """Whether positions (n, joints) over ``motion_scales`` alternate between two motions."""
     if len(values) < 10 * LAGS:
         return False
     span = np.ptp(values, axis=0)
@@ -222,11 +222,14 @@ class JointSamples:
             effort=self.effort[:, chosen],
         )
 
-    def cleaned(self) -> JointSamples:
+    def cleaned(self, scales: Array | float = 1.0) -> JointSamples:
         """Samples in the order of time, without repeated and invalid ones.
 
         NaN, infinite and implausible numbers are invalid. If many velocities are invalid, all are
         dropped. Pieces with overlapping times are placed one after another.
+
+        Args:
+            scales: ``motion_scales`` of the joints, if the robot is known.
 
         Raises:
             UnusableRecordingError: no sample is left, there are no efforts, all stamps are equal,
@@ -259,7 +262,7 @@ class JointSamples:
                 f'{self.source}: all {len(whole)} samples have the same stamp, '
                 f'{whole.time[0]:.10g} s; seconds since 1970 take numbers of 64 bits'
             )
-        if mixed(cleaned.position):
+        if mixed(cleaned.position / scales):
             raise UnusableRecordingError(
                 f'{self.source}: positions jump to and fro from sample to sample: two motions are '
                 'mixed, as of two publishers or of recordings that were merged by time; separate '

@@ -76,7 +76,8 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             direction.
     """
     own, _ = for_robot(samples, robot)
-    wrong = odd_velocities(samples)
+    scales = dict(zip(robot.joint_names, motion_scales(robot), strict=True))
+    wrong = odd_velocities(samples, np.array([scales.get(x, 1.0) for x in samples.joint_names]))
     if wrong:
         raise UnusableRecordingError(
             f'velocities are not the change of positions; they are so many times it: {wrong}'
