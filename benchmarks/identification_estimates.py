@@ -24,7 +24,7 @@ from benchmarks.robots import robots_folder
 from benchmarks.timing import wait_until_compiled
 from benchmarks.unmodelled_arms import OTHERS, STICKING, URDFS, Faults, Motion, UnmodelledArm, named
 from dynamics_ros import Robot
-from dynamics_ros.calibration.node_parameters import parameter_values
+from dynamics_ros.calibration.outputs import parameter_values
 from dynamics_ros.estimation import (
     ContactLocation,
     ContactLocator,
@@ -224,8 +224,7 @@ def calibrated(arm: UnmodelledArm, recording: JointSamples) -> ContactPipeline:
     """The estimators with the parameters of a calibration."""
     identified = identify(arm.described, [recording])
     learned = learn(identified, [recording])
-    groups = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
-    given = {f'{group}.{name}': v for group, one in groups.items() for name, v in one.items()}
+    given = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
     values = settings_of(ContactParameters, given)
     return pipeline_of(calibrated_robot(identified), arm.frame, values)
 

@@ -22,7 +22,7 @@ from benchmarks.identification_simulated import FRAMES
 from benchmarks.records import Goal, Record
 from benchmarks.unmodelled_arms import named
 from dynamics_ros import Robot
-from dynamics_ros.calibration.node_parameters import parameter_values
+from dynamics_ros.calibration.outputs import parameter_values
 from dynamics_ros.estimation import ContactState, EffortModel
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.identification import Identified, JointSamples, identify
@@ -167,8 +167,7 @@ def _pipeline(
     robot: Robot, frame: str, identified: Identified, learned: Learned
 ) -> ContactPipeline:
     """The estimators of contact_node with the parameters of a calibration."""
-    groups = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
-    given = {f'{group}.{name}': v for group, one in groups.items() for name, v in one.items()}
+    given = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
     return pipeline_of(robot, frame, settings_of(ContactParameters, given))
 
 

@@ -25,7 +25,7 @@ from benchmarks.identification_arms import SUITE, figure
 from benchmarks.peers import peer_python
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
-from dynamics_ros.calibration.subject import Subject, read_subject
+from dynamics_ros.calibration.recorded import Subject, read_subject
 from dynamics_ros.identification import Identified, JointSamples, identify
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 

@@ -1,36 +1,43 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration of a running contact_node from free motion of its robot."""
+"""Identification from joint states of a running node: drives of contact_node, and payloads."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import ContactPipeline, EffortModel
-from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
-from dynamics_ros.estimation.contact_settings import (
-    ContactSettings,
-    EffortSettings,
-    FrictionSettings,
+from dynamics_ros.estimation import (
+    ContactPipeline,
+    EffortModel,
+    NotIdentifiableError,
+    PayloadEstimate,
+    PayloadIdentifier,
 )
+from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
+from dynamics_ros.estimation.contact_settings import ContactSettings
+from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import write_files
+from dynamics_ros.identification import (
+    JointSamples,
+    UnusableRecordingError,
+    identify,
+    identify_with_payload,
+)
 from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
 from dynamics_ros.multibody.large_robots import check_size
+from dynamics_ros.parameters.dynamics import IdentificationParameters
 from dynamics_ros.robot import Robot
 
-from .node_parameters import (
-    by_name,
-    check_path,
-    in_groups,
-    parameter_values,
-    parameters_text,
-    with_joints_as_before,
-)
+from .outputs import check_path, parameter_values, parameters_text
 
 TIMEOUT = 2.0
 """Maximum time without a usable joint state [s]."""
@@ -49,18 +56,6 @@ Value = Callable[[str], Any]
 """Returns the value of a node parameter by its name."""
 
 
-class EffortParameters(Protocol):
-    """Parameters that define the meaning of efforts."""
-
-    @property
-    def effort(self) -> EffortSettings:
-        """Scale, offset and noise of efforts."""
-
-    @property
-    def friction(self) -> FrictionSettings:
-        """Friction of the joints."""
-
-
 class MotionRecording:
     """Collects samples until their stamps span the requested duration.
 
@@ -68,7 +63,9 @@ class MotionRecording:
         recorder: recorder of the samples.
     """
 
-    def __init__(self, robot: Robot, values: EffortParameters, duration: float) -> None:
+    def __init__(
+        self, robot: Robot, values: ContactSettings | IdentificationParameters, duration: float
+    ) -> None:
         """Creates it without samples.
 
         Args:
@@ -80,8 +77,13 @@ class MotionRecording:
             DynamicsRosError: the robot is too large, or of a type that cannot be calibrated.
         """
         check_size(robot)
-        _check_kind(robot)
-        self._robot, self._model = robot, model_of(robot, values)
+        if robot.model.root_joint_nv or any(joint.kind.nv != 1 for joint in robot.model.actuated):
+            raise InvalidArgumentError(
+                'robot',
+                'its base moves, or a joint has several coordinates',
+                'a fixed base and joints of one coordinate',
+            )
+        self._robot, self._model = robot, effort_model(robot, values.effort, values.friction)
         self._duration = duration
         self.recorder = Recorder(robot, 'the motion')
         self._last_sample, self._problem = time.monotonic(), ''
@@ -120,9 +122,91 @@ class MotionWatch(MotionRecording):
         return identify_drives(self._robot, self.recorder.samples, self._model)
 
 
-def model_of(robot: Robot, values: EffortParameters) -> EffortModel:
-    """Returns the effort model that the parameters define."""
-    return effort_model(robot, values.effort, values.friction)
+@dataclass(frozen=True, eq=False)
+class EmptyRun:
+    """A run without the payload.
+
+    Attributes:
+        robot: the robot without payload.
+        samples: the run, with efforts as torques.
+    """
+
+    robot: Robot
+    samples: JointSamples
+
+
+class EmptyRunWatch(MotionRecording):
+    """Records a run without the payload."""
+
+    def __init__(self, robot: Robot, values: IdentificationParameters, duration: float) -> None:
+        """Create it without samples; raises as ``MotionRecording``."""
+        super().__init__(robot.with_payload(None), values, duration)
+
+    def estimate(self) -> EmptyRun:
+        """Return the run, if the robot can be identified from it.
+
+        Raises:
+            DynamicsRosError: the samples are not sufficient, or not of this robot.
+        """
+        run = EmptyRun(self._robot, _torques(self._robot, self._model, self.recorder))
+        identify(run.robot, [run.samples], scale=np.ones(run.robot.nv))
+        return run
+
+
+class LoadedRunWatch(MotionRecording):
+    """Records a run with the payload and subtracts what an empty run tells of the robot."""
+
+    def __init__(
+        self, empty: EmptyRun, frame: str, values: IdentificationParameters, duration: float
+    ) -> None:
+        """Create it without samples.
+
+        Args:
+            empty: the run without the payload.
+            frame: frame that the payload is fixed to.
+            values, duration: as for ``MotionRecording``.
+
+        Raises:
+            DynamicsRosError: as for ``MotionRecording``, or no joint moves the frame.
+        """
+        super().__init__(empty.robot, values, duration)
+        PayloadIdentifier(empty.robot, frame)  # checks the frame
+        self._empty, self._frame = empty, frame
+
+    def estimate(self) -> PayloadEstimate:
+        """Return the payload.
+
+        Raises:
+            DynamicsRosError: the samples are not sufficient, or the runs are swapped.
+        """
+        robot, samples = self._empty.robot, _torques(self._robot, self._model, self.recorder)
+        identified, found = identify_with_payload(
+            robot, [self._empty.samples], [samples], self._frame, scale=np.ones(robot.nv)
+        )
+        if found.swapped:
+            raise UnusableRecordingError(
+                f'the robot carries {found.mass:.2f} kg less than in the run that is said to be '
+                'without payload: repeat both runs'
+            )
+        residual = float(np.sqrt((identified.train.residual**2).mean()))
+        rows, count = len(identified.train.time), self.recorder.count
+        pi, covariance = found.parameters, found.covariance
+        return estimate_of(self._frame, pi, covariance, residual, count, rows, found.unit_deviation)
+
+
+def _torques(robot: Robot, model: EffortModel, recorder: Recorder) -> JointSamples:
+    """The recorded samples, with the torques of the drives instead of the reported efforts.
+
+    Raises:
+        NotIdentifiableError: there are none.
+    """
+    if not recorder.count:
+        raise NotIdentifiableError('no samples: joint states have to come all the time')
+    samples = recorder.samples
+    torques = model.scale * samples.effort
+    if not model.includes_gravity:
+        torques = torques + robot.gravity(samples.position)
+    return replace(samples, effort=torques)
 
 
 def found_parameters(found: Drives, values: ContactSettings, value: Value) -> dict[str, Any]:
@@ -136,17 +220,34 @@ def found_parameters(found: Drives, values: ContactSettings, value: Value) -> di
         value: returns the current value of a parameter.
     """
     identified = found.identified
-    updated = by_name(parameter_values(identified, found.learned))
+    updated = parameter_values(identified, found.learned)
     updated = {n: one for n, one in updated.items() if n not in USER_CHOICES or not value(n)}
     robot = identified.robot
-    before: dict[str, Any] = {
-        f'friction.{name}': getattr(model_of(robot, values), name) for name in DESCRIBED
-    }
+    model = effort_model(robot, values.effort, values.friction)
+    before: dict[str, Any] = {f'friction.{name}': getattr(model, name) for name in DESCRIBED}
     for name, one in updated.items():
         given = value(name)
         if isinstance(one, list) and given:
             before[name] = per_velocity(robot, given, name)
     return with_joints_as_before(updated, before, identified.moved)
+
+
+def with_joints_as_before(
+    found: Mapping[str, Any], before: Mapping[str, Sequence[float]], moved: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Restores previous parameter values of joints that did not move or are not used.
+
+    Args:
+        found: new values by parameter name.
+        before: previous values (nv) by parameter name, as far as they are known.
+        moved: (nv) mask of joints that moved.
+    """
+    merged = dict(found)
+    for name in found.keys() & before.keys():
+        old = np.asarray(before[name], dtype=np.float64)
+        stays = ~moved | np.isinf(old)
+        merged[name] = np.where(stays, old, found[name]).tolist()
+    return merged
 
 
 def write(
@@ -176,7 +277,7 @@ def write(
     values = {n: list(x) if isinstance(x, tuple) else x for n, x in given.items() if x != ()}
     try:
         check_path(path)
-        write_files({path: parameters_text(in_groups(values), robot.joint_names, node)})
+        write_files({path: parameters_text(values, robot.joint_names, node)})
     except (DynamicsRosError, OSError) as error:
         raise DynamicsRosError(f'nothing is changed, the file is not written: {error}') from error
 
@@ -189,7 +290,7 @@ def result_fields(found: Drives, pipeline: ContactPipeline) -> dict[str, Any]:
         pipeline: estimators with the identified parameters.
     """
     robot, effort, identified = pipeline.robot, pipeline.values.effort, found.identified
-    model = model_of(robot, pipeline.values)
+    model = effort_model(robot, effort, pipeline.values.friction)
     velocity_noise = per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise')
     fields = {
         'joint_names': list(robot.joint_names),
@@ -218,12 +319,3 @@ def _unusable(state: RobotState) -> str:
         if names:
             return f'{what} {", ".join(names)}'
     return '' if state.time else 'joint_states carry no stamp'
-
-
-def _check_kind(robot: Robot) -> None:
-    if robot.model.root_joint_nv or any(joint.kind.nv != 1 for joint in robot.model.actuated):
-        raise InvalidArgumentError(
-            'robot',
-            'its base moves, or a joint has several coordinates',
-            'a fixed base and joints of one coordinate',
-        )

@@ -1,15 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the command line that several tasks of calibrate_robot have, and their values."""
+"""Options that several tasks of calibrate_robot have, and types of options."""
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Mapping
 
-from dynamics_ros.command_line import acceleration
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.command_line import acceleration, finite
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 
 
@@ -18,7 +15,7 @@ def add_robot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', required=True, metavar='FILE', help='URDF or xacro file')
     parser.add_argument(
         '--lock',
-        type=pair,
+        type=position,
         nargs='+',
         default=[],
         metavar='NAME=POSITION',
@@ -46,16 +43,14 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
-    """Returns positions by joint name from the values of ``--lock``.
+def position(text: str) -> tuple[str, float]:
+    """A name and a position, given as NAME=POSITION.
 
     Raises:
-        InvalidArgumentError: a position is no number.
+        ArgumentTypeError: it is something else.
     """
-    try:
-        return {name: float(value) for name, value in pairs}
-    except ValueError as error:
-        raise InvalidArgumentError('--lock', str(error), 'NAME=POSITION') from error
+    name, value = pair(text)
+    return name, finite(value)
 
 
 def share(text: str) -> float:
@@ -64,10 +59,7 @@ def share(text: str) -> float:
     Raises:
         ArgumentTypeError: it is something else.
     """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    number = finite(text)
     if not 0.0 < number < 1.0:
         raise argparse.ArgumentTypeError(f'{text} is not between 0 and 1')
     return number

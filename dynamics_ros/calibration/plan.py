@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from yaml import YAMLError
 
+from dynamics_ros.command_line import finite
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.files import write_files
 from dynamics_ros.identification.excitation.clearance import Clearance
@@ -20,8 +21,9 @@ from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
 from dynamics_ros.ros_yaml import read_yaml, yaml_text
 
+from .options import add_robot_options
 from .outputs import check_outputs
-from .plan_page import plan_page
+from .tables import csv_text
 
 MAX_DURATION = 3600.0
 """s of a trajectory that is read."""
@@ -30,30 +32,45 @@ DURATIONS = 1.0, 600.0
 """Shortest and longest motion [s]."""
 
 
-def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
-    """Plans and writes the trajectory; returns a summary as text.
-
-    Args:
-        options: command line options.
-        locked: positions of joints that do not move.
+def plan(arguments: list[str]) -> None:
+    """Plans and writes the trajectory, and prints a summary.
 
     Raises:
         DynamicsRosError: the robot is not valid, or no motion was found.
     """
+    parser = argparse.ArgumentParser(
+        prog='calibrate_robot plan',
+        description='Plans an exciting trajectory for an identification, within the limits.',
+    )
+    add_robot_options(parser)
+    parser.add_argument(
+        '--output',
+        type=Path,
+        required=True,
+        metavar='TRAJECTORY',
+        help='name of the .yaml or .csv file; both are written',
+    )
+    parser.add_argument(
+        '--duration', type=float, default=20.0, help='duration [s], 1 to 600 (default: %(default)s)'
+    )
+    parser.add_argument(
+        '--floor',
+        type=finite,
+        metavar='HEIGHT',
+        help='least height of links in the root frame [m] (default: not checked)',
+    )
+    options = parser.parse_args(arguments)
     if options.output.suffix not in ('.yaml', '.csv'):
         raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml or .csv')
     low, high = DURATIONS
     if not low <= options.duration <= high:
         raise InvalidArgumentError('--duration', f'{options.duration:g} s', f'{low:g} to {high:g}')
-    for name in ('seed', 'iterations'):
-        if getattr(options, name) < 0:
-            raise InvalidArgumentError(f'--{name}', str(getattr(options, name)), '0 or more')
     stem = options.output.with_suffix('')
     files = [stem.with_suffix(suffix) for suffix in ('.yaml', '.csv')]
     outputs: dict[str, Path | None] = {f'--output {file.name}': file for file in files}
-    check_outputs(outputs | {'--report': options.report}, [Path(options.robot)])
+    check_outputs(outputs, [Path(options.robot)])
     text = read_description_file(options.robot)
-    robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
+    robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=dict(options.lock))
     if not robot.nv:
         raise InvalidArgumentError('robot', 'no joint of it moves', 'a joint that is not locked')
     geometry = read_collision_geometry(text)
@@ -61,8 +78,6 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         robot,
         duration=options.duration,
         clearance=Clearance(robot, geometry, options.floor) if geometry.triangles else None,
-        seed=options.seed,
-        iterations=options.iterations,
     )
     lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
     if not geometry.triangles:
@@ -72,30 +87,28 @@ def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
         if np.isfinite(excitation.clearance)
         else ''
     )
-    start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
-    texts = [
+    lines.append(
         f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
-        f'parameters {excitation.condition:.1f}{apart}',
-        f'move there first: {start}',
-    ]
-    contents: dict[Path, str | bytes] = {
-        files[0]: trajectory_yaml(robot, excitation),
-        files[1]: trajectory_csv(robot, excitation),
-    }
-    if options.report is not None:
-        contents[options.report] = plan_page(robot, excitation, [*lines, *texts])
-    write_files(contents)
-    lines += [
-        *texts,
-        'expected deviations, for efforts known to 2 % of their limits:',
-    ]
+        f'parameters {excitation.condition:.1f}{apart}'
+    )
+    start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
+    lines.append(f'move there first: {start}')
+    columns = {'position': excitation.q, 'velocity': excitation.v, 'acceleration': excitation.a}
+    yaml, csv = files
+    write_files(
+        {
+            yaml: trajectory_yaml(robot, excitation),
+            csv: csv_text(robot.joint_names, excitation.time, columns),
+        }
+    )
+    lines.append('expected deviations, for efforts known to 2 % of their limits:')
     lines += [
         f'  {value:10.4g} +- {deviation:8.2g}  {name}'
         for name, value, deviation in zip(
             excitation.names, excitation.values, excitation.deviations, strict=True
         )
     ]
-    return '\n'.join(lines)
+    print('\n'.join(lines))
 
 
 def without_shapes(floor: float | None) -> str:
@@ -152,12 +165,3 @@ def read_trajectory(path: Path) -> Motion:
         problem = f'{path}: its points do not match its joints, or its times do not increase'
         raise InvalidArgumentError('trajectory', problem, 'a file of calibrate_robot plan')
     return Motion(names, time, *columns)
-
-
-def trajectory_csv(robot: Robot, excitation: Excitation) -> str:
-    """Returns CSV rows with time, then position, velocity and acceleration of each joint."""
-    words = ('position', 'velocity', 'acceleration')
-    header = ['time', *(f'{name}.{word}' for word in words for name in robot.joint_names)]
-    table = np.column_stack([excitation.time, excitation.q, excitation.v, excitation.a])
-    lines = [','.join(f'{x:.9g}' for x in row) for row in table]
-    return '\n'.join([','.join(header), *lines]) + '\n'

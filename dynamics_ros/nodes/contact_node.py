@@ -157,7 +157,7 @@ class CalibrateAction(WatchAction['Drives']):
     def begin(self, request: Any) -> MotionWatch:
         """Check goal, robot and file, and return the recorder of the motion."""
         from dynamics_ros.calibration.in_motion import MotionWatch
-        from dynamics_ros.calibration.node_parameters import check_path
+        from dynamics_ros.calibration.outputs import check_path
 
         robot, values = self.context.required_robot(), self._parameters.values
         duration = request.duration or DURATION

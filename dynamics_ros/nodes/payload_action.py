@@ -32,7 +32,7 @@ from dynamics_ros.wire.services import fill_payload
 from dynamics_ros_msgs.action import IdentifyPayload
 
 if TYPE_CHECKING:
-    from dynamics_ros.calibration.payload_runs import EmptyRun, EmptyRunWatch, LoadedRunWatch
+    from dynamics_ros.calibration.in_motion import EmptyRun, EmptyRunWatch, LoadedRunWatch
 
 
 VELOCITY_NOISE = 0.01
@@ -127,7 +127,7 @@ class PayloadAction(WatchAction['PayloadEstimate | EmptyRun']):
     @staticmethod
     def load() -> None:
         """Import the modules of empty runs, which would slow down the start of the node."""
-        import_module('dynamics_ros.calibration.payload_runs')
+        import_module('dynamics_ros.calibration.in_motion')
 
     def begin(self, request: Any) -> PayloadWatch | EmptyRunWatch | LoadedRunWatch:
         """Return the recorder for a goal, after checking the goal."""
@@ -146,7 +146,7 @@ class PayloadAction(WatchAction['PayloadEstimate | EmptyRun']):
         self._subtracts = empty is not None and not request.empty
         if not request.empty and empty is None:
             return PayloadWatch(robot, frame, values, duration)
-        from dynamics_ros.calibration.payload_runs import EmptyRunWatch, LoadedRunWatch
+        from dynamics_ros.calibration.in_motion import EmptyRunWatch, LoadedRunWatch
 
         if request.empty or empty is None:
             return EmptyRunWatch(robot, values, duration)

@@ -37,7 +37,7 @@ from dynamics_ros.simulation import (
     Sample,
     SimulatedRobot,
 )
-from dynamics_ros.simulation.push import wrench_about
+from dynamics_ros.simulation.engines import wrench_about
 from dynamics_ros.wire.contact_messages import true_foot_contacts
 from dynamics_ros.wire.conversions import (
     float_array,

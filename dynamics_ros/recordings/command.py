@@ -13,19 +13,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynamics_ros.command_line import INTERRUPTED
+from dynamics_ros.command_line import INTERRUPTED, with_progress
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.files import completed
 from dynamics_ros.model.description_file import read_description_file
 
 from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
-from .estimates import EstimateWriter, Summary, plot
+from .estimates import EstimateWriter, plot
 from .settings import read_settings
 from .states import (
     ODOMETRY,
     EstimatedStates,
     EstimatorFactory,
-    Messages,
     Topics,
     payload_topic,
     recorded_description,
@@ -34,16 +33,11 @@ from .states import (
 
 LOG = logging.getLogger(__name__)
 
-WIDTH = 40
-"""Length of the progress bar [characters]."""
-
-
 PLOT = 'estimates.png'
 """File of the plot, in the folder of the estimates."""
 
-
-SIGNALS = signal.SIGTERM, signal.SIGHUP
-"""Of ``kill``, service managers and job schedulers, and of a terminal that closes."""
+SIGNALS = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
+"""Of ``kill``, service managers and job schedulers, of a terminal that closes, and of Ctrl-C."""
 
 
 class PlotInterrupted(KeyboardInterrupt):
@@ -73,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt on SIGTERM and SIGHUP.
+    """Raise KeyboardInterrupt on ``SIGNALS``.
 
     Signals that are ignored, as by nohup, or handled otherwise stay so. In another thread than the
     main one nothing changes, because Python handles signals in the main thread only.
@@ -121,16 +115,14 @@ def estimate(options: argparse.Namespace) -> str:
         with completed(options.output, replace=False) as partial:
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
-                for one in states.estimates(
-                    _with_progress(recording.messages(topics.all()), total)
-                ):
+                messages = with_progress(recording.messages(topics.all()), total, 'messages')
+                for one in states.estimates(messages):
                     output.write(one, states.estimators)
-            summary = output.summary
-            summary_text = _summary_text(summary, states)
-            if not summary.count:
+            summary_text = _summary_text(output, states)
+            if not output.count:
                 raise RecordingError(f'nothing could be estimated. {summary_text}')
     try:
-        plot(summary, options.output / PLOT)
+        plot(output, options.output / PLOT)
     except KeyboardInterrupt:
         raise PlotInterrupted from None
     return summary_text
@@ -168,30 +160,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _with_progress(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
-    """Yields the messages and shows a progress bar if stderr is a terminal."""
-    terminal = sys.stderr.isatty()
-    drawn = -1
-    for count, message in enumerate(messages, start=1):
-        yield message
-        done = WIDTH * count // max(total, 1)
-        if terminal and done != drawn:
-            drawn = done
-            bar = '#' * done + '.' * (WIDTH - done)
-            print(f'\r[{bar}] {count} of {total}', end='', file=sys.stderr, flush=True)
-    if terminal:
-        print(file=sys.stderr)
-
-
-def _summary_text(summary: Summary, states: EstimatedStates) -> str:
-    """Returns the summary as text."""
-    lines = [f'{summary.count} estimates of {states.messages} joint states']
+def _summary_text(output: EstimateWriter, states: EstimatedStates) -> str:
+    """Returns the numbers of estimates, refused messages and contacts."""
+    lines = [f'{output.count} estimates of {states.messages} joint states']
     if states.refused:
         lines.append(states.refusals_told())
     if states.payloads:
         lines.append(f'another payload {len(states.payloads)} times')
     lines += [f'{count} states without an estimate: {why}' for why, count in states.silent.items()]
-    lines += [f'{count} states in contact at {link}' for link, count in summary.links.items()]
+    lines += [f'{count} states in contact at {link}' for link, count in output.links.items()]
     return '; '.join(lines)
 
 

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
 from .bag import RecordingWriter
+from .page import figure
 from .states import Batch, Estimate, Estimators, Topics
 
 Array = NDArray[np.float64]
@@ -42,31 +42,6 @@ THINNED_POINTS = 5000
 print."""
 
 COLORS = {ContactState.CONTACT: '#f0c000', ContactState.COLLISION: '#d03030'}
-
-LOG = logging.getLogger('dynamics_ros.recordings')
-
-
-@dataclass
-class Summary:
-    """Summary of the written estimates; curves are thinned to the resolution of a plot.
-
-    Attributes:
-        joint_names: joints of the columns of ``torques``.
-        times: (n) stamps of the estimated states [s since the first].
-        torques: (n, joints) external torques [Nm, N].
-        forces: (n, 3) contact force per frame [N].
-        states: (n) contact states.
-        links: number of states with contact per link.
-        count: number of estimated states.
-    """
-
-    joint_names: tuple[str, ...]
-    times: Array = field(default_factory=lambda: np.zeros(0))
-    torques: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    forces: dict[str, Array] = field(default_factory=dict)
-    states: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    links: dict[str, int] = field(default_factory=dict)
-    count: int = 0
 
 
 class ThinnedCurve:
@@ -124,7 +99,16 @@ def copied(
 
 
 class EstimateWriter:
-    """Writes the messages that contact_node would have published for each state."""
+    """Writes the messages that contact_node would have published for each state.
+
+    Attributes:
+        joint_names: joints of the torques.
+        frames: frames of the forces.
+        curve: rows of stamps [s since the first], external torques [Nm, N], forces of the frames
+            [N] and contact states, thinned to the resolution of a plot.
+        links: number of states with contact per link.
+        count: number of estimated states.
+    """
 
     def __init__(self, first: Estimators, root_frame: str, writer: RecordingWriter) -> None:
         """Creates a writer before the first estimate.
@@ -136,25 +120,15 @@ class EstimateWriter:
         """
         self._root_frame, self._writer = root_frame, writer
         pipeline = first.pipeline
-        self._frames = pipeline.frames
+        self.joint_names, self.frames = pipeline.joint_names, pipeline.frames
+        self.curve = ThinnedCurve(2 + len(self.joint_names) + 3 * len(self.frames))
+        self.links: Counter[str] = Counter()
+        self.count = 0
         self._topics = topic_names(pipeline.frames)
         self._place: ContactLocation | None = None
         self._next_place = 0
         self._first: int | None = None
         self._adopt(pipeline)
-        self._summary = Summary(pipeline.joint_names)
-        self._curve = ThinnedCurve(2 + len(pipeline.joint_names) + 3 * len(pipeline.frames))
-
-    @property
-    def summary(self) -> Summary:
-        """Summary of the estimates written so far."""
-        summary, rows = self._summary, self._curve.rows
-        joints = len(summary.joint_names)
-        summary.times, summary.torques = rows[:, 0], rows[:, 1 : 1 + joints]
-        forces = rows[:, 1 + joints : -1].reshape(len(rows), len(self._frames), 3)
-        summary.forces = {frame: forces[:, i] for i, frame in enumerate(self._frames)}
-        summary.states = rows[:, -1].astype(np.int64)
-        return summary
 
     def write(self, estimate: Estimate, estimators: Estimators) -> None:
         """Writes the messages of one state."""
@@ -169,17 +143,15 @@ class EstimateWriter:
         for (topic, kind, _), template in zip(self._outputs, self._templates, strict=True):
             self._writer.write(f'{PREFIX}/{topic}', kind, time, template.message(packed))
         link = place.link if place else external.report.link
-        row = [0.0, *external.values[pipeline.joint_indices]]
-        if self._messages.wrenches:
-            row += [x for wrench in pipeline.estimator.latest for x in wrench.wrench[:3]]
         if self._first is None:
             self._first = stamp
-        row[0] = (stamp - self._first) * 1e-9
-        self._curve.add([*row, int(external.report.state)])
-        summary = self._summary
-        summary.count += 1
+        row = [(stamp - self._first) * 1e-9, *external.values[pipeline.joint_indices]]
+        if self._messages.wrenches:
+            row += [x for wrench in pipeline.estimator.latest for x in wrench.wrench[:3]]
+        self.curve.add([*row, int(external.report.state)])
+        self.count += 1
         if link:
-            summary.links[link] = summary.links.get(link, 0) + 1
+            self.links[link] += 1
 
     def _adopt(self, pipeline: ContactPipeline) -> None:
         self._pipeline, self._messages = pipeline, ContactMessages(pipeline, self._frame_id_of)
@@ -200,7 +172,7 @@ class EstimateWriter:
                 ('external_torques', JointState, messages.external_torques),
                 ('contact_state', ContactStateMessage, messages.contact_state),
             ]
-            each = zip(self._frames, messages.wrenches, messages.estimates)  # or none of these
+            each = zip(self.frames, messages.wrenches, messages.estimates)  # or none of these
             for frame, wrench, whole in each:
                 self._outputs += [
                     (f'{self._topics[frame]}/wrench', WrenchStamped, wrench),
@@ -234,33 +206,27 @@ class EstimateWriter:
         return self._place
 
 
-def plot(summary: Summary, path: Path) -> bool:
+def plot(output: EstimateWriter, path: Path) -> bool:
     """Writes external torques, contact states and forces as a PNG file.
 
     Returns:
-        False, with a warning, if matplotlib is not installed or there is nothing to plot.
+        False, with a warning, if matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        LOG.warning('no plot: matplotlib is not installed')
+    frames = output.frames
+    drawn = figure(11.0, 3.2 * (1 + len(frames)))
+    if drawn is None:
         return False
-    if not len(summary.times):
-        LOG.warning('no plot: nothing was estimated')
-        return False
-    t = summary.times
-    rows = 1 + len(summary.forces)
-    figure = Figure(figsize=(11.0, 3.2 * rows), layout='constrained')
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
-    for name, column in zip(summary.joint_names, summary.torques.T, strict=True):
+    joints = len(output.joint_names)
+    t, *columns, states = output.curve.rows.T
+    axes = drawn.subplots(1 + len(frames), 1, sharex=True, squeeze=False)[:, 0]
+    for name, column in zip(output.joint_names, columns, strict=False):
         axes[0].plot(t, column, linewidth=0.9, label=name)
     axes[0].set_ylabel('external torque [Nm, N]')
-    for axis, (frame, forces) in zip(axes[1:], summary.forces.items(), strict=True):
-        for letter, column in zip('xyz', forces.T, strict=True):
+    for k, (axis, frame) in enumerate(zip(axes[1:], frames, strict=True)):
+        forces = columns[joints + 3 * k :][:3]
+        for letter, column in zip('xyz', forces, strict=True):
             axis.plot(t, column, linewidth=0.9, label=letter)
-        axis.plot(t, np.linalg.norm(forces, axis=1), 'k:', linewidth=0.9, label='size')
+        axis.plot(t, np.linalg.norm(forces, axis=0), 'k:', linewidth=0.9, label='size')
         axis.set_ylabel(f'force at {frame} [N]')
     for axis in axes:
         for state, color in COLORS.items():
@@ -268,16 +234,16 @@ def plot(summary: Summary, path: Path) -> bool:
                 t,
                 0.0,
                 1.0,
-                where=summary.states == state,
+                where=states == state,
                 transform=axis.get_xaxis_transform(),
                 color=color,
                 alpha=0.25,
                 linewidth=0.0,
-                label=state.name.lower() if (summary.states == state).any() else None,
+                label=state.name.lower() if (states == state).any() else None,
             )
         axis.grid(alpha=0.3)
         axis.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), fontsize='small')
     axes[-1].set_xlabel('time [s]')
     with completed(path) as unfinished:
-        figure.savefig(unfinished, dpi=110)
+        drawn.savefig(unfinished, dpi=110)
     return True

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from rclpy.serialization import deserialize_message
@@ -23,6 +23,7 @@ from dynamics_ros.estimation import ContactLocator, ContactPipeline
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.moving_base import TwistCheck
+from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
@@ -34,7 +35,11 @@ from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Counts
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, OdometryReader
+from dynamics_ros.wire.cdr import (
+    JointStateReader,
+    MalformedMessageError,
+    OdometryReader,
+)
 from dynamics_ros.wire.conversions import inertia_arrays
 from dynamics_ros_msgs.msg import Payload
 
@@ -147,12 +152,9 @@ def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
 
 def _common_parts(first: str, second: str) -> tuple[int, int]:
     """Returns sort keys: number of common leading name parts, then shortness of ``first``."""
-    count = 0
-    for a, b in zip(first.split('/'), second.split('/'), strict=False):
-        if a != b:
-            break
-        count += 1
-    return count, -len(first.split('/'))
+    names = first.split('/'), second.split('/')
+    common = takewhile(lambda pair: pair[0] == pair[1], zip(*names, strict=False))
+    return len([*common]), -len(names[0])
 
 
 def _newest(messages: Iterator[tuple[str, int, bytes]], before: int) -> str:
@@ -191,6 +193,7 @@ class EstimatorFactory:
     """Creates estimators for consecutive payloads.
 
     Attributes:
+        robot: robot without a payload.
         root_link: root link of the description.
     """
 
@@ -212,15 +215,10 @@ class EstimatorFactory:
         joints = general.locked_joints
         self._locked = dict(zip(joints.names, joints.positions, strict=False))
         model = build_model(urdf, general.root_joint, general.gravity, self._locked)
-        self._robot = Robot(model, backend=general.backend)
+        self.robot = Robot(model, backend=general.backend)
         self._geometry = None
         if settings.location.enabled:
-            self._geometry = ContactGeometry.read(self._robot, description)
-
-    @property
-    def robot(self) -> Robot:
-        """Robot without a payload."""
-        return self._robot
+            self._geometry = ContactGeometry.read(self.robot, description)
 
     @property
     def geometry_problem(self) -> str:
@@ -230,7 +228,7 @@ class EstimatorFactory:
     @property
     def base_moves(self) -> bool:
         """Whether the base moves, so that odometry is needed."""
-        return self._robot.model.root_joint_nv > 0
+        return self.robot.model.root_joint_nv > 0
 
     def frame(self, frame_id: str) -> str:
         """Returns the model's name of a frame_id."""
@@ -242,7 +240,7 @@ class EstimatorFactory:
         Raises:
             DynamicsRosError: the payload does not fit the robot.
         """
-        robot = self._robot
+        robot = self.robot
         if payload.mass:
             robot = robot.with_payload(
                 payload.frame, payload.mass, payload.center_of_mass, payload.inertia_matrix()
@@ -254,13 +252,10 @@ class EstimatorFactory:
         if before is not None:
             pipeline.inherit(before.pipeline)
             buffer.adopt(before.buffer)
-        return Estimators(payload, pipeline, buffer, self._locator(robot, pipeline))
-
-    def _locator(self, robot: Robot, pipeline: ContactPipeline) -> ContactLocator | None:
-        if self._geometry is None:
-            return None
-        noise = pipeline.torque_deviations
-        return self._geometry.locator(robot, noise)
+        locator = None
+        if self._geometry is not None:
+            locator = self._geometry.locator(robot, pipeline.torque_deviations)
+        return Estimators(payload, pipeline, buffer, locator)
 
 
 class Estimate(NamedTuple):
@@ -379,7 +374,7 @@ class EstimatedStates:
         self._latches = first.pipeline.detector.latches = latches
         self._topics = topics
         self._names = dict(names or {})
-        self._renamed: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._new_names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
         self._twists, self._twists_told = TwistCheck(), set[str]()
         self.messages = 0
@@ -416,8 +411,7 @@ class EstimatedStates:
 
     def _process(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
         """Processes joint states of equal length."""
-        count, single = len(messages), 0
-        begin = 0
+        count, single, begin = len(messages), 0, 0
         while begin < count:
             # A batch may fail only because of its first messages, such as new names.
             states = (
@@ -452,11 +446,9 @@ class EstimatedStates:
             values = self._joint_states.read_all(messages)
         except MalformedMessageError:
             return None
-        if values is None:
-            return None
-        if self._names:
-            values = values._replace(names=self._renamed_names(values.names))
-        states = self.estimators.buffer.update_all(values)
+        states = (
+            None if values is None else self.estimators.buffer.update_all(self._renamed(values))
+        )
         if states is not None:
             self.messages += len(messages)
         return states
@@ -488,9 +480,7 @@ class EstimatedStates:
                 self._compare_twists(buffer)
                 return None
             self.messages += 1
-            values = self._joint_states.read(data)
-            if self._names:
-                values = values._replace(names=self._renamed_names(values.names))
+            values = self._renamed(self._joint_states.read(data))
             taken = buffer.update(values)
         except RefusedMessage as refusal:
             self.refusals[refusal.kind] += 1
@@ -516,8 +506,11 @@ class EstimatedStates:
                     self._twists_told.add(problem)
                     LOG.warning('forces are wrong: %s', problem)
 
-    def _renamed_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns the robot's names, the same object for the same names to speed up comparison."""
-        if names not in self._renamed:
-            self._renamed[names] = tuple(self._names.get(name, name) for name in names)
-        return self._renamed[names]
+    def _renamed(self, values: JointValues) -> JointValues:
+        """Returns joint states with the robot's names, the same object for the same names."""
+        if not self._names:
+            return values
+        names = values.names
+        if names not in self._new_names:
+            self._new_names[names] = tuple(self._names.get(name, name) for name in names)
+        return values._replace(names=self._new_names[names])

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated robot and an independent computation of its true values, without ROS."""
 
-from .actuators import Actuators
+from .actuators import Actuators, gentle_push
 from .assembly import Assembly
-from .engine import TIME_STEP_NS
+from .engines import TIME_STEP_NS, Push, require_simulable
 from .motion import SmoothMotion, comfortable_posture, slow_motion
-from .push import Push, gentle_push
 from .reference import LagrangianReference
-from .rigid_bodies import require_simulable
 from .simulated_robot import Sample, SimulatedRobot
 
 __all__ = [

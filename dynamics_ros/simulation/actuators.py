@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motors, gears, joint stops and joint controllers of a simulated robot.
+"""Motors, gears, joint stops and joint controllers of a simulated robot, and a push they bear.
 
 Robot descriptions say little about actuators, so all parameters are derived from the inertia that
 each joint moves. The controllers therefore have the same bandwidth on small and large robots.
@@ -29,6 +29,13 @@ _COASTING_TIME = 1.0  # time constant with which viscous gear friction stops a f
 _DRY_FRICTION_DECELERATION = 0.2  # deceleration of a joint by dry gear friction [rad/s^2 or m/s^2]
 _DRY_FRICTION_SPEED = 0.01  # speed below which dry friction decreases [rad/s or m/s]
 _MIN_EFFORT_RATIO = 1.5  # smallest plausible ratio of an effort limit to the gravity torque
+
+_FORCE = 20.0  # largest force [N]
+_WEIGHT_FRACTION = 0.5  # largest force as a fraction of the weight
+_EFFORT_FRACTION = 0.25  # largest joint torque as a fraction of the effort limit
+_REACH_FRACTION = 0.02  # largest displacement of the tool as a fraction of its distance
+_LENGTH = 0.3  # lever arm that scales torques to forces [m]
+_DAMPING = 1e-3  # relative damping of the inverse
 
 
 @dataclass(frozen=True)
@@ -136,3 +143,41 @@ def joint_inertia(robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -
             smallest = _INERTIA_FLOOR * max(float(inertia[kind].max()), _MIN_LOAD * _LOAD_RADIUS**2)
             inertia[kind] = np.maximum(inertia[kind], smallest)
     return inertia
+
+
+def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Array:
+    """A small force at the tool in the direction that joint torques can observe best.
+
+    With fewer than six joints, some wrenches have no effect on the joint torques. The pure force
+    that is best observable is selected.
+
+    Args:
+        robot: fixed base.
+        actuators: of the robot; their effort limits and stiffness bound the force.
+        q: (nq) posture.
+        tool: frame on which the force acts.
+
+    Returns:
+        Force (3) in axes of the root frame [N].
+    """
+    J = robot.jacobian(q, tool) * np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
+    # Well observable forces have a small w^T (J J^T + small)^-1 w: they are along the long axes of
+    # the manipulability ellipsoid, [Yoshikawa].
+    scale = float(np.trace(J @ J.T)) / 6.0
+    resolution = np.linalg.inv(J @ J.T + _DAMPING**2 * scale * np.eye(6))
+    direction = np.linalg.eigh(resolution[:3, :3])[1][:, 0]
+    direction = direction * (1.0 if direction[np.argmax(np.abs(direction))] > 0.0 else -1.0)
+
+    unit_torque = robot.jacobian(q, tool)[:3].T @ direction
+    has_effect = np.abs(unit_torque) > 1e-9
+    bounds = [_FORCE, _WEIGHT_FRACTION * 9.81 * max(robot.total_mass, 0.1)]
+    bounds.extend(
+        _EFFORT_FRACTION * actuators.effort_limits[has_effect] / np.abs(unit_torque[has_effect])
+    )
+    stiff = has_effect & (actuators.stiffness > 0.0)
+    compliance = float(np.sum(unit_torque[stiff] ** 2 / actuators.stiffness[stiff]))
+    reach = float(np.linalg.norm(robot.forward_kinematics(q, tool)[:3, 3]))
+    if compliance > 0.0:
+        bounds.append(_REACH_FRACTION * max(reach, 0.05) / compliance)
+    force: Array = direction * min(bounds)
+    return force

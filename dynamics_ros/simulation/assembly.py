@@ -19,15 +19,12 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 
 from .actuators import Actuators
-from .grounded_robot import GroundedRobot
+from .engines import GroundedRobot, require_simulable
 from .motion import comfortable_posture, slow_motion
-from .mujoco_model import NOTHING_AROUND, Surroundings
-from .rigid_bodies import require_simulable
+from .mujoco_world import NOTHING_AROUND, Surroundings
 from .simulated_robot import SimulatedRobot
 
 Array = NDArray[np.float64]
-
-ENGINES = ('auto', 'internal', 'mujoco')
 
 
 @dataclass(frozen=True)
@@ -93,17 +90,15 @@ class Assembly:
         load_friction = per_velocity(
             fixed_robot, tuple(self.load_friction), 'load_friction', base=0.0
         )
-        if not uses_mujoco:
-            simulated = SimulatedRobot(robot, actuators, motion, load_friction=load_friction)
-            return simulated, tool, tuple(warnings)
-        surroundings = NOTHING_AROUND
-        if floating:
-            surroundings, shape_warnings = self._surroundings(urdf, robot)
-            warnings += shape_warnings
-        q = np.concatenate([robot.neutral()[: robot.model.root_joint_nq], posture])
-        if floating:
-            q[2] = -lowest_point(robot, q, surroundings)
-        engine = GroundedRobot(robot, actuators, q, surroundings)
+        engine = None
+        if uses_mujoco:
+            surroundings = NOTHING_AROUND
+            q = np.concatenate([robot.neutral()[: robot.model.root_joint_nq], posture])
+            if floating:
+                surroundings, shape_warnings = self._surroundings(urdf, robot)
+                warnings += shape_warnings
+                q[2] = -lowest_point(robot, q, surroundings)
+            engine = GroundedRobot(robot, actuators, q, surroundings)
         simulated = SimulatedRobot(
             robot, actuators, motion, engine=engine, load_friction=load_friction
         )

@@ -74,24 +74,14 @@ class LagrangianReference:
 
     def pose(self, q: Array, link: str) -> Array:
         """Pose (4, 4) of a link in the root link at q (n)."""
-        if link not in self._index:
-            raise UnknownFrameError('link', link, self._index)
         pose = np.eye(4)
-        for number in self._path[self._index[link]]:
+        for number in self._path[self._number(link)]:
             pose = pose @ self._step(self._links[number], np.asarray(q, dtype=float))
         return pose
-
-    def potential_energy(self, q: Array) -> float:
-        """Potential energy U(q) = -sum m g . c [J]."""
-        return float(np.real(self._potential(np.asarray(q, dtype=float))))
 
     def gravity_torques(self, q: Array) -> Array:
         """Torques dU/dq (n) that hold the robot against gravity [Nm, N if prismatic]."""
         return _gradient(self._potential, np.asarray(q, dtype=float))
-
-    def mass_matrix(self, q: Array) -> Array:
-        """Mass matrix M(q) (n, n); v^T M v / 2 is the kinetic energy of the links."""
-        return np.real(self._mass_matrix(np.asarray(q, dtype=float)))
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """Joint torques tau (n) of Lagrange's equations, d/dt dL/dv - dL/dq = tau."""
@@ -99,16 +89,18 @@ class LagrangianReference:
         dM = _gradient(self._mass_matrix, q)  # [i, j, k] = d M_ij / d q_k
         momentum_drift = np.einsum('ijk,k,j->i', dM, v, v)
         kinetic_slope = 0.5 * np.einsum('ijk,i,j->k', dM, v, v)
-        return self.mass_matrix(q) @ a + momentum_drift - kinetic_slope + self.gravity_torques(q)
+        M = np.real(self._mass_matrix(q))
+        return M @ a + momentum_drift - kinetic_slope + self.gravity_torques(q)
 
     def jacobian(self, q: Array, link: str) -> Array:
         """Jacobian (6, n) at the origin of a link, linear rows first, in axes of the root link."""
+        number, poses = self._number(link), self._poses(np.asarray(q, dtype=float))
+        return np.real(self._jacobian(number, poses, poses[number][:3, 3]))
+
+    def _number(self, link: str) -> int:
         if link not in self._index:
             raise UnknownFrameError('link', link, self._index)
-        q = np.asarray(q, dtype=float)
-        poses = self._poses(q)
-        number = self._index[link]
-        return np.real(self._jacobian(number, poses, poses[number][:3, 3]))
+        return self._index[link]
 
     def _path_of(self, number: int) -> list[int]:
         path: list[int] = []
@@ -156,6 +148,7 @@ class LagrangianReference:
         return J
 
     def _potential(self, q: NDArray[Any]) -> Any:
+        """Potential energy U(q) = -sum m g . c [J]."""
         energy: Any = 0.0
         for link, pose in zip(self._links, self._poses(q), strict=True):
             center = pose[:3, :3] @ link.center_of_mass + pose[:3, 3]

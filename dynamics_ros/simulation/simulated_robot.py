@@ -27,11 +27,8 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
 from .actuators import Actuators
-from .commanded_motion import CommandedMotion
-from .engine import DT, TIME_STEP_NS, Drives, Engine
-from .motion import SmoothMotion
-from .push import Push
-from .rigid_bodies import RigidBodies
+from .engines import DT, TIME_STEP_NS, Drives, GroundedRobot, Push, RigidBodies
+from .motion import CommandedMotion, SmoothMotion
 
 Array = NDArray[np.float64]
 
@@ -86,7 +83,7 @@ class SimulatedRobot:
         actuators: Actuators,
         motion: SmoothMotion | CommandedMotion | None = None,
         q: ArrayLike | None = None,
-        engine: Engine | None = None,
+        engine: RigidBodies | GroundedRobot | None = None,
         load_friction: ArrayLike = 0.0,
     ) -> None:
         self.robot = robot
@@ -277,16 +274,9 @@ class SimulatedRobot:
         if self._steps:
             self._measured_effort = self._efforts / self._steps
             self._efforts, self._steps = np.zeros(self._n), 0
-        joint_torques = self._external_torque()[self._base_nv :]
+        torques = self._measured_effort, self._external_torque()[self._base_nv :]
         state = engine.q, engine.v, engine.a
-        return Sample(
-            self._time,
-            *state,
-            self._measured_effort,
-            joint_torques,
-            self._active_pushes,
-            engine.touching,
-        )
+        return Sample(self._time, *state, *torques, self._active_pushes, engine.touching)
 
     def _external_torque(self) -> Array:
         """Generalized torques (nv) of all pushes and of the ground in the last step."""
@@ -303,9 +293,8 @@ class SimulatedRobot:
         q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
         self._transmitted = (rigid - external)[self._base_nv :]
-        return np.asarray(
-            self._transmitted + self._friction_torque(v[self._base_nv :], self._transmitted)
-        )
+        friction = self._friction_torque(v[self._base_nv :], self._transmitted)
+        return np.asarray(self._transmitted + friction)
 
     def energy(self) -> float:
         """Kinetic energy of links and rotors plus potential energy [J]."""
@@ -323,10 +312,8 @@ class SimulatedRobot:
     def _friction_slope(self, v: Array) -> Array:
         """Friction divided by v (n), at the transmitted torques of the last step."""
         moving = np.where(v == 0.0, self._small_speed, v)
-        return (
-            self.actuators.gear_friction_slope(v)
-            + self._friction_torque(moving, self._transmitted) / moving
-        )
+        described = self._friction_torque(moving, self._transmitted) / moving
+        return self.actuators.gear_friction_slope(v) + described
 
     def _motor(self, q_half: Array) -> tuple[Array, Array]:
         """Constant and slope of motor torques: PD control with gravity and friction compensation.

@@ -16,8 +16,7 @@ from dynamics_ros import Robot
 from dynamics_ros.control import StandingRobot, StandingSettings, pose_error
 from dynamics_ros.demo.known_robots import LEGGED
 from dynamics_ros.errors import DynamicsRosError, InfeasibleError, InvalidArgumentError
-from dynamics_ros.simulation.mujoco_model import Surroundings
-from dynamics_ros.simulation.mujoco_world import MujocoWorld
+from dynamics_ros.simulation.mujoco_world import MujocoWorld, Surroundings
 
 KNOWN = LEGGED['anymal']
 FEET, RADIUS = KNOWN.feet, KNOWN.foot_radius

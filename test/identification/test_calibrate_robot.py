@@ -22,7 +22,7 @@ from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
 
 from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
-from dynamics_ros.calibration.reading import read_samples
+from dynamics_ros.calibration.recorded import read_samples
 from dynamics_ros.estimation.contact_estimators import effort_model
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.recordings.bag import RecordingError

@@ -23,12 +23,8 @@ from simulated_arm import (
 
 from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros import Robot
-from dynamics_ros.calibration.node_parameters import (
-    by_name,
-    check_path,
-    parameter_values,
-    with_joints_as_before,
-)
+from dynamics_ros.calibration.in_motion import with_joints_as_before
+from dynamics_ros.calibration.outputs import check_path, parameter_values
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.files import write_files
@@ -210,9 +206,7 @@ def test_joints_that_did_not_move_keep_their_values():
     found = drives.identified
     assert found.moved.tolist() == [False, True, False, True, False, False, False]
     before = {'friction.coulomb': np.full(7, 9.0), 'effort.noise': [0.3] * 6 + [np.inf]}
-    merged = with_joints_as_before(
-        by_name(parameter_values(found, drives.learned)), before, found.moved
-    )
+    merged = with_joints_as_before(parameter_values(found, drives.learned), before, found.moved)
     coulomb = merged['friction.coulomb']
     assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
     assert merged['effort.noise'][6] == np.inf

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, ROBOT, ROTOR, SMOOTH, motion, recording, truth
 
-from dynamics_ros.calibration.node_parameters import parameter_values
+from dynamics_ros.calibration.outputs import parameter_values
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import identify
 from dynamics_ros.identification.payload import drift_of_friction
@@ -87,5 +87,5 @@ def test_friction_takes_what_is_left_of_the_motor():
 def test_parameters_and_standing_friction_have_it(found):
     learned = learn_unexplained(ROBOT, found.effort_model, [loaded()])
     values = parameter_values(found, learned)
-    assert values['friction']['load'] == pytest.approx(found.effort_model.load_friction, rel=1e-3)
+    assert values['friction.load'] == pytest.approx(found.effort_model.load_friction, rel=1e-3)
     assert drift_of_friction(found).shape == (7, 5)

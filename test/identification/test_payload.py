@@ -23,7 +23,7 @@ from simulated_arm import (
     truth,
 )
 
-from dynamics_ros.calibration.runs import PayloadResult
+from dynamics_ros.calibration.results import payload_text
 from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.identification import (
     JointSamples,
@@ -67,7 +67,7 @@ def test_deviations_include_the_unit_of_efforts_that_the_weight_of_the_robot_sho
     _, payload = identify_with_payload(ROBOT, [empty], [loaded], 'tool0')
     assert payload.own_weight == pytest.approx(unit, rel=0.1)
     assert abs(payload.mass - MASS) < 2.0 * payload.mass_deviation < MASS
-    assert f'weighs {payload.own_weight:.2f} times' in PayloadResult(payload).as_text()
+    assert f'weighs {payload.own_weight:.2f} times' in payload_text(payload)
     # It does not pull the estimate to another mass that makes a possible body.
     found = payload.parameters, payload.covariance, 0.0, 1, 1
     alone, estimate = (estimate_of('tool0', *found, x) for x in (0.0, payload.unit_deviation))
@@ -140,7 +140,7 @@ def messy(arm, seed, share=0.12):
 def test_runs_of_the_same_motion_are_advised_where_a_mass_is_not_accurate(deviation, advised):
     known = CENTER, deviation, np.full(3, 1e-3), False, np.zeros(10), np.eye(10)
     payload = Payload('tool0', 1.5, *known)
-    assert ('same motion' in PayloadResult(payload).as_text()) == advised
+    assert ('same motion' in payload_text(payload)) == advised
 
 
 def test_deviations_hold_with_friction_that_the_model_does_not_have():

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,24 +15,26 @@ from simulated_arm import FILE, ROBOT
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import (
-    Excitation,
     Objective,
     condition_number,
+    plan_excitation,
     random_motion,
 )
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 pytest.importorskip('rosbags')
 
+from dynamics_ros.calibration import plan
 from dynamics_ros.calibration.command import main
-from dynamics_ros.calibration.plan_page import plan_page
 
 
 @pytest.fixture(scope='module')
 def planned(tmp_path_factory):
     path = tmp_path_factory.mktemp('plan') / 'motion.yaml'
-    words = ['--robot', str(FILE), '--output', str(path), '--floor', '0.0', '--iterations', '60']
-    assert main(['plan', *words, '--report', str(path.with_suffix('.html'))]) == 0
+    words = ['--robot', str(FILE), '--output', str(path), '--floor', '0.0']
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, 'plan_excitation', partial(plan_excitation, iterations=60))
+        assert main(['plan', *words]) == 0
     table = np.loadtxt(path.with_suffix('.csv'), delimiter=',', skiprows=1)
     return yaml.safe_load(path.read_text()), table[:, 0], np.split(table[:, 1:], 3, axis=1)
 
@@ -70,34 +73,6 @@ def test_the_trajectory_is_a_message_with_the_same_points(planned):
     assert last['time_from_start'] == {'sec': 20, 'nanosec': 0}
     assert last['positions'] == pytest.approx(q[-1], abs=1e-8)
     assert message['points'][7]['velocities'] == pytest.approx(v[7], abs=1e-8)
-
-
-def test_the_page_of_a_plan_draws_the_motion_and_names_each_combination():
-    rng, time = np.random.default_rng(3), np.linspace(0.0, 20.0, 200)
-    base = BaseParameters.of(ROBOT)
-    names, count = base.expressions, len(base)
-    motion = random_motion(ROBOT, 20.0, time, rng)
-    deviations = rng.uniform(0.1, 1.0, count)
-    excitation = Excitation(time, *motion, 12.0, names, np.ones(count), deviations, 0.05)
-    page = plan_page(ROBOT, excitation, ['it begins <here>'])
-    assert 'it begins &lt;here&gt;' in page
-    assert 'http-equiv' not in page and '<script' not in page
-    for name, deviation in zip(names, deviations, strict=True):
-        assert f'>{name}<' in page
-        assert f'>{deviation:.2g}<' in page
-    pytest.importorskip('matplotlib')
-    assert page.count('<svg') == 1
-    for name in ROBOT.joint_names:
-        assert name in page
-
-
-def test_a_page_of_a_plan_is_written_where_it_is_asked_for(tmp_path):
-    path, html = tmp_path / 'motion.yaml', tmp_path / 'motion.html'
-    words = ['--robot', str(FILE), '--output', str(path), '--iterations', '0', '--duration', '10']
-    assert main(['plan', *words, '--report', str(html)]) == 0
-    assert 'condition number of the base parameters' in html.read_text()
-    # A report that would replace the trajectory is refused before the work.
-    assert main(['plan', *words, '--report', str(path)]) == 1
 
 
 def test_derivatives_of_what_a_motion_tells_are_those_of_differences():

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from two_joint_arm import two_joint_arm
 
+from dynamics_ros.calibration import plan as planning
 from dynamics_ros.calibration.command import main
+from dynamics_ros.identification.excitation.fourier import plan_excitation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -35,8 +38,10 @@ def folder(tmp_path_factory):
     """With the description, which knows no friction, and a plan."""
     found = tmp_path_factory.mktemp('run')
     (found / 'arm.urdf').write_text(two_joint_arm())
-    plan = ['--output', str(found / 'motion.yaml'), '--duration', '10', '--iterations', '30']
-    assert main(['plan', '--robot', str(found / 'arm.urdf'), *plan, '--floor', '0.02']) == 0
+    plan = ['--output', str(found / 'motion.yaml'), '--duration', '10']
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, 'plan_excitation', partial(plan_excitation, iterations=30))
+        assert main(['plan', '--robot', str(found / 'arm.urdf'), *plan, '--floor', '0.02']) == 0
     return found
 
 

@@ -18,7 +18,7 @@ from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
 
 from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
-from dynamics_ros.calibration.node_parameters import by_name, node_parameters, parameter_values
+from dynamics_ros.calibration.outputs import node_parameters, parameter_values
 from dynamics_ros.calibration.report import report
 from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
@@ -63,7 +63,7 @@ def test_their_friction_is_not_told_and_its_deviation_reaches_to_what_it_may_be(
 
 
 def test_free_motion_of_them_is_no_contact_and_deviations_hold(found, learned):
-    given = by_name(yaml.safe_load(yaml.safe_dump(parameter_values(found, learned))))
+    given = yaml.safe_load(yaml.safe_dump(parameter_values(found, learned)))
     values = replaced(settings_of(ContactParameters, given), ('frames',), ('tool0',))
     pipeline = ContactPipeline(calibrated_robot(found), values, 'tool0')
     pipeline.compile(wait=True)

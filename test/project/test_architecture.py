@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (8914, 6900),
+    'algorithms': (8885, 6900),
     'bindings': (392, 300),
-    'calibration': (2666, 1700),
+    'calibration': (2329, 1700),
     'collision': (722, 900),
     'commanding': (1094, 600),
     'constraints': (2278, 1200),
@@ -31,7 +31,7 @@ LEDGER = {
     'estimation': (8844, 5300),
     'export': (1247, 1000),
     'fleet': (1691, 1200),
-    'identification': (6987, 4700),
+    'identification': (6995, 4700),
     'inspect': (535, 400),
     'inverse_kinematics': (3624, 2500),
     'kernels': (8059, 6000),
@@ -41,14 +41,14 @@ LEDGER = {
     'nodes': (10357, 6300),
     'page': (1196, 700),
     'parameters': (1258, 900),
-    'recordings': (1621, 1500),
-    'simulation': (2044, 1600),
+    'recordings': (1557, 1500),
+    'simulation': (1872, 1600),
     'spatial': (2683, 2400),
     'viewer': (837, 600),
     'wire': (2404, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1466, 650),
-    'test': (67187, 45000),
+    'test': (67220, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -162,7 +162,7 @@ def test_without_matplotlib_there_is_no_plot_and_a_log_line(monkeypatch, tmp_pat
 
     for name in ('matplotlib', 'matplotlib.figure', 'matplotlib.backends.backend_agg'):
         monkeypatch.setitem(sys.modules, name, None)
-    assert not plot(None, tmp_path / 'plot.png')
+    assert not plot(SimpleNamespace(frames=()), tmp_path / 'plot.png')
     assert 'matplotlib is not installed' in caplog.text
 
 

@@ -10,8 +10,7 @@ from random_robots import MOVING, random_robot
 from benchmarks.descriptions import bare, without_friction
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.simulation.mujoco_model import Surroundings
-from dynamics_ros.simulation.mujoco_world import MujocoWorld
+from dynamics_ros.simulation.mujoco_world import MujocoWorld, Surroundings
 
 EXACT = 1e-9
 """Relative, on accelerations: both solve with a mass matrix conditioned like 1e4."""
@@ -163,8 +162,8 @@ def test_a_link_with_a_shape_lies_on_the_ground():
 
 def test_without_the_package_a_sentence_says_how_to_get_it(monkeypatch):
     from dynamics_ros.errors import DynamicsRosError
-    from dynamics_ros.simulation import mujoco_model
+    from dynamics_ros.simulation import mujoco_world
 
-    monkeypatch.setattr(mujoco_model, 'mujoco', None)
+    monkeypatch.setattr(mujoco_world, 'mujoco', None)
     with pytest.raises(DynamicsRosError, match='pip install mujoco'):
         MujocoWorld(random_robot(1), 1e-3)

@@ -28,7 +28,7 @@ from dynamics_ros.simulation import (
     gentle_push,
     slow_motion,
 )
-from dynamics_ros.simulation.commanded_motion import CommandedMotion
+from dynamics_ros.simulation.motion import CommandedMotion
 
 ARM = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
 STEPS_PER_SECOND = 10**9 // TIME_STEP_NS

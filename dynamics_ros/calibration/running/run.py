@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.calibration import command
-from dynamics_ros.calibration.options import add_robot_options, positions
+from dynamics_ros.calibration.options import add_robot_options
 from dynamics_ros.calibration.outputs import check_outputs
 from dynamics_ros.calibration.plan import read_trajectory, without_shapes
 from dynamics_ros.calibration.tables import write_table
@@ -47,8 +47,7 @@ def run(arguments: list[str]) -> None:
         {'--record': options.record, **outputs}, [Path(options.robot), options.trajectory]
     )
     text = read_description_file(options.robot)
-    locked = dict(positions(options.lock))
-    robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
+    robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=dict(options.lock))
     planned = _planned(robot, read_trajectory(options.trajectory))
     geometry = read_collision_geometry(text)
     clearance = Clearance(robot, geometry, options.floor) if geometry.triangles else None

@@ -12,11 +12,10 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import NAMES, ROBOT, Q
+from dynamics_ros.calibration.node_parameters import parameters_text
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-
-from dynamics_ros.calibration.node_parameters import parameters_text
 
 pytestmark = pytest.mark.ros
 

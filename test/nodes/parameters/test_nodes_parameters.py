@@ -19,12 +19,12 @@ import yaml
 pytest.importorskip('rclpy')
 
 import rclpy
+from dynamics_ros.calibration.node_parameters import parameters_text
 from node_parameters import SECTIONS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import client, description, running
 
-from dynamics_ros.calibration.node_parameters import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.parameters import PERIOD, ParameterSet, descriptor
 from dynamics_ros.nodes.reporting import RateLimit

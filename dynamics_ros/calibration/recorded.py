@@ -1,12 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robot and recordings of a calibration, with a common order of joints."""
+"""Robot and recordings of a calibration, with a common order of joints.
+
+Recordings are ROS 2 and ROS 1 bags, CSV and Parquet files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +19,13 @@ from dynamics_ros.identification import JointSamples, UnusableRecordingError, fo
 from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError
 from dynamics_ros.robot import Robot
 
-from .reading import has_topics, read_samples
+from .tables import TABLES, read_table
+
+MIN_FORWARD = 0.9
+"""Minimum share of increasing stamps; otherwise the times of recording are used."""
 
 FULL_TURN = 2.0 * np.pi
 """Recorded angles within this range are not accepted as degrees: it is a full turn in rad, while in
@@ -67,7 +75,7 @@ def read_subject(
     Raises:
         DynamicsRosError: a file cannot be read, or a recording is of another robot.
     """
-    if topic is not None and paths and not any(map(has_topics, paths)):
+    if topic is not None and all(path.suffix.lower() in TABLES for path in paths):
         problem = f'{topic} is given, but {paths[0]} has no topics'
         raise InvalidArgumentError('--topic', problem, 'this option with bags only')
     text = read_description_file(description)
@@ -127,3 +135,64 @@ def _in_radians(
         )
     velocity = None if samples.velocity is None else samples.velocity * factor
     return replace(samples, position=samples.position * factor, velocity=velocity)
+
+
+def read_samples(path: Path, topic: str | None = None) -> JointSamples:
+    """Reads the joint states of a file.
+
+    Args:
+        path: a rosbag2 folder, an .mcap or .db3 file, a ROS 1 .bag, a .csv or .parquet file.
+        topic: topic of the joint states in a bag; None selects the one with most messages.
+
+    Raises:
+        DynamicsRosError: the file cannot be read, or contains no joint states.
+    """
+    if path.suffix.lower() in TABLES:
+        return read_table(path)
+    with Recording(path) as recording:
+        topics = recording.topics(JOINT_STATE)
+        if not topics:
+            others = ', '.join(f'{x} ({kind})' for x, kind in recording.kinds().items()) or 'none'
+            raise RecordingError(
+                f'{path}: no joint states ({JOINT_STATE}) on any topic; topics are: {others}'
+            )
+        if topic is None:
+            topic = max(topics, key=lambda one: recording.count([one]))
+        if topic not in topics:
+            raise RecordingError(
+                f'{path}: no joint states on {topic}; there are: {", ".join(topics)}'
+            )
+        messages = [(time, message) for _, time, message in recording.decoded([topic])]
+    return _samples(path.name, messages)
+
+
+def _samples(source: str, messages: Sequence[tuple[int, Any]]) -> JointSamples:
+    """Converts messages to samples, of those with the most frequent list of joint names."""
+    by_names: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
+    for time, message in messages:
+        by_names.setdefault(tuple(message.name), []).append((time, message))
+    if not by_names:
+        raise UnusableRecordingError(f'{source}: holds no joint states')
+    names, chosen = max(by_names.items(), key=lambda item: len(item[1]))
+    count = len(names)
+    chosen = [(t, m) for t, m in chosen if len(m.position) == count]
+    if not chosen:
+        raise UnusableRecordingError(f'{source}: its joint states hold no positions')
+    with_effort = [(t, m) for t, m in chosen if len(m.effort) == count]
+    if not with_effort:
+        raise UnusableRecordingError(
+            f'{source}: holds no efforts; record joint states whose effort is filled '
+            '(a joint_state_broadcaster needs the state interface "effort")'
+        )
+    with_velocity = all(len(m.velocity) == count for _, m in with_effort)
+    recorded = np.array([time for time, _ in with_effort]) * 1e-9
+    stamps = np.array([m.header.stamp.sec + m.header.stamp.nanosec * 1e-9 for _, m in with_effort])
+    forward = np.mean(np.diff(stamps) > 0.0) if len(stamps) > 1 else 0.0
+    return JointSamples(
+        source,
+        names,
+        stamps if forward >= MIN_FORWARD else recorded,
+        np.array([m.position for _, m in with_effort]),
+        np.array([m.velocity for _, m in with_effort]) if with_velocity else None,
+        np.array([m.effort for _, m in with_effort]),
+    )
