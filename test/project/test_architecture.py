@@ -19,26 +19,26 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (9075, 6900),
+    'algorithms': (9096, 6900),
     'bindings': (699, 300),
-    'calibration': (2667, 1700),
+    'calibration': (2672, 1700),
     'collision': (672, 900),
-    'commanding': (1062, 600),
+    'commanding': (1094, 600),
     'constraints': (2391, 1200),
-    'control': (3499, 2600),
+    'control': (3522, 2600),
     'demo': (1681, 1100),
     'doctor': (849, 500),
     'estimation': (9171, 5300),
     'export': (1247, 1000),
     'fleet': (2039, 1200),
-    'identification': (7009, 4700),
+    'identification': (7026, 4700),
     'inspect': (564, 400),
     'inverse_kinematics': (3592, 2500),
     'kernels': (8500, 6000),
     'launching': (467, 200),
     'model': (3954, 3100),
     'multibody': (3784, 2500),
-    'nodes': (10416, 6300),
+    'nodes': (10431, 6300),
     'page': (1196, 700),
     'parameters': (1261, 900),
     'recordings': (1624, 1500),
@@ -47,8 +47,8 @@ LEDGER = {
     'viewer': (837, 600),
     'wire': (2366, 1600),
     'launch': (190, 150),
-    'files beside the rooms': (1445, 650),
-    'test': (67217, 45000),
+    'files beside the rooms': (1446, 650),
+    'test': (67392, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
