@@ -55,6 +55,7 @@ PARTS = (
         'rates',
         'services',
         'changes',
+        'leaving',
         'soak',
         'start',
     ),

@@ -28,7 +28,7 @@ DOMAIN = '89'
 ROUNDS = 5
 STARTS = 7
 
-PARTS = ('cost', 'pushed', 'rates', 'services', 'changes', 'soak', 'start')
+PARTS = ('cost', 'pushed', 'rates', 'services', 'changes', 'leaving', 'soak', 'start')
 """Names of the parts; all except cost and soak are measured for one robot only."""
 
 STATUS = 'ours/dynamics_node: outputs'
@@ -78,6 +78,7 @@ def _figures(bench: Bench, options: argparse.Namespace) -> Iterator[Record]:
             'rates': lambda: _highest_rate(bench, ours, others),
             'services': lambda: _service(bench, ours),
             'changes': lambda: _changes(bench, ours),
+            'leaving': lambda: _leaving(bench, ours),
             'soak': lambda: _soak(bench, ours, options.soak),
             'start': lambda: _start(bench),
         }
@@ -151,6 +152,15 @@ def _changes(bench: Bench, ours: Running) -> Iterator[Record]:
         case, goal = f'change of {what} in force beside 1 kHz', Goal(20.0, of='value')
         yield bench.record(f'{case}, median', statistics.median(taken), 'ms', goal=goal)
         yield bench.record(f'{case}, longest', max(taken), 'ms')
+
+
+def _leaving(bench: Bench, ours: Running) -> Iterator[Record]:
+    """Gaps caused by clients that leave, beyond those of the machine with as many that stay."""
+    stay, leave = (bench.longest_beside(ours, how) for how in ('stay', 'leave'))
+    case, peer = 'longest round trip beside clients that leave', ('clients that stay', stay)
+    yield bench.record(case, leave, 'ms', *peer)
+    goal = Goal(10.0, of='value')
+    yield bench.record('the same, beyond clients that stay', leave - stay, 'ms', goal=goal)
 
 
 def _soak(bench: Bench, ours: Running, minutes: float) -> Iterator[Record]:

@@ -156,7 +156,9 @@ class Bench:
         # If the source is too slow, the rate was not tested.
         return result.lost <= LOST and result.sent / result.seconds >= 0.98 * rate
 
-    def beside(self, one: Running, seconds: float, module: str, *arguments: str) -> Any:
+    def beside(
+        self, one: Running, seconds: float, module: str, *arguments: str
+    ) -> tuple[Any, float]:
         """JSON output of a program of this package, while joint states arrive.
 
         Args:
@@ -164,6 +166,9 @@ class Bench:
             seconds: duration of the joint states without a pause [s]; repeated until the program
                 ends.
             module, arguments: module and arguments of the program.
+
+        Returns:
+            The output, and the longest time from a joint state to its answer meanwhile [ms].
         """
         from benchmarks.ros_meter import start
 
@@ -176,15 +181,22 @@ class Bench:
 
         thread = threading.Thread(target=run)
         thread.start()
+        longest = 0.0
         while thread.is_alive():
-            self.measured(one, NOMINAL, seconds)
+            longest = max(longest, 1e-3 * self.measured(one, NOMINAL, seconds).percentile(100.0))
         thread.join()
-        return json.loads(found[0])
+        return json.loads(found[0]), longest
 
     def called_beside(self, one: Running) -> dict[str, float]:
         """Median times of service calls [us]."""
         count = 100 if self.quick else 1000
-        return dict(self.beside(one, self.seconds, 'ros_caller', str(self._request), str(count)))
+        found, _ = self.beside(one, self.seconds, 'ros_caller', str(self._request), str(count))
+        return dict(found)
+
+    def longest_beside(self, one: Running, how: str) -> float:
+        """Longest time to an answer beside clients that 'leave' or 'stay' [ms]."""
+        count = 60 if self.quick else 300
+        return self.beside(one, self.seconds, 'ros_leaver', str(count), how)[1]
 
     def changed_beside(self, one: Running) -> dict[str, list[float]]:
         """Times until changes of gravity and payload are applied [ms]."""
@@ -194,7 +206,7 @@ class Bench:
 
         # A change waits for the next joint state, so joint states must not pause.
         seconds = START + 2 * (count + 1) * (PAUSE + PROMPT)
-        return dict(self.beside(one, seconds, 'ros_changer', frame, str(count)))
+        return dict(self.beside(one, seconds, 'ros_changer', frame, str(count))[0])
 
     def start_to_first_output(self, turn: int) -> float:
         """Time from the start of the executable to its first gravity torques [s]."""
