@@ -116,6 +116,7 @@ def functions():
     found = {}
     for room in (constraints, control, end_effector):
         found |= dict(inspect.getmembers(room, inspect.isfunction))
+    found.pop('transform_of_rows')  # imported by the last one
     # Of another robot: the methods of one that was called are builtins.
     found |= dict(inspect.getmembers(Robot.from_urdf(ARM_TEXT), inspect.ismethod))
     for name, function in sorted(found.items()):
