@@ -37,7 +37,7 @@ LEDGER = {
     'kernels': (8500, 6000),
     'launching': (464, 200),
     'model': (3954, 3100),
-    'multibody': (3784, 2500),
+    'multibody': (3801, 2500),
     'nodes': (10337, 6300),
     'page': (1196, 700),
     'parameters': (1260, 900),
