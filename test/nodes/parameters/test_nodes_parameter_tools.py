@@ -34,7 +34,10 @@ CONFIG = Path(__file__).parents[3] / 'config' / 'dynamics_ros.yaml'
 ARM = Robot.from_urdf(description())
 NAMES = list(ARM.joint_names)
 FILE = ('robot_description_arguments', 'robot_description_file')
-AT_START = ('autostart', 'gravity_source.', 'joint_state_topic', 'moveit_services', *FILE)
+AT_START = (
+    *('autostart', 'calibration_file', 'gravity_source.', 'joint_state_topic', 'moveit_services'),
+    *FILE,
+)
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
