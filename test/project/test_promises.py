@@ -349,7 +349,7 @@ CONTROL = {
     'A collision while the arm brakes does not change the braking': (
         'test_nodes_impedance_collisions.py::test_a_collision_while_the_arm_brakes_changes_nothing',
         'test_nodes_impedance_collisions.py::test_deactivation_ends_a_reflex_for_good',
-        'test_collisions.py::test_a_collision_of_before_the_arm_was_moved_begins_no_reflex',
+        'test_arm_state.py::test_a_collision_of_before_the_arm_was_moved_begins_no_reflex',
         'test_nodes_impedance_collisions.py::test_a_hand_that_leads_the_arm_is_no_collision',
         'test_nodes_impedance_collisions.py::test_that_nothing_is_detected_is_told',
         'test_nodes_impedance_collisions.py::test_bad_parameters_are_refused_by_name',
