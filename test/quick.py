@@ -90,7 +90,6 @@ COSTLY = {
         'test_a_payload_and_gravity_that_efforts_leave_out_count',
     ),
     'identification/test_payload.py': ('test_the_command_adds_the_payload',),
-    'identification/test_plan.py': ('test_a_page_of_a_plan_is_written_where_it_is_asked_for',),
     'identification/test_unseen_joints.py': ('test_a_person_is_told_in_every_output',),
     'inspect/test_inspect.py': ('test_the_documentation_shows_what_is_printed',),
     'inverse_kinematics/test_inverse_kinematics_analytic.py': (

@@ -12,11 +12,11 @@ from dataclasses import replace
 import mujoco  # noqa: F401 (without it there is nothing to test)
 import numpy as np
 import pytest
-from dynamics_ros.commanding.doubts import softened
 from patience import times
 from scipy.spatial.transform import Rotation
 
 from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, cells
+from dynamics_ros.commanding.joint_states import softened
 from dynamics_ros.control import (
     ArmSettings,
     Compliance,

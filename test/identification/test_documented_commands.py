@@ -53,7 +53,7 @@ PROGRAM = re.compile(
 HERE = (
     r'ros2 run dynamics_ros calibrate_robot (BAG|plan|WITHOUT)',
     r'ros2 run dynamics_ros (estimate_bag|analyze_recordings)',
-    r'ros2 run dynamics_ros (export_kernels|inspect(?! --topic)|doctor)',
+    r'ros2 run dynamics_ros (export_kernels|(inspect|doctor)(?! --topic))',
     r'python -m dynamics_ros\.(inspect|doctor)',
     r'cc -O3',
     r'scripts/bench --help',
@@ -69,6 +69,7 @@ NODES = (
 ELSEWHERE = {
     r'ros2 run dynamics_ros calibrate_robot run': 'test/identification/test_run.py',
     r'ros2 run dynamics_ros inspect --topic': 'test/inspect/test_inspect_topic.py',
+    r'ros2 run dynamics_ros doctor --topic': 'test/doctor/test_doctor.py',
     r'ros2 run dynamics_ros impedance_controller_node --ros-args \.\.\.':
         'test/nodes/impedance/test_nodes_impedance_collisions.py',
     r'ros2 run dynamics_ros dynamics_ros --ros-args --enclave':

@@ -129,10 +129,10 @@ def test_a_trajectory_with_times_that_no_robot_can_follow_is_refused(tmp_path, t
 def test_a_trajectory_whose_positions_jump_is_refused_whatever_velocities_it_names():
     robot = Robot.from_urdf(TEXT, backend='python')
     way = straight_way(robot, np.zeros(2), np.array([0.5, 0.5]), 0.2)
-    check_motion(robot, way, 'the way', None, None)
+    check_motion(robot, way, 'the way', None)
     way.q[25:, 1] += 0.9
     with pytest.raises(InvalidArgumentError, match='positions of elbow that change faster'):
-        check_motion(robot, way, 'the way', None, None)
+        check_motion(robot, way, 'the way', None)
 
 
 def test_tables_without_columns_of_numbers_are_told(tmp_path):

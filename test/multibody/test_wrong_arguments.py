@@ -116,7 +116,8 @@ def functions():
     found = {}
     for room in (constraints, control, end_effector):
         found |= dict(inspect.getmembers(room, inspect.isfunction))
-    found.pop('transform_of_rows')  # imported by the last one
+    for name in ('quaternion_to_matrix', 'transform_of_rows'):
+        found.pop(name)  # imported by the last one
     # Of another robot: the methods of one that was called are builtins.
     found |= dict(inspect.getmembers(Robot.from_urdf(ARM_TEXT), inspect.ismethod))
     for name, function in sorted(found.items()):

@@ -278,11 +278,14 @@ def test_without_joint_states_it_ends_and_says_so(ros, actions):
 def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
     states, feedback = moving(ros), []
     handle = accepted(ros, actions, states, feedback, duration=20.0)
+    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)  # it watches
     assert ros.set_parameter(NODE, 'effort.noise', [0.2]).successful
     answer = result_of(ros, handle, states)
     assert 'were changed' in answer.result.result.message
     assert ros.set_parameter(NODE, 'effort.noise', [0.05]).successful
-    handle = accepted(ros, actions, states, duration=12.0)
+    feedback.clear()
+    handle = accepted(ros, actions, states, feedback, duration=12.0)
+    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
     assert ros.set_parameter(NODE, 'robot_description', pendulum('other')).successful
     answer = result_of(ros, handle, states)
     assert answer.status == GoalStatus.STATUS_ABORTED

@@ -12,10 +12,11 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import NAMES, ROBOT, Q
-from dynamics_ros.calibration.node_parameters import parameters_text
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+
+from dynamics_ros.calibration.outputs import parameters_text
 
 pytestmark = pytest.mark.ros
 
@@ -31,7 +32,9 @@ DITHER = np.where(np.arange(len(NAMES)) < len(NAMES) - 2, 0.0, 0.1)
 @pytest.fixture(scope='module')
 def ros(tmp_path_factory):
     file = tmp_path_factory.mktemp('calibration') / 'calibrated.yaml'
-    file.write_text(parameters_text({'unexplained': {'speed': [0.01], 'standing': [0.5]}}, NAMES))
+    file.write_text(
+        parameters_text({'unexplained.speed': [0.01], 'unexplained.standing': [0.5]}, NAMES)
+    )
     parameters = {
         'robot_description': description(),
         'frames': ['tool0'],

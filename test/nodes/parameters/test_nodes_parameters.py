@@ -19,12 +19,12 @@ import yaml
 pytest.importorskip('rclpy')
 
 import rclpy
-from dynamics_ros.calibration.node_parameters import parameters_text
 from node_parameters import SECTIONS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import client, description, running
 
+from dynamics_ros.calibration.outputs import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.parameters import PERIOD, ParameterSet, descriptor
 from dynamics_ros.nodes.reporting import RateLimit
@@ -166,7 +166,7 @@ def test_what_ros_has_no_range_for_is_described_in_words():
 
 def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(tmp_path):
     file = tmp_path / 'calibrated.yaml'
-    known = {'effort': {'noise': [0.2, math.inf], 'scale': [3.0]}}
+    known = {'effort.noise': [0.2, math.inf], 'effort.scale': [3.0]}
     file.write_text(parameters_text(known, ['a', 'b']))
 
     @contextmanager
