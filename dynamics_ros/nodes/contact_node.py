@@ -25,6 +25,7 @@ from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
 from dynamics_ros.nodes.services import MAX_DURATION, WatchAction
+from dynamics_ros.nodes.wrist_sensor import WristSensorInput
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
@@ -246,6 +247,7 @@ class Contact(RobotComponent[ContactParameters]):
         for name, action in REQUESTS.items():
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(self, self._apply_parameters)
+        self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -272,6 +274,8 @@ class Contact(RobotComponent[ContactParameters]):
         self._messages = ContactMessages(prepared, self._frame_id_of)
         self._last = self._event = None
         self._location.adopt(prepared)
+        if self._wrist is not None:
+            self._wrist.restart()
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of markers and import those of calibrate."""
@@ -283,13 +287,16 @@ class Contact(RobotComponent[ContactParameters]):
     def outputs(self) -> list[Output]:
         """Return the publishers of torques, contact, feet, friction, frames and markers."""
         single = self._torques, self._state, self._events, self._feet, self._friction
-        return [*single, *self._frame_outputs.all(), self._markers]
+        measured = [] if self._wrist is None else [self._wrist.output]
+        return [*single, *measured, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
         """Return counts of the observer, the tare, and findings on geometry and efforts."""
         if self._pipeline is None:
             return {}
         details = pipeline_details(self._pipeline)
+        if self._wrist is not None:
+            details |= self._wrist.details()
         return details | {'collision geometry': self._location.status}
 
     def _check(self, values: ContactParameters) -> None:
@@ -301,7 +308,10 @@ class Contact(RobotComponent[ContactParameters]):
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
-        if names - LIVE_PARAMETERS:
+        live = {name for name in names if name.startswith('wrist_sensor.')}
+        if live and self._wrist is not None:
+            self._wrist.restart()
+        if names - LIVE_PARAMETERS - live:
             self.context.changes.rebuild(NAME)
 
     async def _apply_parameters(self, values: Mapping[str, Any]) -> ContactPipeline:
@@ -323,6 +333,8 @@ class Contact(RobotComponent[ContactParameters]):
             return
         # If an error follows, a reaction must not go on with the torques of an earlier state.
         self._last = None
+        if self._wrist is not None:
+            self._wrist.update(state)
         external = pipeline.update(state)
         if messages.add_compiled():
             self.context.begin_epoch()
@@ -334,8 +346,11 @@ class Contact(RobotComponent[ContactParameters]):
         if external is None or contradiction:
             return
         estimated_state = pipeline.estimated_state or state
-        self._last = estimated_state, external
         self._location.update(estimated_state, external)
+        if self._wrist is not None:
+            external = self._wrist.judge(estimated_state, external, pipeline)
+            self.warning = self.warning or self._wrist.warning
+        self._last = estimated_state, external
         report, location = external.report, self._location.latest
         event = report.state, location.link if location else report.link, report.collision_latched
         if event != self._event and not self._events.missing:

@@ -37,6 +37,44 @@ class ArrowParameters:
 
 
 @dataclass(frozen=True)
+class WristSensorParameters:
+    """Force-torque sensor; mass, center_of_mass, bias and reversed by ~/identify_wrist_sensor."""
+
+    topic: str = parameter(
+        '',
+        'Topic of its readings, geometry_msgs/WrenchStamped. Empty: no sensor',
+        read_only=True,
+    )
+    frame: str = parameter(
+        '',
+        'Frame of the model at whose origin and in whose axes it reads. Empty: frame_id',
+        is_frame=True,
+    )
+    mass: float = parameter(
+        0.0, 'Mass of what hangs on the sensor', unit='kg', minimum=0.0, maximum=1e4
+    )
+    center_of_mass: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), 'Its centre of mass in the frame', unit='m', sizes=(3,)
+    )
+    bias: tuple[float, ...] = parameter(
+        (0.0,) * 6, 'Force and torque that are subtracted', unit='N, Nm', sizes=(6,)
+    )
+    reversed: bool = parameter(
+        False, 'The driver states the wrench of the robot on the environment'
+    )
+    gain: float = parameter(
+        50.0, 'Bandwidth of ~/measured_wrench', unit='1/s', minimum=0.1, maximum=1e4
+    )
+    contact_force: float = parameter(
+        5.0,
+        'Measured force that is a contact; of torques one tenth of it, in Nm',
+        unit='N',
+        minimum=1e-3,
+        may_be_infinite=True,
+    )
+
+
+@dataclass(frozen=True)
 class ContactParameters(ContactSettings):
     """Parameters of contact_node."""
 
@@ -49,3 +87,4 @@ class ContactParameters(ContactSettings):
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     location: LocationParameters = field(default_factory=LocationParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)
+    wrist_sensor: WristSensorParameters = field(default_factory=WristSensorParameters)

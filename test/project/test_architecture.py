@@ -28,7 +28,7 @@ LEDGER = {
     'control': (3526, 2600),
     'demo': (1681, 1100),
     'doctor': (909, 500),
-    'estimation': (8844, 5300),
+    'estimation': (9216, 5300),
     'export': (1247, 1000),
     'fleet': (1691, 1200),
     'identification': (6995, 4700),
@@ -38,9 +38,9 @@ LEDGER = {
     'launching': (464, 200),
     'model': (3954, 3100),
     'multibody': (3613, 2500),
-    'nodes': (10357, 6300),
+    'nodes': (10676, 6300),
     'page': (1196, 700),
-    'parameters': (1258, 900),
+    'parameters': (1297, 900),
     'recordings': (1557, 1500),
     'simulation': (1872, 1600),
     'spatial': (2683, 2400),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2404, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1466, 650),
-    'test': (67231, 45000),
+    'test': (67616, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

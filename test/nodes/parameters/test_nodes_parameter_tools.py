@@ -36,6 +36,7 @@ NAMES = list(ARM.joint_names)
 FILE = ('robot_description_arguments', 'robot_description_file')
 AT_START = (
     *('autostart', 'calibration_file', 'gravity_source.', 'joint_state_topic', 'moveit_services'),
+    'wrist_sensor.',
     *FILE,
 )
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')

@@ -1,0 +1,209 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A wrist sensor at contact_node: identification, ~/measured_wrench, tare, contact, faults."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from action_msgs.msg import GoalStatus
+from arm import ARM, NAMES, ROBOT, STILL, Q
+from geometry_msgs.msg import WrenchStamped
+from rclpy.action import ActionClient
+from rclpy.qos import qos_profile_sensor_data
+from ros_harness import client, running, stamp_of
+from std_srvs.srv import Trigger
+
+from dynamics_ros_msgs.action import IdentifyPayload
+from dynamics_ros_msgs.msg import ContactState
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 222
+NODE = 'contact_node'
+TOPIC, FRAME = '/ft_sensor/wrench', 'tool0'
+MASS, CENTER = 1.2, np.array([0.01, -0.02, 0.08])
+BIAS = np.array([3.0, -5.0, 9.0, 0.2, -0.1, 0.3])
+ALL_POSTURES = [
+    Q,
+    *(Q + np.array([0.0, 0.0, 0.0, a, 0.3, b, 0.0]) for a in (-1.0, 0.6) for b in (-0.9, 0.9)),
+    Q + np.array([0.0, 0.0, 0.0, 0.0, 1.5, 1.2, 0.0]),
+]
+PERIOD = 0.005
+"""s between two stamps."""
+
+
+class Sensor:
+    """Publishes readings and joint states of an arm whose efforts fit them."""
+
+    def __init__(self, ros):
+        self.ros, self.q, self.frame = ros, Q, FRAME
+        self.external, self.torques = np.zeros(6), np.zeros(7)
+        self.bias, self.silent, self.late = BIAS, False, 0.0
+
+    def send(self):
+        ros, tau = self.ros, ROBOT.gravity(self.q) - self.torques
+        state = ros.joint_state(NAMES, self.q, STILL, tau, step=PERIOD)
+        if not self.silent:
+            R = ROBOT.forward_kinematics(self.q, FRAME)[:3, :3]
+            force = MASS * R.T @ [0.0, 0.0, -9.81]
+            # This driver states what the robot does to the environment.
+            values = -(self.external + np.concatenate([force, np.cross(CENTER, force)]) + self.bias)
+            message = WrenchStamped()
+            message.header.frame_id, message.header.stamp = self.frame, self.stamp(state)
+            for part, three in (('force', values[:3]), ('torque', values[3:])):
+                for axis, value in zip('xyz', three, strict=True):
+                    setattr(getattr(message.wrench, part), axis, float(value))
+            ros.publish(TOPIC, message, qos_profile_sensor_data)
+        ros.publish_joint_state(state)
+
+    def stamp(self, state):
+        stamp = state.header.stamp
+        return stamp_of(stamp.sec * 10**9 + stamp.nanosec - round(self.late * 1e9))
+
+    def until(self, condition):
+        return self.ros.wait_for(condition, meanwhile=self.send, period=0.002)
+
+
+@pytest.fixture(scope='module')
+def ros():
+    parameters = {'robot_description': ARM, 'wrist_sensor.topic': TOPIC}
+    with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
+        yield one
+
+
+@pytest.fixture(scope='module')
+def sensor(ros):
+    """The sensor, after its load and bias have been identified from six postures."""
+    one = Sensor(ros)
+    actions = ActionClient(ros.node, IdentifyPayload, f'/{NODE}/identify_wrist_sensor')
+    one.until(lambda: actions.server_is_ready() and 'wrist sensor' in ros.values(NODE))
+    feedback = []
+    sent = actions.send_goal_async(
+        IdentifyPayload.Goal(duration=8.0, apply=True),
+        feedback_callback=lambda m: feedback.append(m.feedback),
+    )
+    one.until(sent.done)
+    result = sent.result().get_result_async()
+    sent_so_far = count()
+
+    def move():
+        one.q = ALL_POSTURES[next(sent_so_far) // 100 % len(ALL_POSTURES)]
+        one.send()
+
+    ros.wait_for(result.done, meanwhile=move, period=0.002)
+    assert feedback and feedback[-1].samples > 0
+    one.result, one.q = result.result(), Q
+    return one
+
+
+@pytest.fixture
+def measured(ros, sensor):
+    received = ros.listen(WrenchStamped, f'/{NODE}/measured_wrench')
+    sensor.until(lambda: received)
+    return received
+
+
+def array(message):
+    force, torque = message.wrench.force, message.wrench.torque
+    return np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+
+
+def test_load_bias_and_sign_are_identified_and_become_parameters(ros, sensor):
+    result = sensor.result
+    assert result.status == GoalStatus.STATUS_SUCCEEDED, result.result.result.message
+    payload = result.result.payload
+    assert payload.header.frame_id == FRAME
+    assert payload.inertia.m == pytest.approx(MASS, abs=1e-3)
+    assert ros.get_parameter(NODE, 'wrist_sensor.reversed')
+    assert ros.get_parameter(NODE, 'wrist_sensor.mass') == payload.inertia.m
+    np.testing.assert_allclose(
+        ros.get_parameter(NODE, 'wrist_sensor.center_of_mass'), CENTER, atol=1e-3
+    )
+    np.testing.assert_allclose(ros.get_parameter(NODE, 'wrist_sensor.bias'), BIAS, atol=1e-2)
+
+
+def test_the_wrench_of_the_environment_is_published_in_the_sensors_axes(ros, sensor, measured):
+    sensor.until(lambda: np.abs(array(measured[-1])).max() < 0.05)
+    sensor.external = push = np.array([0.0, 3.0, -4.0, 0.1, 0.0, 0.0])
+    sensor.until(lambda: np.abs(array(measured[-1]) - push).max() < 0.05)
+    assert measured[-1].header.frame_id == FRAME
+    sensor.q = ALL_POSTURES[-1]
+    sensor.until(lambda: np.abs(array(measured[-1]) - push).max() < 0.05)
+    sensor.external, sensor.q = np.zeros(6), Q
+
+
+def test_a_bias_that_drifts_is_tared(ros, sensor, measured):
+    sensor.bias = BIAS + np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.1])
+    sensor.until(lambda: array(measured[-1])[0] > 1.999)
+    response = ros.call(Trigger, f'/{NODE}/tare_wrist_sensor')
+    assert response.success, response.message
+    sensor.until(lambda: np.abs(array(measured[-1])).max() < 0.01)
+    np.testing.assert_allclose(ros.get_parameter(NODE, 'wrist_sensor.bias'), sensor.bias, atol=0.1)
+
+
+def touched(ros, sensor, text):
+    """Sends states until diagnostics say where the contact is; the last contact state."""
+    states = ros.listen(ContactState, f'/{NODE}/contact_state')
+    sensor.until(lambda: ros.values(NODE).get('wrist sensor: contact') == text and states)
+    return states[-1]
+
+
+def test_a_small_push_that_joint_torques_do_not_show_is_a_contact_behind_the_sensor(ros, sensor):
+    assert touched(ros, sensor, 'none').state == ContactState.NONE
+    jacobian = ROBOT.jacobian(Q, FRAME, reference='local')
+    assert ros.set_parameter(NODE, 'wrist_sensor.contact_force', 0.2).successful
+    sensor.external = np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.0])
+    sensor.torques = jacobian.T @ sensor.external
+    found = touched(ros, sensor, 'behind the sensor')
+    assert found.state == ContactState.CONTACT
+    assert (np.abs(found.external_torques) < found.contact_thresholds).all()
+    assert found.link == ROBOT.body_names[ROBOT.model.frame(FRAME).body]
+    sensor.external, sensor.torques = np.zeros(6), np.zeros(7)
+    assert touched(ros, sensor, 'none').state == ContactState.NONE
+    # A push on the upper arm moves the first joints, and not the sensor.
+    sensor.torques = np.array([0.0, 12.0, 6.0, 0.0, 0.0, 0.0, 0.0])
+    assert touched(ros, sensor, 'between base and sensor').state != ContactState.NONE
+    sensor.torques = np.zeros(7)
+
+
+def test_what_joint_torques_contradict_is_warned_of(ros, sensor):
+    sensor.external = np.array([60.0, 40.0, 0.0, 0.0, 0.0, 0.0])
+    sensor.until(lambda: 'the wrist sensor shows 72 N' in ros.status(NODE).message)
+    sensor.external = np.zeros(6)
+    sensor.until(lambda: 'wrist sensor' not in ros.status(NODE).message)
+
+
+@pytest.mark.parametrize(
+    ('fault', 'words'),
+    [
+        ({'silent': True}, f'no reading on {TOPIC} for more than 0.1 s'),
+        ({'late': 1.0}, f'stamps of {TOPIC} and joint states differ by more than 0.1 s'),
+        ({'external': np.full(6, math.nan)}, 'refused: wrench'),
+        ({'frame': 'flange_of_another'}, "'flange_of_another'"),
+    ],
+)
+def test_without_usable_readings_nothing_is_measured_and_diagnostics_say_why(
+    ros, sensor, measured, fault, words
+):
+    usual = {name: getattr(sensor, name) for name in fault}
+    vars(sensor).update(fault)
+    if 'frame' in fault:
+        ros.set_parameter(NODE, 'wrist_sensor.gain', 60.0)  # the frame is looked up again
+    sensor.until(lambda: words in ros.values(NODE)['wrist sensor'])
+    measured.clear()
+    refused = ros.call(Trigger, f'/{NODE}/tare_wrist_sensor')
+    assert not refused.success and words in refused.message
+    for _ in range(50):
+        sensor.send()
+    sensor.until(lambda: words in ros.wait_for_report(NODE, meanwhile=sensor.send)['wrist sensor'])
+    assert not measured
+    vars(sensor).update(usual)
+    sensor.until(lambda: measured and ros.values(NODE)['wrist sensor'] == 'ok')
+    assert np.abs(array(measured[-1])).max() < 1.0
