@@ -159,7 +159,11 @@ class ParameterSet(Generic[Settings]):
             (section,) = read_yaml(Path(path).expanduser()).values()
             for group, members in section[SECTION].items():
                 for member, value in members.items():
-                    item = self._declared[f'{group}.{member}']
+                    key = f'{group}.{member}'
+                    if key not in self._declared:
+                        problem = f'{path}: no parameter {key!r}{meant(key, self._declared)}'
+                        raise InvalidArgumentError(name, problem, f'a file of {written_by}')
+                    item = self._declared[key]
                     values[item.name] = item.checked(value)
         except DynamicsRosError:
             raise

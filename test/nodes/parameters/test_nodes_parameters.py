@@ -191,6 +191,11 @@ def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(
         other.write_text(text)
         with node_of(other) as one, pytest.raises(InvalidArgumentError):
             one.use_file('calibration_file', 'calibrate_robot')
+    other.write_text('/**/x: {ros__parameters: {effort: {noize: [1.0]}}}')
+    with node_of(other) as one, pytest.raises(InvalidArgumentError) as error:
+        one.use_file('calibration_file', 'calibrate_robot')
+    problem = f"{other}: no parameter 'effort.noize'; was 'effort.noise' meant?"
+    assert str(error.value) == f'calibration_file: {problem}; expected a file of calibrate_robot'
     with node_of(tmp_path / 'none.yaml') as one, pytest.raises(InvalidArgumentError) as error:
         one.use_file('calibration_file', 'calibrate_robot')
     assert str(error.value).endswith('expected a file of calibrate_robot')
