@@ -180,9 +180,6 @@ def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
     return ReactionSettings(
         values.reaction,
         values.duration,
-        values.torque_gain,
-        values.admittance,
-        values.speed,
         values.damping,
         values.distance,
     )

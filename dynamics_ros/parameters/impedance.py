@@ -16,7 +16,7 @@ MAX_STIFFNESS = 1e5
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Directions along and around the axes."""
 
-REACTIONS = ('none', 'stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
+REACTIONS = ('none', 'stop', 'float', 'retract')
 
 EACH = 'One value, or one per joint'
 
@@ -234,8 +234,7 @@ class CollisionParameters:
     reaction: str = parameter(
         'none',
         'Reaction to a collision. none; stop: brake; float: compensate only gravity; '
-        'torque_reflex, admittance_reflex: move away from the force, by torques or velocities '
-        'along the external joint torques; retract: move back along the recent path of the tool. '
+        'retract: move back along the recent path of the tool. '
         'Every reaction ends at rest with the tool held by springs, until ~/acknowledge. A value '
         'other than none at start also runs contact_node in this process; after none at start, no '
         'other value is accepted',
@@ -249,26 +248,9 @@ class CollisionParameters:
         maximum=3600.0,
         may_be_infinite=True,
     )
-    torque_gain: float = parameter(
-        2.0, 'torque_reflex: torque per external torque', minimum=0.0, maximum=10.0
-    )
-    admittance: float = parameter(
-        0.05,
-        'admittance_reflex: joint velocity per external torque',
-        unit='rad/s/Nm or m/s/N',
-        minimum=0.0,
-        maximum=10.0,
-    )
-    speed: float = parameter(
-        0.5,
-        'torque_reflex, admittance_reflex: largest joint velocity that they cause',
-        unit='rad/s or m/s',
-        minimum=0.01,
-        maximum=10.0,
-    )
     damping: float = parameter(
         5.0,
-        'float, torque_reflex: rate at which motion decays',
+        'float: rate at which motion decays',
         unit='1/s',
         minimum=0.0,
         maximum=100.0,

@@ -98,7 +98,7 @@ class CompliantArm:
         self._gains_by_settings = GainsBySettings(controller)
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
-        self._reflex = controller.robot.kernel('reflex_torques')
+        self._floating = controller.robot.kernel('floating_torques')
         self._holding_back = controller.robot.kernel('holding_back', controller.frame)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
@@ -264,7 +264,7 @@ class CompliantArm:
         self._stop.wait()
         self._holding_back.wait()
         self._runaway.wait()
-        self._reflex.wait()
+        self._floating.wait()
 
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start at the current state of the arm.
@@ -393,20 +393,14 @@ class CompliantArm:
         self._compliance, self._blending = None, 0.0
         return tau
 
-    def flee(self, q: Array, v: Array, dt: float, external: Array, settings: ArrayLike) -> Array:
-        """React to external torques (nv) as ``algorithms/control/compliance/reflex.py`` does.
+    def float_freely(self, q: Array, v: Array, dt: float, rate: float) -> Array:
+        """Compensate only gravity, and let motion decay at a rate [1/s].
 
-        Args:
-            q, v, dt: as for `approach`.
-            external: (nv) of the environment on the robot [Nm, N if prismatic].
-            settings: rate, torque gain, admittance and largest velocity of the reflex.
-
-        Returns:
-            Torques (nv).
+        See `approach` for other arguments and result.
         """
-        if not believable(q, v, external):
+        if not believable(q, v):
             return self._brake(q, v, dt, 'input')
-        return self.give_way(q, v, dt, self._reflex.call(q, v, external, settings, _interval(dt)))
+        return self.give_way(q, v, dt, self._floating.call(q, v, rate, _interval(dt)))
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
         """Compensate gravity, let all motion decay and hold the arm where it ends.
