@@ -32,9 +32,6 @@ COMMANDS = re.compile(r'(command|commands|cmds?|cmd_vel|joint_trajectory)$')
 REFUSED = 'refused: '
 """Prefix of status keys that count refused inputs."""
 
-NAMESAKES = 'nodes of this name'
-"""Status key with the number of nodes that share a name."""
-
 
 EFFORTS = 'contacts need measured torques: have the driver report effort (docs/efforts.md)'
 ACTIVATE = 'ros2 lifecycle set NODE configure, then activate; or the parameter autostart'
@@ -208,12 +205,9 @@ def _silences(graph: Graph) -> Iterator[Finding]:
     for name, status in sorted(graph.statuses.items()):
         values = _values(status)
         reason = values.get(KEY, Reason.OTHER.value)
-        # Nodes with equal names have a finding of their own.
-        if status.level == DiagnosticStatus.OK or name not in graph.nodes or reason == Reason.OK:
+        if status.level == DiagnosticStatus.OK or name not in graph.nodes:
             continue
         message = status.message
-        if NAMESAKES in values:
-            message = message.removesuffix(f'; {values[NAMESAKES]} nodes are named {name}')
         if reason == Reason.MESSAGES_REFUSED:
             message += _most_refused(values)
         names_of.setdefault((message, reason), []).append(name)

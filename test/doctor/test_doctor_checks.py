@@ -222,12 +222,6 @@ def test_joints_of_the_description_without_state_are_named(reported, told_of):
     assert told_of[0] in problem and told_of[1] in advice
 
 
-def test_a_problem_of_nodes_of_one_name_is_named_beside_their_number():
-    values = {'reason': 'no_publisher', 'nodes of this name': '2'}
-    one = graph(message=f'silent: waiting; 2 nodes are named {NODE}', nodes=(NODE, NODE), **values)
-    assert [problem for problem, _ in told(one)][1:] == [f'{NODE}: silent: waiting']
-
-
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])
 def test_a_clock_that_is_off(age, side):
     ((problem, advice),) = told(graph(topic(listened=True, count=9, rate=9.0, age=age)))
