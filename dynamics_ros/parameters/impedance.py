@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.settings import parameter
@@ -19,47 +20,6 @@ DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 REACTIONS = ('none', 'stop', 'float', 'retract')
 
 EACH = 'One value, or one per joint'
-
-
-@dataclass(frozen=True)
-class SetpointParameters:
-    """Motion of the setpoint, the pose to which the springs pull, towards a target."""
-
-    linear_speed: float = parameter(
-        0.25, 'Largest linear speed of the setpoint', unit='m/s', minimum=1e-6, maximum=10.0
-    )
-    angular_speed: float = parameter(
-        0.5, 'Largest angular speed of the setpoint', unit='rad/s', minimum=1e-6, maximum=50.0
-    )
-    linear_acceleration: float = parameter(
-        1.0,
-        'Largest linear acceleration of the setpoint',
-        unit='m/s^2',
-        minimum=1e-3,
-        maximum=100.0,
-    )
-    angular_acceleration: float = parameter(
-        2.0,
-        'Largest angular acceleration of the setpoint',
-        unit='rad/s^2',
-        minimum=1e-3,
-        maximum=500.0,
-    )
-    linear_lead: float = parameter(
-        0.05,
-        'Largest distance of the setpoint from the tool; limits the force of the springs to '
-        'stiffness times this distance',
-        unit='m',
-        minimum=1e-4,
-        maximum=1.0,
-    )
-    angular_lead: float = parameter(
-        0.3,
-        'Largest angle between setpoint and tool; limits the torque of the springs',
-        unit='rad',
-        minimum=1e-3,
-        maximum=3.0,
-    )
 
 
 @dataclass(frozen=True)
@@ -369,7 +329,7 @@ class ImpedanceParameters(TargetParameters):
         minimum=0.2,
         maximum=10.0,
     )
-    setpoint: SetpointParameters = field(default_factory=SetpointParameters)
+    setpoint: SetpointLimits = field(default_factory=SetpointLimits)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
     posture: PostureParameters = field(default_factory=PostureParameters)
     torque: TorqueParameters = field(default_factory=TorqueParameters)

@@ -353,7 +353,7 @@ class CompliantArm:
         tool = self.pose
         if self._held is None:
             self._held = HeldPose(tool)
-        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear, dt)
+        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear_speed, dt)
         stiffness = np.where(bound, guiding.stiffness, 0.0)
         compliance = self._compliance
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
@@ -451,7 +451,7 @@ class CompliantArm:
             self.q, self.v = q, v
             limits = self.settings.setpoint
             # The stop alone gives way to a push: a light arm would become fast.
-            speeds = limits.linear, limits.angular
+            speeds = limits.linear_speed, limits.angular_speed
             tau = self._push(q, v, dt, self._stop.torques(q, v, dt, speeds, self._gains))
         else:
             tau = self.reckon(dt)
@@ -469,7 +469,7 @@ class CompliantArm:
         if pressed.any():
             # The tool may have no contact: then the wrench would accelerate it without limit.
             limits = self.settings.setpoint
-            pressed = pressed + self._held_back(limits.linear, limits.angular, dt)[0]
+            pressed = pressed + self._held_back(limits.linear_speed, limits.angular_speed, dt)[0]
         setpoint = self.setpoint
         target = ImpedanceTarget.unchecked(setpoint.pose, self.posture, setpoint.twist, pressed)
         return self._step(self.q, self.v, dt, target, self._gains)
