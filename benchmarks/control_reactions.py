@@ -191,7 +191,7 @@ def _collide(
     torques = np.empty((len(forces), robot.nv))
     touched = detected = math.nan
     over: list[int] = []
-    nothing, unmissed = np.zeros(robot.nv), np.zeros(robot.nv, dtype=bool)
+    unmissed = np.zeros(robot.nv, dtype=bool)
     for k in range(len(forces)):
         q, v = plant.q, plant.v
         stamp = 10**9 + round(1e9 * k * PERIOD)
@@ -206,7 +206,7 @@ def _collide(
             tau = arm.approach(q, v, PERIOD, goal)
             trail.note(arm.pose)
         else:
-            tau = reaction.step(q, v, PERIOD, nothing if told is None else told.values)
+            tau = reaction.step(q, v, PERIOD)
             if reaction.over and arm.at_rest:
                 rests = True
                 arm.stay()

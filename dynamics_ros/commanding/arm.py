@@ -18,7 +18,6 @@ from dynamics_ros.control import (
     ImpedanceController,
     MotionCheck,
     ReactionSettings,
-    SetpointLimits,
     stiffness_matrix,
 )
 from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE
@@ -61,7 +60,7 @@ def arm_settings(
         InvalidArgumentError: a parameter does not fit the robot.
     """
     friction = effort_model(robot, EffortSettings(), values.friction)
-    share, limits = values.friction_compensation, values.setpoint
+    share = values.friction_compensation
     joints: dict[str, Array | float] = {
         'posture_stiffness': per_velocity(robot, values.posture.stiffness, 'posture.stiffness'),
         'posture_damping': per_velocity(robot, values.posture.damping, 'posture.damping'),
@@ -84,14 +83,7 @@ def arm_settings(
             axes_of_tool=axes is None,
         ),
         guiding(values.guiding),
-        SetpointLimits(
-            limits.linear_speed,
-            limits.angular_speed,
-            limits.linear_acceleration,
-            limits.angular_acceleration,
-            limits.linear_lead,
-            limits.angular_lead,
-        ),
+        values.setpoint,
         joints,
         values.largest_inertia,
         values.energy.capacity,
@@ -180,9 +172,6 @@ def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
     return ReactionSettings(
         values.reaction,
         values.duration,
-        values.torque_gain,
-        values.admittance,
-        values.speed,
         values.damping,
         values.distance,
     )

@@ -7,9 +7,6 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings, Trail
 
 
@@ -100,8 +97,6 @@ def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
     return Event.GUIDE if guiding else Event.FOLLOW
 
 
-Array = NDArray[np.float64]
-
 UNTIL = 'holding until ~/acknowledge'
 
 
@@ -111,10 +106,6 @@ class Detector(Protocol):
     @property
     def collided(self) -> bool:
         """Whether a collision has occurred since the last acknowledgement."""
-
-    @property
-    def external_torques(self) -> Array | None:
-        """External torques (nv) of the environment on the robot; None if unknown."""
 
     @property
     def detection_problem(self) -> str:
@@ -170,12 +161,6 @@ class Collisions:
         elif settings.strategy == 'retract':
             self.trail.distance = settings.distance
             self.trail.note(arm.pose)
-
-    def step(self, reflex: Reaction, q: Array, v: Array, dt: float) -> Array:
-        """Torques (nv) of the reaction; arguments as for ``Reaction.step``."""
-        assert self.detector is not None, 'a collision was detected'
-        external = self.detector.external_torques
-        return reflex.step(q, v, dt, np.zeros(len(v)) if external is None else external)
 
     def acknowledge(self) -> str:
         """Clear the collision; return a sentence about what was cleared."""

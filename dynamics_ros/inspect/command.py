@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""inspect: prints a robot description, its likely errors, and computation times."""
+"""inspect: prints a robot description and its likely errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from dynamics_ros.robot import Robot
 
 from . import page
 from .oddities import oddities
-from .speed import inverse_kinematics, speeds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,9 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--frame',
-        help='frame for pose, Jacobian and inverse kinematics (default: the tool frame, marked *)',
+        help='frame of inverse kinematics and of the page (default: the tool frame, marked *)',
     )
-    parser.add_argument('--no-speed', action='store_true', help='skip compilation and measurements')
     parser.add_argument(
         '--collisions',
         action='store_true',
@@ -111,11 +109,6 @@ def _inspect(options: argparse.Namespace) -> int:
         show(['', 'collisions'])
         scene = Collisions(robot, text, folder=folder, ignore_unreadable=True)
         show(f'  {line}' for line in page.collisions(scene))
-    if not options.no_speed:
-        show(['', 'kernels on this machine'])
-        show(f'  {line}' for line in page.kernels(speeds(robot, tool)))
-        show([f'  machine code is called by: {call_path()}', '', f'inverse kinematics of {tool}'])
-        show([f'  {inverse_kinematics(robot, tool)}'])
     if options.show:
         with RobotPage(robot, visuals, tool, options.port) as shown:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
@@ -156,6 +149,8 @@ def _page(
         f'{robot.root_frame}; * the nodes take {tool} where no frame is given'
     )
     yield f'* {reason}'
+    yield f'inverse kinematics of {tool}: {page.inverse_kinematics(robot, tool)}'
+    yield f'machine code is called by: {call_path()}'
     yield ''
     yield 'odd about this description' if odd else 'nothing is odd about this description'
     for sentence in odd:

@@ -1,20 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Text report of a robot: its tree, frames, oddities and computing speed."""
+"""Text report of a robot: its tree, pairs of links that may collide, and inverse kinematics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from dynamics_ros.algorithms.inverse_kinematics.solutions import solvable_arm
 from dynamics_ros.collision import Collisions
 from dynamics_ros.command_line import Block
 from dynamics_ros.errors import printable
 from dynamics_ros.model import Frame, Joint, RobotDescription
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Vector3
-
-from .speed import Speed
 
 AXES = {(1.0, 0.0, 0.0): 'x', (0.0, 1.0, 0.0): 'y', (0.0, 0.0, 1.0): 'z'}
 
@@ -88,25 +87,15 @@ def _pairs(what: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f'  {printable(first)}, {printable(second)}'
 
 
-def kernels(measured: Iterable[Speed]) -> Iterator[str]:
-    """Yield a heading and one line per kernel, each as soon as it is measured."""
-    yield _kernel_line('', 'a call', 'operations', 'made in', '')
-    for one in measured:
-        if one.problem:
-            yield _kernel_line(one.name, '-', '', '', one.problem)
-            continue
-        made = f'{one.compile_seconds:.2g} s'
-        call = time_of(one.call_seconds)
-        yield _kernel_line(one.name, call, str(one.operations), made, one.backend)
+FORMS = {'spherical': 'three axes through one point', 'parallel': 'three parallel axes'}
 
 
-def _kernel_line(name: str, call: str, operations: str, made: str, rest: str) -> str:
-    return f'{name:<18}  {call:<7}  {operations:<10}  {made:<7}  {rest}'.rstrip()
-
-
-def time_of(seconds: float) -> str:
-    """Return a time in a suitable unit."""
-    for unit, factor in (('ns', 1e9), ('us', 1e6)):
-        if seconds * factor < 1000.0:
-            return f'{seconds * factor:.3g} {unit}'
-    return f'{seconds * 1e3:.3g} ms'
+def inverse_kinematics(robot: Robot, frame: str) -> str:
+    """Return how inverse kinematics of a frame is solved: closed form or search."""
+    model = robot.model
+    if not model.ancestors(model.frame(frame).body):
+        return 'the frame does not move'
+    arm = solvable_arm(model, model.frame(frame)) if model.root_joint == 'fixed' else None
+    if arm is None:
+        return 'search (no closed form for these axes)'
+    return f'closed form ({FORMS[arm.geometry.family]}), all solutions'

@@ -65,9 +65,9 @@ from dynamics_ros.algorithms.control import (
     whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
+    floating,
     guiding,
     holding_back,
-    reflex,
     runaway,
     stop,
     trail,

@@ -31,7 +31,7 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_markers import Sizes, contact_markers, deleted_arrows
 from dynamics_ros.wire.contact_messages import ContactMessages
-from dynamics_ros.wire.conversions import Array, topic_names
+from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
@@ -331,7 +331,6 @@ class Contact(RobotComponent[ContactParameters]):
         pipeline, messages = self._pipeline, self._messages
         if pipeline is None or messages is None:
             return
-        # If an error follows, a reaction must not go on with the torques of an earlier state.
         self._last = None
         if self._wrist is not None:
             self._wrist.update(state)
@@ -424,11 +423,6 @@ class Contact(RobotComponent[ContactParameters]):
     def collided(self) -> bool:
         """Whether a collision is latched."""
         return self._pipeline is not None and self._pipeline.detector.report.collision_latched
-
-    @property
-    def external_torques(self) -> Array | None:
-        """External torques of the latest state (nv) [Nm or N]; None if they are not known."""
-        return None if self._last is None else self._last[1].values
 
     @property
     def detection_problem(self) -> str:

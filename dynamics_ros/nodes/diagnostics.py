@@ -34,12 +34,6 @@ AGAIN = 60.0
 START_TIME = 5.0
 """Time within which processes that are started together usually discover each other [s]."""
 
-GRAPH_PERIOD = 2.0
-"""Period between two queries of the ROS graph for nodes of the same name [s]."""
-
-NODES_OF_THIS_NAME = 'nodes of this name'
-"""Key of the number of nodes that have the name of this one, if there are several."""
-
 LOGGED = frozenset(
     {
         Reason.CHANGE_REFUSED,
@@ -71,7 +65,6 @@ class Diagnostics:
         self._refused = 0
         self._jumps, self._last_jump = 0, -math.inf
         self._waiting_since = math.inf
-        self._next_graph_check, self._namesakes = 0.0, 1
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
@@ -140,25 +133,6 @@ class Diagnostics:
         return sum(buffer.refused.values()) if buffer else 0
 
     def _summary(self) -> tuple[bytes, Explanation]:
-        level, message = self._output_summary()
-        if (count := self._count_namesakes()) > 1:
-            text = f'; {count} nodes are named {self._node.get_fully_qualified_name()}'
-            return max(level, DiagnosticStatus.WARN), Explanation(message.reason, message, text)
-        return level, message
-
-    def _count_namesakes(self) -> int:
-        """Return how many nodes have the name of this one, and so share its topics.
-
-        The number is at most ``GRAPH_PERIOD`` old.
-        """
-        now, node = time.monotonic(), self._node
-        if now >= self._next_graph_check:
-            self._next_graph_check = now + GRAPH_PERIOD
-            own = node.get_name(), node.get_namespace()
-            self._namesakes = node.get_node_names_and_namespaces().count(own)
-        return self._namesakes
-
-    def _output_summary(self) -> tuple[bytes, Explanation]:
         level, prefix, problem = self._problem()
         return level, Explanation(reason_of(problem), prefix, problem)
 
@@ -229,8 +203,6 @@ class Diagnostics:
             'joint_states not answered, newer ones waited': str(inputs.incoming.superseded),
             'joint_states lost on the way': 'unknown' if lost is None else str(lost),
         }
-        if self._namesakes > 1:
-            values[NODES_OF_THIS_NAME] = str(self._namesakes)
         if context.built is not None:
             values |= context.built.details()
         buffer = context.buffer

@@ -30,24 +30,7 @@ def _exit_immediately(_number: int, _frame: Any) -> NoReturn:
     os._exit(0)
 
 
-def _open_streams() -> None:
-    """Open /dev/null for each standard stream that a launcher has closed.
-
-    Otherwise the next opened file would get its descriptor and receive the output, and rclpy could
-    not be imported.
-    """
-    for number, name in enumerate(('stdin', 'stdout', 'stderr')):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
-        if getattr(sys, name) is None:
-            mode = 'w' if number else 'r'
-            setattr(sys, name, os.fdopen(number, mode, closefd=False))
-
-
 def _run(module: str, function: str = 'main') -> NoReturn:
-    _open_streams()
     # Threads of BLAS spin while they wait, and no matrix of a node is large enough to gain by them.
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     # Objects made at start live as long as the process, so collections during start find nothing.

@@ -407,7 +407,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             code = reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
             return Action(code, f'{BRAKING}: {reason}'), tau
         if self._state is ArmState.REACTING and reflex is not None:
-            tau = self._collisions.step(reflex, q, v, dt)
+            tau = reflex.step(q, v, dt)
             if reflex.over:
                 self._brake(REFLEX, expected=True)
             return Action(Reason.REACTING, ''), tau

@@ -86,6 +86,7 @@ class Output:
             remapping.
         missing: why the middleware refused to create the publisher; '' if it did not.
         published: number of published messages.
+        publish_object, publish_bytes: publish a message, or a serialized one, without counting it.
         skipped: number of states that were not published because of the rate limit.
     """
 
@@ -135,8 +136,8 @@ class Output:
         except (RuntimeError, InvalidParameterTypeException) as error:
             parameters = f'qos_overrides.{self.topic}.publisher'
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
-        self._publish = self._publisher.publish
-        self._publish_bytes = bytes_publisher(self._publisher)
+        self.publish_object = self._publisher.publish
+        self.publish_bytes = bytes_publisher(self._publisher)
 
     def has_subscribers(self, now: float) -> bool:
         """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.
@@ -166,21 +167,13 @@ class Output:
         """Publish a message and count it."""
         if self._publisher is None:
             return
-        self._publish(message)
+        self.publish_object(message)
         self.published += 1
-
-    def publish_function(self, template: Template | None = None) -> Callable[[Any], None]:
-        """Return the function that publishes messages without counting them.
-
-        Args:
-            template: template of the messages; None for message objects.
-        """
-        return self._publish_bytes if template and template.is_bytes else self._publish
 
     def send(self, template: Template, stamp: bytes) -> None:
         """Publish a filled template with a stamp packed as ``cdr.STAMP``."""
         self.published += 1
-        self.publish_function(template)(template.message(stamp))
+        self.publish_bytes(template.message(stamp))
 
     def wait_until_received(self) -> None:
         """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most.
@@ -319,7 +312,7 @@ class Batch:
         steps = {id(step): step for _, message in self._filled for step in message.steps}
         self._templates = [message.template for _, message in self._filled]
         self._messages = [
-            (output, template.packed, output.publish_function(template))
+            (output, template.packed, output.publish_bytes)
             for (output, _), template in zip(self._filled, self._templates, strict=True)
         ]
         self._stamps = [place for template in self._templates for place in template.stamps]
@@ -371,9 +364,9 @@ class Batch:
                 if isinstance(message, Template):
                     for place in message.stamps:
                         place[:] = stamp
-                    messages.append((output, message.packed, output.publish_function(message)))
+                    messages.append((output, message.packed, output.publish_bytes))
                 elif message is not None:
-                    messages.append((output, partial(_same, message), output.publish_function()))
+                    messages.append((output, partial(_same, message), output.publish_object))
         for place in self._stamps:
             place[:] = stamp
         failure: Exception | None = None

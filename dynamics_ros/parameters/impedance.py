@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.settings import parameter
@@ -16,50 +17,9 @@ MAX_STIFFNESS = 1e5
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Directions along and around the axes."""
 
-REACTIONS = ('none', 'stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
+REACTIONS = ('none', 'stop', 'float', 'retract')
 
 EACH = 'One value, or one per joint'
-
-
-@dataclass(frozen=True)
-class SetpointParameters:
-    """Motion of the setpoint, the pose to which the springs pull, towards a target."""
-
-    linear_speed: float = parameter(
-        0.25, 'Largest linear speed of the setpoint', unit='m/s', minimum=1e-6, maximum=10.0
-    )
-    angular_speed: float = parameter(
-        0.5, 'Largest angular speed of the setpoint', unit='rad/s', minimum=1e-6, maximum=50.0
-    )
-    linear_acceleration: float = parameter(
-        1.0,
-        'Largest linear acceleration of the setpoint',
-        unit='m/s^2',
-        minimum=1e-3,
-        maximum=100.0,
-    )
-    angular_acceleration: float = parameter(
-        2.0,
-        'Largest angular acceleration of the setpoint',
-        unit='rad/s^2',
-        minimum=1e-3,
-        maximum=500.0,
-    )
-    linear_lead: float = parameter(
-        0.05,
-        'Largest distance of the setpoint from the tool; limits the force of the springs to '
-        'stiffness times this distance',
-        unit='m',
-        minimum=1e-4,
-        maximum=1.0,
-    )
-    angular_lead: float = parameter(
-        0.3,
-        'Largest angle between setpoint and tool; limits the torque of the springs',
-        unit='rad',
-        minimum=1e-3,
-        maximum=3.0,
-    )
 
 
 @dataclass(frozen=True)
@@ -234,8 +194,7 @@ class CollisionParameters:
     reaction: str = parameter(
         'none',
         'Reaction to a collision. none; stop: brake; float: compensate only gravity; '
-        'torque_reflex, admittance_reflex: move away from the force, by torques or velocities '
-        'along the external joint torques; retract: move back along the recent path of the tool. '
+        'retract: move back along the recent path of the tool. '
         'Every reaction ends at rest with the tool held by springs, until ~/acknowledge. A value '
         'other than none at start also runs contact_node in this process; after none at start, no '
         'other value is accepted',
@@ -249,26 +208,9 @@ class CollisionParameters:
         maximum=3600.0,
         may_be_infinite=True,
     )
-    torque_gain: float = parameter(
-        2.0, 'torque_reflex: torque per external torque', minimum=0.0, maximum=10.0
-    )
-    admittance: float = parameter(
-        0.05,
-        'admittance_reflex: joint velocity per external torque',
-        unit='rad/s/Nm or m/s/N',
-        minimum=0.0,
-        maximum=10.0,
-    )
-    speed: float = parameter(
-        0.5,
-        'torque_reflex, admittance_reflex: largest joint velocity that they cause',
-        unit='rad/s or m/s',
-        minimum=0.01,
-        maximum=10.0,
-    )
     damping: float = parameter(
         5.0,
-        'float, torque_reflex: rate at which motion decays',
+        'float: rate at which motion decays',
         unit='1/s',
         minimum=0.0,
         maximum=100.0,
@@ -387,7 +329,7 @@ class ImpedanceParameters(TargetParameters):
         minimum=0.2,
         maximum=10.0,
     )
-    setpoint: SetpointParameters = field(default_factory=SetpointParameters)
+    setpoint: SetpointLimits = field(default_factory=SetpointLimits)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
     posture: PostureParameters = field(default_factory=PostureParameters)
     torque: TorqueParameters = field(default_factory=TorqueParameters)

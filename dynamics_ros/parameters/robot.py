@@ -18,6 +18,12 @@ REMOVED = {
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
+        ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
+        'collision.reaction stop, float or retract',
+    ),
+    'simulator': 'the service ~/apply_wrench of robot_simulator; the page has no buttons for it',
+    'force_scale': 'markers.force_scale of contact_node, whose arrows the page shows',
+    **dict.fromkeys(
         (
             *('publish_rates.external_torques', 'publish_rates.contact_state'),
             *('publish_rates.foot_contacts', 'publish_rates.wrench', 'publish_rates.estimate'),

@@ -102,15 +102,12 @@ class Field(NamedTuple):
         code: type of the numbers, one of ``CODES``.
         offset: offset in the serialized message [bytes].
         data: the numbers of the message that was walked.
-        owner, name: innermost message, and the name of its field.
     """
 
     path: str
     code: str
     offset: int
     data: bytes
-    owner: Any
-    name: str
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -223,7 +220,7 @@ class Layout:
                 data = struct.pack(f'={len(values)}{code}', *values)
                 if data:
                     self._align(struct.calcsize(f'={code}'))
-                self.fields.append(Field(inside, code, self.size, data, message, name))
+                self.fields.append(Field(inside, code, self.size, data))
                 self.size += len(data)
                 continue
             for i, item in enumerate(value if is_array else (value,)):

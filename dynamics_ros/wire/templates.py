@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
 from dynamics_ros.kernels import Copy, Kernel, Step
-from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Field, Layout, LayoutError, warn_once
+from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Field, Layout, LayoutError
 from dynamics_ros.wire.conversions import Array
 
 STAMP_PATH = 'header.stamp.sec'
@@ -25,18 +25,12 @@ FLAGS = frozenset((CODES['boolean'], CODES['uint8']))
 class Template:
     """Message in which only stamps and some numbers change; strings and lengths are constant.
 
-    If the layout of the serialized message is not the expected one, the numbers are written to a
-    message object, which the middleware serializes each time.
-
     Attributes:
-        is_bytes: whether ``packed`` returns serialized bytes instead of the message object.
         numbers: array (n) of each changing field, in the order of the paths: float64, or uint8 for
             bool and enums; values written there are in the next message.
         stamps: memory of the stamp of each header, to be written as packed by ``cdr.STAMP``.
-        packed: returns the argument for the publisher, with the current stamps and numbers.
+        packed: returns the serialized message with the current stamps and numbers.
     """
-
-    packed: Callable[[], Any]
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
         """Serialize a message once, and locate its numbers.
@@ -47,44 +41,26 @@ class Template:
                 type that follow each other, or a message of these.
 
         Raises:
-            LayoutError: a path has no numbers, or they do not follow each other.
+            LayoutError: a path has no numbers, they do not follow each other, or the middleware
+                serializes messages in another way.
         """
         data = serialize_message(prototype)
-        try:
-            layout, self.is_bytes = Layout.of(data, prototype), True
-        except LayoutError as reason:
-            warn_once(f'messages are serialized each time, which is slower: {reason}')
-            layout, self.is_bytes = Layout(prototype), False
+        layout = Layout.of(data, prototype)
         fields = [layout.numbers(path) for path in paths]
         # Padded so that the body is aligned to 8 bytes, as float64 arrays have to be.
         buffer = bytearray(8 - ENCAPSULATION) + bytearray(layout.size)
         whole = memoryview(buffer)[8 - ENCAPSULATION :]
-        for field in layout.fields:
-            whole[field.offset : field.end] = field.data
+        whole[:] = data[: layout.size]
         self.numbers = tuple(
             np.frombuffer(whole, _kind(one[0]), offset=one[0].offset, count=sum(map(_count, one)))
             for one in fields
         )
         stamped = [field for field in layout.fields if f'.{field.path}'.endswith(f'.{STAMP_PATH}')]
         self.stamps = [whole[field.offset : field.offset + STAMP.size] for field in stamped]
-        if self.is_bytes:
-            whole[:] = data[: layout.size]
-            self.packed = whole.tobytes
-            return
-        # The message object gets all numbers out of the buffer.
-        changing = [field for one in fields for field in one]
-        owners = {id(field.owner) for field in stamped}
-        changing += [field for field in layout.fields if id(field.owner) in owners]
+        self.packed = whole.tobytes
 
-        def packed() -> Any:
-            for field in changing:
-                _store(field, whole)
-            return prototype
-
-        self.packed = packed
-
-    def message(self, stamp: bytes) -> Any:
-        """Return the argument for the publisher, with a packed stamp and the current numbers."""
+    def message(self, stamp: bytes) -> bytes:
+        """Return the serialized message with a packed stamp and the current numbers."""
         for place in self.stamps:
             place[:] = stamp
         return self.packed()
@@ -198,10 +174,3 @@ def _kind(field: Field) -> str:
 
 def _count(field: Field) -> int:
     return len(field.data) // calcsize(field.code)
-
-
-def _store(field: Field, memory: memoryview) -> None:
-    """Write the numbers of a field from a serialized message to its message object."""
-    values = np.frombuffer(memory[field.offset : field.end], field.code).tolist()
-    is_scalar = isinstance(getattr(field.owner, field.name), (bool, int, float, bytes))
-    setattr(field.owner, field.name, values[0] if is_scalar else values)

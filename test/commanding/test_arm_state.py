@@ -45,7 +45,7 @@ SETTINGS = ReactionSettings('retract')
 class Detector:
     """Tells of a collision until it is acknowledged."""
 
-    collided, external_torques, detection_problem = True, None, ''
+    collided, detection_problem = True, ''
 
     def acknowledge(self):
         self.collided = False

@@ -115,7 +115,7 @@ def test_it_goes_where_it_is_told_within_speed_and_torque_rate():
         twist = ROBOT.frame_velocity(plant.q, plant.v, TOOL)
         fastest = max(fastest, np.linalg.norm(twist[:3]))
     assert np.linalg.norm(plant.pose[:3, 3] - goal[:3, 3]) < 2e-3
-    assert 0.1 < fastest < 1.4 * LIMITS.linear
+    assert 0.1 < fastest < 1.4 * LIMITS.linear_speed
     assert plant.steepest < RATE * (1.0 + 1e-9)
 
 
@@ -154,7 +154,7 @@ def test_a_setpoint_comes_to_rest_at_its_goal_without_passing_it():
         change = np.linalg.norm(setpoint.twist[:3] - previous[:3]) / DT
         assert change < LIMITS.linear_acceleration * (1.0 + 1e-6)
     assert np.abs(pose_error(goal, setpoint.pose)).max() < 1e-6
-    assert 0.9 * LIMITS.linear < max(speeds) <= LIMITS.linear + 1e-9
+    assert 0.9 * LIMITS.linear_speed < max(speeds) <= LIMITS.linear_speed + 1e-9
 
 
 def test_a_push_is_answered_by_the_springs_and_forgotten():

@@ -58,7 +58,7 @@ def test_a_lock_begins_where_the_tool_is_however_far_its_target_was(locked, dire
     lead = np.linalg.norm(plant.arm.setpoint.pose[:3, 3] - plant.pose[:3, 3])
     assert lead > 0.03
     # What pressed against the hand is let go at the largest torque rate.
-    assert fastest_of(plant, 0.5, plant.arm.guide) < plant.arm.settings.setpoint.linear
+    assert fastest_of(plant, 0.5, plant.arm.guide) < plant.arm.settings.setpoint.linear_speed
 
 
 def test_an_arm_that_no_hand_leads_any_longer_stays_where_it_was_left():
@@ -85,7 +85,7 @@ def test_a_direction_that_is_locked_later_is_held_where_it_is_then():
 def test_a_wall_before_the_tool_draws_it_in_at_the_speed_of_its_setpoint():
     plant = Plant()
     lower = np.array([-1e9, -1e9, plant.pose[2, 3] + 0.1])
-    limit = plant.arm.settings.setpoint.linear
+    limit = plant.arm.settings.setpoint.linear_speed
     plant.arm.settings = settings(guiding=replace(EVERYWHERE, lower=lower))
     assert fastest_of(plant, 3.0, plant.arm.guide) < 1.5 * limit
     assert lower[2] - 0.01 < plant.pose[2, 3]

@@ -89,7 +89,6 @@ class Run:
             stamp = 10**9 + round(k * DT * 1e9)
             none = np.zeros(ROBOT.nv, bool)
             external = pipeline.update(RobotState(stamp, q, v, self.torques[-1], (), (), (), none))
-            felt = NOTHING if external is None else external.values
             if self.detected is None and external and external.report.collision_latched:
                 self.detected = k
                 if strategy:
@@ -100,7 +99,7 @@ class Run:
                 tau = arm.approach(q, v, DT, goal)
                 trail.note(arm.pose)
             elif not reaction.over:
-                tau = reaction.step(q, v, DT, felt)
+                tau = reaction.step(q, v, DT)
             else:
                 tau = arm.brake(q, v, DT)
                 held = arm.at_rest
@@ -189,42 +188,24 @@ def test_springs_come_back_gradually_after_the_arm_has_given_way():
     assert np.abs(first - ROBOT.gravity(q)).max() < 0.05 * full
 
 
-def reflex(strategy, external, v=NOTHING, **settings):
+def floating(v, **settings):
     """Torques of the first step beside those of the weight, without limits of their rate."""
     arm = CompliantArm(CONTROLLER, UNBOUND)
     arm.start(HOME, v)
-    one = Reaction(ReactionSettings(strategy, **settings), arm, Trail())
-    return one.step(HOME, v, DT, external) - ROBOT.nonlinear_effects(HOME, v)
-
-
-def test_a_torque_reflex_is_a_multiple_of_what_is_felt_until_the_joint_is_fast():
-    felt = np.array([1.0, -2.0, 0.5, 1.0, 0.2, -0.3, 0.1])
-    assert np.abs(reflex('torque_reflex', felt, torque_gain=3.0) - 3.0 * felt).max() < 1e-8
-    v = 0.5 * np.sign(felt)
-    slow = reflex('torque_reflex', felt, v, torque_gain=3.0, speed=0.5, damping=0.0)
-    assert np.abs(slow).max() < 1e-8
-
-
-def test_an_admittance_reflex_has_a_velocity_along_what_is_felt_within_its_speed():
-    M = ROBOT.mass_matrix(HOME)
-    felt = np.array([1.0, -2.0, 0.5, 1.0, 0.2, -0.3, 0.1])
-    for scale, most in ((1.0, 0.1), (100.0, 0.5)):
-        tau = reflex('admittance_reflex', scale * felt, admittance=0.05, speed=0.5)
-        wanted = np.linalg.solve(M, tau) / 50.0
-        assert np.abs(wanted).max() == pytest.approx(most)
-        assert np.abs(wanted / np.abs(wanted).max() - felt / 2.0).max() < 1e-9
+    one = Reaction(ReactionSettings('float', **settings), arm, Trail())
+    return one.step(HOME, v, DT) - ROBOT.nonlinear_effects(HOME, v)
 
 
 def test_a_float_carries_the_weight_and_damps():
     v = np.full(ROBOT.nv, 0.2)
-    tau = reflex('float', NOTHING, v, damping=5.0)
+    tau = floating(v, damping=5.0)
     assert np.abs(tau + 5.0 * ROBOT.mass_matrix(HOME) @ v).max() < 1e-8
 
 
 def test_a_retraction_without_a_way_holds_the_tool():
     arm = started()
     one = Reaction(ReactionSettings('retract'), arm, Trail())
-    tau = one.step(HOME, NOTHING, DT, NOTHING)
+    tau = one.step(HOME, NOTHING, DT)
     assert one.over
     assert np.abs(tau - ROBOT.gravity(HOME)).max() < 1e-6
 
@@ -235,7 +216,7 @@ def test_nothing_is_compiled_between_a_motion_and_its_retraction(monkeypatch):
     arm = started()
     trail.note(arm.pose)
     one = Reaction(ReactionSettings('retract'), arm, trail)
-    assert np.isfinite(one.step(HOME, NOTHING, DT, NOTHING)).all()
+    assert np.isfinite(one.step(HOME, NOTHING, DT)).all()
 
 
 def test_a_reflex_ends_after_its_duration():
@@ -243,7 +224,7 @@ def test_a_reflex_ends_after_its_duration():
     one = Reaction(ReactionSettings('float', duration=0.01), arm, Trail())
     steps = 0
     while not one.over:
-        one.step(HOME, NOTHING, DT, NOTHING)
+        one.step(HOME, NOTHING, DT)
         steps += 1
     assert steps in (10, 11, 12)
 
@@ -255,9 +236,6 @@ def test_a_reflex_ends_after_its_duration():
         ('duration', {'duration': 0.0}),
         ('duration', {'duration': float('nan')}),
         ('duration', {'strategy': 'retract', 'duration': float('inf')}),
-        ('torque_gain', {'torque_gain': -1.0}),
-        ('admittance', {'admittance': float('nan')}),
-        ('speed', {'speed': 0.0}),
         ('damping', {'damping': -1.0}),
         ('distance', {'distance': -0.1}),
     ],

@@ -98,7 +98,7 @@ def test_a_wrench_with_nothing_to_press_on_moves_the_tool_little_faster_than_tar
     stiffness = (400.0, 400.0, 0.0, 10.0, 10.0, 10.0)
     plant = plant_of(1000.0, stiffness=stiffness)
     wrench = np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
-    limit = plant.arm.settings.setpoint.linear
+    limit = plant.arm.settings.setpoint.linear_speed
     step = lambda *sample: plant.arm.approach(*sample, None, wrench)  # noqa: E731
     # Without being held back it was 2.6 m/s.
     assert limit < fastest_of(plant, 1.0, step) < 3.0 * limit

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -21,7 +20,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profi
 from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
-from dynamics_ros.doctor.observer import _Heard, _Observer
+from dynamics_ros.doctor.observer import _Observer
 from dynamics_ros.doctor.screen import screen
 from dynamics_ros.reasons import Reason
 
@@ -221,40 +220,6 @@ def test_joints_of_the_description_without_state_are_named(reported, told_of):
         return
     ((problem, advice),) = told(one)
     assert told_of[0] in problem and told_of[1] in advice
-
-
-def test_a_problem_of_nodes_of_one_name_is_named_beside_their_number():
-    values = {'reason': 'no_publisher', 'nodes of this name': '2'}
-    one = graph(message=f'silent: waiting; 2 nodes are named {NODE}', nodes=(NODE, NODE), **values)
-    assert [problem for problem, _ in told(one)][1:] == [f'{NODE}: silent: waiting']
-
-
-@pytest.mark.parametrize(
-    'options',
-    [
-        {'age': 0.8, 'rate': 300.0, 'pace': 0.7, 'stamp_rate': 430.0},
-        {'age': 0.8, 'rate': 300.0, 'pace': 1.0, 'stamp_rate': 1000.0},
-        {'age': 0.8, 'rate': 1.2, 'pace': 1.0, 'stamp_rate': 1.2},
-    ],
-)
-def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
-    ((problem, advice),) = told(graph(topic(listened=True, count=900, **options)))
-    assert 'stamps of /joint_states are 0.8 s behind' in problem
-    assert advice.startswith('/driver is too slow')
-    assert 'chrony' not in advice
-
-
-def test_the_pace_of_stamps_is_measured():
-    def pace(times):
-        heard = _Heard(True)
-        for now, stamp in times:
-            seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
-            heard.take(struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds), now)
-        return heard.pace()
-
-    late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
-    assert late == pytest.approx((0.7, 1.0 / 0.007))
-    assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) == (None, None)
 
 
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stop, guiding and reflexes of a generated package are those of the library."""
+"""Stop, guiding and floating of a generated package are those of the library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from dynamics_ros.control import (
 )
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
 from dynamics_ros.control.compliance.motion_check import velocity_limits
-from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
 from dynamics_ros.export.ros2_control import numbers
 
 DT = 0.001
@@ -143,25 +142,18 @@ def test_springs_of_joint_ranges_appear_as_those_of_the_library(compiled):  # no
     np.testing.assert_allclose(pulled[149:], full * np.minimum(np.arange(150, 401) / 300, 1.0))
 
 
-@pytest.mark.parametrize('strategy', ['float', 'torque_reflex', 'admittance_reflex'])
-def test_a_reflex_is_that_of_the_library(compiled, strategy):  # noqa: F811
+def test_floating_is_that_of_the_library(compiled):  # noqa: F811
     both = Both(compiled)
-    settings = ReactionSettings(strategy, duration=5.0)
+    settings = ReactionSettings('float', duration=5.0)
     reaction = Reaction(settings, both.arm, Trail())
-    values = {
-        'float': [settings.damping, 0.0, 0.0, settings.speed],
-        'torque_reflex': [settings.damping, settings.torque_gain, 0.0, settings.speed],
-        'admittance_reflex': [VELOCITY_RATE, 0.0, settings.admittance, settings.speed],
-    }[strategy]
-    external = 8.0 * both.rng.normal(size=both.robot.nv)
 
-    def reflex(q, v):
+    def floating(q, v):
         call(
-            both.c.my_arm_reflex_step,
-            *(both.memory, both.gains, np.array(values), external, *both.results(q, v)),
+            both.c.my_arm_float_step,
+            *(both.memory, both.gains, settings.damping, *both.results(q, v)),
         )
 
-    both.compare(60, lambda q, v, dt: reaction.step(q, v, dt, external), reflex)
+    both.compare(60, reaction.step, floating)
 
 
 def test_an_arm_without_states_brakes_as_that_of_the_library(compiled):  # noqa: F811
@@ -197,7 +189,7 @@ def test_a_motion_that_runs_away_is_told_until_it_is_caught(compiled):  # noqa: 
         assert both.c.my_arm_at_rest(pointer(v)) == rests
 
 
-@pytest.mark.parametrize('step', ['brake', 'guide', 'reflex'])
+@pytest.mark.parametrize('step', ['brake', 'guide', 'float'])
 @pytest.mark.parametrize('where', ['q', 'v', 'interval'])
 @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
 @pytest.mark.few(40)
@@ -209,7 +201,7 @@ def test_numbers_that_are_none_leave_torques_within_limits(compiled, step, where
     more = {
         'brake': (),
         'guide': (guiding,),
-        'reflex': (np.array([5.0, 2.0, 0.0, 0.5]), np.ones(n)),
+        'float': (5.0,),
     }[step]
     function = getattr(both.c, f'my_arm_{step}_step')
 

@@ -176,7 +176,7 @@ def test_a_light_wrist_without_rotors_comes_to_rest_however_long_its_cycle_is(
     assert arm.fastest < (1.5 if mode == 'guiding' else 0.1)
 
 
-REACTIONS = ('stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
+REACTIONS = ('stop', 'float', 'retract')
 
 
 @pytest.mark.parametrize('reaction', REACTIONS)

@@ -285,7 +285,6 @@ WRITERS = {
     'files.py': 'the writer',
     'kernels/process/disk_cache.py': 'relative to a folder that it has opened and checked',
     'demo/processes.py': 'logs of the processes in a temporary folder',
-    'nodes/entry.py': 'standard streams',
 }
 """Files of the package that open a file for writing themselves, and why they may."""
 

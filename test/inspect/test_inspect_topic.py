@@ -22,7 +22,7 @@ DOMAIN = 223
 
 def inspected(topic: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, '-m', 'dynamics_ros.inspect', '--topic', topic, '--no-speed'],
+        [sys.executable, '-m', 'dynamics_ros.inspect', '--topic', topic],
         env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
         capture_output=True,
         text=True,

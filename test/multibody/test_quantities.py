@@ -71,7 +71,7 @@ INTERNAL = {
     'holding_back': ('tool0',),
     'task_damping': ('tool0',),
     'held_pose_step': (),
-    'reflex_torques': (),
+    'floating_torques': (),
     'runaway_step': (),
     'trail_step': (),
     'retract_step': (),

@@ -90,7 +90,7 @@ SECURITY = {
     'is served on this machine only': (
         'test_viewer_host.py::test_by_default_only_this_machine_reaches_the_page',
         'test_viewer_host.py::test_a_page_for_all_networks_is_warned_of',
-        'test_viewer_markers.py::test_only_this_machine_may_call_services',
+        'test_viewer_markers.py::test_the_page_calls_no_services',
     ),
     'Each is either rejected with a reason within a second': (
         'test_fuzz_descriptions.py::test_a_description_is_refused_with_a_reason_or_understood',

@@ -155,7 +155,7 @@ def test_a_description_that_is_usable_and_odd(mistake, tmp_path, capsys):
     text, thing, cure = ODD[mistake]
     file = tmp_path / 'one.urdf'
     file.write_text(text)
-    assert inspect([str(file), '--no-speed']) == 1
+    assert inspect([str(file)]) == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith('  ! ')]
     assert any(thing in line and cure in line for line in lines), lines
 

@@ -98,7 +98,7 @@ class CompliantArm:
         self._gains_by_settings = GainsBySettings(controller)
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
-        self._reflex = controller.robot.kernel('reflex_torques')
+        self._floating = controller.robot.kernel('floating_torques')
         self._holding_back = controller.robot.kernel('holding_back', controller.frame)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
@@ -264,7 +264,7 @@ class CompliantArm:
         self._stop.wait()
         self._holding_back.wait()
         self._runaway.wait()
-        self._reflex.wait()
+        self._floating.wait()
 
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start at the current state of the arm.
@@ -353,7 +353,7 @@ class CompliantArm:
         tool = self.pose
         if self._held is None:
             self._held = HeldPose(tool)
-        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear, dt)
+        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear_speed, dt)
         stiffness = np.where(bound, guiding.stiffness, 0.0)
         compliance = self._compliance
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
@@ -393,20 +393,14 @@ class CompliantArm:
         self._compliance, self._blending = None, 0.0
         return tau
 
-    def flee(self, q: Array, v: Array, dt: float, external: Array, settings: ArrayLike) -> Array:
-        """React to external torques (nv) as ``algorithms/control/compliance/reflex.py`` does.
+    def float_freely(self, q: Array, v: Array, dt: float, rate: float) -> Array:
+        """Compensate only gravity, and let motion decay at a rate [1/s].
 
-        Args:
-            q, v, dt: as for `approach`.
-            external: (nv) of the environment on the robot [Nm, N if prismatic].
-            settings: rate, torque gain, admittance and largest velocity of the reflex.
-
-        Returns:
-            Torques (nv).
+        See `approach` for other arguments and result.
         """
-        if not believable(q, v, external):
+        if not believable(q, v):
             return self._brake(q, v, dt, 'input')
-        return self.give_way(q, v, dt, self._reflex.call(q, v, external, settings, _interval(dt)))
+        return self.give_way(q, v, dt, self._floating.call(q, v, rate, _interval(dt)))
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
         """Compensate gravity, let all motion decay and hold the arm where it ends.
@@ -457,7 +451,7 @@ class CompliantArm:
             self.q, self.v = q, v
             limits = self.settings.setpoint
             # The stop alone gives way to a push: a light arm would become fast.
-            speeds = limits.linear, limits.angular
+            speeds = limits.linear_speed, limits.angular_speed
             tau = self._push(q, v, dt, self._stop.torques(q, v, dt, speeds, self._gains))
         else:
             tau = self.reckon(dt)
@@ -475,7 +469,7 @@ class CompliantArm:
         if pressed.any():
             # The tool may have no contact: then the wrench would accelerate it without limit.
             limits = self.settings.setpoint
-            pressed = pressed + self._held_back(limits.linear, limits.angular, dt)[0]
+            pressed = pressed + self._held_back(limits.linear_speed, limits.angular_speed, dt)[0]
         setpoint = self.setpoint
         target = ImpedanceTarget.unchecked(setpoint.pose, self.posture, setpoint.twist, pressed)
         return self._step(self.q, self.v, dt, target, self._gains)

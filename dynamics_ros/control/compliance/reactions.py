@@ -2,19 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collision reactions of a compliant arm ([DeLuca2006], [Haddadin2017]).
 
-A reaction computes motor torques, in addition to gravity compensation, from the external torques r
-of a contact observer. All reactions act through ``CompliantArm``, so torque limits, torque rate
-limits, joint ranges and the energy tank apply as in any other motion.
+All reactions act through ``CompliantArm``, so torque limits, torque rate limits, joint ranges and
+the energy tank apply as in any other motion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_ros.algorithms.control.compliance.reflex import SETTINGS
 from dynamics_ros.algorithms.control.compliance.trail import SIZE
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
@@ -25,15 +22,11 @@ from dynamics_ros.multibody.linear_systems import Array
 from .compliant_arm import CompliantArm
 from .setpoint import Setpoint
 
-STRATEGIES = ('stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
+STRATEGIES = ('stop', 'float', 'retract')
 """Names of the reaction strategies.
 
-Stop: brake. Float: gravity compensation only. Torque reflex: torques along the external torques.
-Admittance reflex: velocities along the external torques. Retract: move back along the tool path.
+Stop: brake. Float: gravity compensation only. Retract: move back along the path of the tool.
 """
-
-VELOCITY_RATE = 50.0
-"""Rate at which an admittance reflex reaches its velocity [1/s]."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +36,12 @@ class ReactionSettings:
     Attributes:
         strategy: one of ``STRATEGIES``.
         duration: longest time of a reaction [s]; inf is allowed for float only.
-        torque_gain: of a torque reflex: motor torque per external torque.
-        admittance: of an admittance reflex: joint velocity per external torque [rad/s/Nm, m/s/N].
-        speed: largest joint velocity of either reflex [rad/s or m/s].
-        damping: rate at which motion decays in float and in a torque reflex [1/s].
+        damping: rate at which motion decays in float [1/s].
         distance: path length that the tool retracts along its trail [m].
     """
 
     strategy: str = 'stop'
     duration: float = 0.5
-    torque_gain: float = 2.0
-    admittance: float = 0.05
-    speed: float = 0.5
     damping: float = 5.0
     distance: float = 0.1
 
@@ -66,10 +53,7 @@ class ReactionSettings:
             raise InvalidArgumentError('duration', f'{self.duration}', 'more than 0 s')
         if np.isinf(self.duration) and self.strategy != 'float':
             raise InvalidArgumentError('duration', 'inf', f'a finite time of {self.strategy}')
-        check_not_negative('torque_gain', self.torque_gain)
-        check_not_negative('admittance', self.admittance)
         check_not_negative('damping', self.damping)
-        check_positive('speed', self.speed)
         check_positive('distance', self.distance)
 
 
@@ -151,12 +135,11 @@ class Reaction:
         self._way = trail.way_back(settings.distance)
         arm.stay()
 
-    def step(self, q: Array, v: Array, dt: float, external: Array) -> Array:
+    def step(self, q: Array, v: Array, dt: float) -> Array:
         """Compute the torques of one sample.
 
         Args:
             q, v, dt: as for ``CompliantArm.approach``.
-            external: (nv) torques of the environment on the robot, estimated by an observer [Nm].
 
         Returns:
             Torques (nv).
@@ -165,35 +148,8 @@ class Reaction:
         self.over = self.over or self._elapsed > self.settings.duration
         if self.over:
             return self._arm.brake(q, v, dt)
-        return LAWS[self.settings.strategy](self, q, v, dt, external)
-
-    def _float(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        return self._flee(q, v, dt, external, rate=self.settings.damping)
-
-    def _torque_reflex(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        settings = self.settings
-        rates = {'rate': settings.damping, 'torque_gain': settings.torque_gain}
-        return self._flee(q, v, dt, external, speed=settings.speed, **rates)
-
-    def _admittance_reflex(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        settings = self.settings
-        rates = {'rate': VELOCITY_RATE, 'admittance': settings.admittance}
-        return self._flee(q, v, dt, external, speed=settings.speed, **rates)
-
-    def _flee(self, q: Array, v: Array, dt: float, external: Array, **settings: float) -> Array:
-        """Torques (nv) of a reflex; ``settings`` are those of ``reflex_torques``, by default 0."""
-        values = [settings.get(name, 1.0 if name == 'speed' else 0.0) for name in SETTINGS]
-        return self._arm.flee(q, v, dt, external, values)
-
-    def _retract(self, q: Array, v: Array, dt: float, external: Array) -> Array:
+        if self.settings.strategy == 'float':
+            return self._arm.float_freely(q, v, dt, self.settings.damping)
         tau = self._arm.approach(q, v, dt, self._way.goal(self._arm.setpoint))
         self.over = self._way.arrived
         return tau
-
-
-LAWS: dict[str, Callable[[Reaction, Array, Array, float, Array], Array]] = {
-    'float': Reaction._float,
-    'torque_reflex': Reaction._torque_reflex,
-    'admittance_reflex': Reaction._admittance_reflex,
-    'retract': Reaction._retract,
-}

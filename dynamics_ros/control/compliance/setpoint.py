@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.multibody.arguments import check_positive
 from dynamics_ros.multibody.kernel_set import kernel_without_robot
+from dynamics_ros.settings import parameter
 
 Array = NDArray[np.float64]
 
@@ -21,20 +22,43 @@ REST.setflags(write=False)
 
 @dataclass(frozen=True)
 class SetpointLimits:
-    """Limits of the motion of a setpoint and of its distance from the tool.
+    """Motion of the setpoint, the pose to which the springs pull, towards a target."""
 
-    Attributes:
-        linear, angular: speeds [m/s, rad/s].
-        linear_acceleration, angular_acceleration: [m/s^2, rad/s^2].
-        linear_lead, angular_lead: largest distance and angle from the tool [m, rad].
-    """
-
-    linear: float = 0.25
-    angular: float = 0.5
-    linear_acceleration: float = 1.0
-    angular_acceleration: float = 2.0
-    linear_lead: float = 0.05
-    angular_lead: float = 0.3
+    linear_speed: float = parameter(
+        0.25, 'Largest linear speed of the setpoint', unit='m/s', minimum=1e-6, maximum=10.0
+    )
+    angular_speed: float = parameter(
+        0.5, 'Largest angular speed of the setpoint', unit='rad/s', minimum=1e-6, maximum=50.0
+    )
+    linear_acceleration: float = parameter(
+        1.0,
+        'Largest linear acceleration of the setpoint',
+        unit='m/s^2',
+        minimum=1e-3,
+        maximum=100.0,
+    )
+    angular_acceleration: float = parameter(
+        2.0,
+        'Largest angular acceleration of the setpoint',
+        unit='rad/s^2',
+        minimum=1e-3,
+        maximum=500.0,
+    )
+    linear_lead: float = parameter(
+        0.05,
+        'Largest distance of the setpoint from the tool; limits the force of the springs to '
+        'stiffness times this distance',
+        unit='m',
+        minimum=1e-4,
+        maximum=1.0,
+    )
+    angular_lead: float = parameter(
+        0.3,
+        'Largest angle between setpoint and tool; limits the torque of the springs',
+        unit='rad',
+        minimum=1e-3,
+        maximum=3.0,
+    )
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

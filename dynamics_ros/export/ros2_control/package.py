@@ -11,12 +11,11 @@ from xml.sax.saxutils import escape
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.algorithms.control import command, impedance, motion_check
-from dynamics_ros.algorithms.control.compliance import guiding, reflex, stop, trail
+from dynamics_ros.algorithms.control.compliance import guiding, stop, trail
 from dynamics_ros.algorithms.quantity import Key
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
 from dynamics_ros.control.compliance.motion_check import BELIEVABLE, FORGIVING, LASTING
-from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.robot import Robot
 
@@ -94,7 +93,7 @@ class ControlPackage:
             *(('mass_matrix',), ('gravity',), ('nonlinear_effects',), ('inverse_dynamics',)),
             *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),
             *(('stop_step', tool), ('torque_step',), ('holding_back', tool), ('held_pose_step',)),
-            *(('task_damping', tool), ('reflex_torques',), ('runaway_step',)),
+            *(('task_damping', tool), ('floating_torques',), ('runaway_step',)),
             *(('blind_stop_step',), ('motion_check',), ('trail_step',), ('retract_step',)),
             *(('impedance_step', tool), observer, ('contact_wrenches', '6', tool, tool)),
             *(('forward_kinematics', x) for x in robot.frame_names),
@@ -116,7 +115,6 @@ class ControlPackage:
             'FORCE_GAINS': tuple(f'force_{x}' for x in impedance.FORCE_GAINS),
             'SETTINGS': impedance.SETTINGS,
             'FLAG_NAMES': tuple(f'flag_{x}' for x in impedance.FLAGS),
-            'REFLEX_SETTINGS': tuple(f'reflex_{x}' for x in reflex.SETTINGS),
             'OBSERVER_SETTINGS': tuple(f'observer_{x}' for x in torque_observer.SETTINGS),
         }
         default_gains = gains(robot, tool)
@@ -143,7 +141,6 @@ class ControlPackage:
             'FORGIVING': repr(FORGIVING),
             'LASTING': repr(LASTING),
             'STOP_MEMORY': str(stop.memory_size(robot.model)),
-            'REFLEX_COUNT': str(len(reflex.SETTINGS)),
             'TRAIL_SIZE': str(trail.SIZE),
             'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
             'FRAMES': str(len(robot.frame_names)),
@@ -157,7 +154,6 @@ class ControlPackage:
             'GUIDING_RATIO': repr(guiding.RATIO),
             'AT_REST': repr(AT_REST),
             'BELIEVABLE': repr(BELIEVABLE),
-            'VELOCITY_RATE': repr(VELOCITY_RATE),
             'DEFAULT_GAINS': gains_text(robot, tool),
             'DEFAULT_GUIDING': guiding_text(),
             'DEFAULT_OBSERVER': observer_text(robot, tool),

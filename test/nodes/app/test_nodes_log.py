@@ -5,9 +5,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
 import warnings
 from contextlib import ExitStack
 
@@ -22,7 +19,7 @@ from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.impl import rcutils_logger
 from rclpy.logging import LoggingSeverity
-from ros_harness import LATCHED, client, executable, occupy, running
+from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -225,34 +222,6 @@ def test_no_text_from_outside_forges_a_line_of_a_log(ros):
             lines = process.printed.splitlines()
             assert all(line.isprintable() and line.startswith('[') for line in lines), lines
             assert not any(line.startswith('[ERROR] [0.0]') for line in lines)
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('closed', ['2>&-', '<&- >&- 2>&-'])
-def test_closed_streams_are_no_reason_not_to_run(ros, closed):
-    occupy(DOMAIN)
-    command = (
-        f'exec {executable("dynamics_node")} --ros-args -r __ns:=/closed '
-        f'-r robot_description:=/elsewhere {closed}'
-    )
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)}
-    with subprocess.Popen(['bash', '-c', command], env=environment) as process:
-        ros.diagnostics.pop('closed/dynamics_node: outputs', None)
-        ros.wait_for_status('closed/dynamics_node', 'waiting for robot_description')
-        process.send_signal(signal.SIGINT)
-        assert process.wait(40.0) == 0
-
-
-@pytest.mark.ros
-def test_two_nodes_of_one_name_are_told(ros):
-    with running('kinematics_node', DOMAIN, namespace='/twin') as one:
-        ros.wait_for_status('twin/kinematics_node', 'waiting for')
-        assert 'named' not in ros.status('twin/kinematics_node').message
-        with running('kinematics_node', DOMAIN, namespace='/twin'):
-            text = '2 nodes are named /twin/kinematics_node'
-            ros.wait_for_status('twin/kinematics_node', text)
-            ros.wait_for(lambda: text in one.printed)
-        ros.wait_for(lambda: 'named' not in ros.status('twin/kinematics_node').message)
 
 
 def test_warnings_of_python_are_lines_of_the_log(capfd):

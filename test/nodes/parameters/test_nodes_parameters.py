@@ -7,12 +7,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import time
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
@@ -26,7 +24,7 @@ from ros_harness import client, description, running
 
 from dynamics_ros.calibration.outputs import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.parameters import PERIOD, ParameterSet, descriptor
+from dynamics_ros.nodes.parameters import ParameterSet, descriptor
 from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.impedance import ImpedanceParameters
@@ -191,6 +189,11 @@ def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(
         other.write_text(text)
         with node_of(other) as one, pytest.raises(InvalidArgumentError):
             one.use_file('calibration_file', 'calibrate_robot')
+    other.write_text('/**/x: {ros__parameters: {effort: {noize: [1.0]}}}')
+    with node_of(other) as one, pytest.raises(InvalidArgumentError) as error:
+        one.use_file('calibration_file', 'calibrate_robot')
+    problem = f"{other}: no parameter 'effort.noize'; was 'effort.noise' meant?"
+    assert str(error.value) == f'calibration_file: {problem}; expected a file of calibrate_robot'
     with node_of(tmp_path / 'none.yaml') as one, pytest.raises(InvalidArgumentError) as error:
         one.use_file('calibration_file', 'calibrate_robot')
     assert str(error.value).endswith('expected a file of calibrate_robot')
@@ -221,41 +224,14 @@ def test_a_rate_limit_keeps_the_mean_rate_and_does_not_burst_after_a_pause():
     assert min(gaps) > 0.03
 
 
-@pytest.mark.ros
-def test_changes_in_quick_succession_reach_listeners_together():
-    """Each call may rebuild a robot, for which joint states would wait."""
+def test_changes_reach_listeners_at_once_with_their_names():
     with client(DOMAIN) as one:
         parameters = ParameterSet(one.node, Example)
         calls = []
-
-        def listen(names):
-            calls.append((time.monotonic(), names, parameters.values.rate))
-
-        parameters.add_listener(listen)
-        start = time.monotonic()
-        for rate in np.linspace(2.0, 9.0, 100).tolist():
+        parameters.add_listener(lambda names: calls.append((names, parameters.values.rate)))
+        for rate in (2.0, 3.0, 3.0):
             assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
-            assert parameters.values.rate == rate
-            assert calls  # a single change is applied at once
-        assert one.node.set_parameters([Parameter('mode', value='slow')])[0].successful
-        one.wait_for(lambda: calls[-1][2] == 9.0 and 'mode' in calls[-1][1])
-        assert len(calls) <= 2 + (time.monotonic() - start) / PERIOD
-        assert all(after - before >= PERIOD for (before, *_), (after, *_) in pairwise(calls))
-
-
-def test_changes_that_wait_reach_listeners_before_a_request_that_came_later():
-    with client(DOMAIN) as one:
-        parameters = ParameterSet(one.node, Example)
-        rates = []
-        parameters.add_listener(lambda names: rates.append(parameters.values.rate))
-        for rate in (2.0, 3.0):
-            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
-        assert rates == [2.0]
-        parameters.settle()
-        parameters.settle()
-        end = time.monotonic() + 2.0 * PERIOD
-        one.wait_for(lambda: time.monotonic() > end)
-        assert rates == [2.0, 3.0]
+        assert calls == [({'rate'}, 2.0), ({'rate'}, 3.0)]
 
 
 def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
