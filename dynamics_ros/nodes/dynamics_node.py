@@ -468,6 +468,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         await self._apply_payload(payload)
 
     async def _apply_payload(self, payload: PayloadParameters) -> None:
+        self.parameters.settle()
         await self.context.changes.change('payload', payload=payload)
         # Show the current payload in the parameters; storing them triggers no further change.
         self.parameters.store(payload.by_name())
@@ -475,5 +476,6 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     async def _set_gravity(self, request: Any, response: Any) -> None:
         await self.context.first_robot()
         gravity = gravity_in_root(self.context, request.gravity)
+        self.context.parameters.settle()
         await self.context.changes.change('gravity', gravity=gravity)
         self.context.parameters.store({'gravity': gravity})

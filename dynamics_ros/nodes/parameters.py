@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -23,6 +24,7 @@ from rcl_interfaces.msg import (
     ParameterDescriptor,
     SetParametersResult,
 )
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -33,6 +35,10 @@ from dynamics_ros.nodes.rclpy_private import given_parameters
 from dynamics_ros.parameters.robot import REMOVED
 from dynamics_ros.ros_yaml import read_yaml
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
+
+PERIOD = 0.1
+"""Minimum time between two calls of the listeners [s], each of which may rebuild a robot; joint
+states must not wait for a hundred of these a second."""
 
 MAX_INTEGER = 2**63 - 1
 """Largest value of an integer parameter in ROS."""
@@ -85,6 +91,11 @@ class ParameterSet(Generic[Settings]):
         self._checks: list[Callable[[Settings], None]] = []
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         self._storing = False
+        self._changed: frozenset[str] = frozenset()
+        self._next_call = 0.0
+        clock = Clock(clock_type=ClockType.STEADY_TIME)  # goes on while a simulated one stands
+        self._timer = node.create_timer(PERIOD, self._call_listeners, clock=clock)
+        self._timer.cancel()
         self.values = self._declare(kind())
         _sets.setdefault(node, []).append(self)
         node.add_on_set_parameters_callback(self._check)
@@ -105,8 +116,16 @@ class ParameterSet(Generic[Settings]):
         self._checks.append(check)
 
     def add_listener(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Add a function that is called with the changed names after ``values`` was replaced."""
+        """Add a function that is called with the changed names after ``values`` was replaced.
+
+        It is called at once, or, for further changes within ``PERIOD``, once for all of them.
+        """
         self._listeners.append(listener)
+
+    def settle(self) -> None:
+        """Call the listeners for waiting changes now, before a request that came after them."""
+        if self._changed:
+            self._call_listeners()
 
     def store(self, values: Mapping[str, Any]) -> None:
         """Set values by name without calling the listeners, for a caller that applies them itself.
@@ -217,9 +236,20 @@ class ParameterSet(Generic[Settings]):
             if (item := self._declared.get(parameter.name)) is not None
             and _value(before, item) != _value(self.values, item)
         )
-        if changed and not self._storing:
-            for listener in self._listeners:
-                listener(changed)
+        if not changed or self._storing:
+            return
+        self._changed |= changed
+        if time.monotonic() >= self._next_call:
+            self._call_listeners()
+        elif self._timer.is_canceled():
+            self._timer.reset()
+
+    def _call_listeners(self) -> None:
+        self._timer.cancel()
+        self._next_call = time.monotonic() + PERIOD
+        changed, self._changed = self._changed, frozenset()
+        for listener in self._listeners:
+            listener(changed)
 
 
 def _value(settings: Any, item: Declared) -> Any:

@@ -7,10 +7,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -24,7 +26,7 @@ from ros_harness import client, description, running
 
 from dynamics_ros.calibration.outputs import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.parameters import ParameterSet, descriptor
+from dynamics_ros.nodes.parameters import PERIOD, ParameterSet, descriptor
 from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.impedance import ImpedanceParameters
@@ -224,14 +226,41 @@ def test_a_rate_limit_keeps_the_mean_rate_and_does_not_burst_after_a_pause():
     assert min(gaps) > 0.03
 
 
-def test_changes_reach_listeners_at_once_with_their_names():
+@pytest.mark.ros
+def test_changes_in_quick_succession_reach_listeners_together():
+    """Each call may rebuild a robot, for which joint states would wait."""
     with client(DOMAIN) as one:
         parameters = ParameterSet(one.node, Example)
         calls = []
-        parameters.add_listener(lambda names: calls.append((names, parameters.values.rate)))
-        for rate in (2.0, 3.0, 3.0):
+
+        def listen(names):
+            calls.append((time.monotonic(), names, parameters.values.rate))
+
+        parameters.add_listener(listen)
+        start = time.monotonic()
+        for rate in np.linspace(2.0, 9.0, 100).tolist():
             assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
-        assert calls == [({'rate'}, 2.0), ({'rate'}, 3.0)]
+            assert parameters.values.rate == rate
+            assert calls  # a single change is applied at once
+        assert one.node.set_parameters([Parameter('mode', value='slow')])[0].successful
+        one.wait_for(lambda: calls[-1][2] == 9.0 and 'mode' in calls[-1][1])
+        assert len(calls) <= 2 + (time.monotonic() - start) / PERIOD
+        assert all(after - before >= PERIOD for (before, *_), (after, *_) in pairwise(calls))
+
+
+def test_changes_that_wait_reach_listeners_before_a_request_that_came_later():
+    with client(DOMAIN) as one:
+        parameters = ParameterSet(one.node, Example)
+        rates = []
+        parameters.add_listener(lambda names: rates.append(parameters.values.rate))
+        for rate in (2.0, 3.0):
+            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
+        assert rates == [2.0]
+        parameters.settle()
+        parameters.settle()
+        end = time.monotonic() + 2.0 * PERIOD
+        one.wait_for(lambda: time.monotonic() > end)
+        assert rates == [2.0, 3.0]
 
 
 def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
