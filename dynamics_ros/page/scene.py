@@ -277,6 +277,32 @@ class Scene:
         look = {'radius': 0.5 * diameter, 'color': _bytes(color)}
         self._show(name, frame, 'icosphere', position=center, **look)
 
+    def show_ellipsoid(
+        self, name: str, frame: str, center: Array, axes: Array, radii: Array, color: Color
+    ) -> None:
+        """Draw a semi-transparent ellipsoid.
+
+        Args:
+            name: name of the object.
+            frame: frame of the robot.
+            center: centre (3) in the frame [m].
+            axes: quaternion (w, x, y, z) of the rotation whose columns are the principal axes.
+            radii: semi-axes (3) [m].
+            color: its colour.
+        """
+        self._show(
+            name,
+            frame,
+            'icosphere',
+            radius=1.0,
+            color=_bytes(color),
+            position=center,
+            wxyz=axes,
+            scale=tuple(map(float, radii)),
+            opacity=0.4,
+            cast_shadow=False,
+        )
+
     def show_label(self, name: str, frame: str, position: Array, text: str) -> None:
         """Draw a text at a point (3) in a frame of the robot [m]."""
         self._show(name, frame, 'label', text=text, position=position)

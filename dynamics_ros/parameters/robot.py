@@ -21,8 +21,6 @@ REMOVED = {
         ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
         'collision.reaction stop, float or retract',
     ),
-    'simulator': 'the service ~/apply_wrench of robot_simulator; the page has no buttons for it',
-    'force_scale': 'markers.force_scale of contact_node, whose arrows the page shows',
     **dict.fromkeys(
         (
             *('publish_rates.external_torques', 'publish_rates.contact_state'),

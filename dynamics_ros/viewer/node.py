@@ -37,12 +37,12 @@ from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
 from dynamics_ros.nodes.robot_request import Description, DescriptionFile
-from dynamics_ros.page.bars import Bar
+from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.parameters.robot import description_arguments, description_file
 from dynamics_ros.reasons import KEY
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import parameter
-from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 if TYPE_CHECKING:
     from dynamics_ros.page.scene import Scene
@@ -53,12 +53,6 @@ LEVELS = {
     DiagnosticStatus.WARN: 'warning',
     DiagnosticStatus.ERROR: 'error',
     DiagnosticStatus.STALE: 'stale',
-}
-
-STATES = {
-    ContactState.NONE: 'no contact',
-    ContactState.CONTACT: 'contact',
-    ContactState.COLLISION: 'collision',
 }
 
 USUAL_PORT = 8080
@@ -72,6 +66,10 @@ LONGEST_LINE = 90
 
 MAX_MISSING = 12
 """Missing shapes that are listed."""
+
+ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
+SEARCH_PERIOD = 1.0
+"""Time between two searches for topics of wrench estimates [s]."""
 
 SILENT_SECONDS = 2.0
 """Time without joint states after which the sliders move the robot [s]."""
@@ -121,6 +119,16 @@ class ViewerParameters:
         'Topic of sensor_msgs/JointState, whose effort holds the robot at rest',
         read_only=True,
     )
+    simulator: str = parameter(
+        'robot_simulator', 'Node whose service apply_wrench pushes the robot', read_only=True
+    )
+    force_scale: float = parameter(
+        ArrowParameters.force_scale,
+        'Length of an arrow per force, as markers.force_scale of contact_node',
+        unit='m/N',
+        minimum=1e-6,
+        read_only=True,
+    )
 
 
 class Viewer:
@@ -134,16 +142,31 @@ class Viewer:
         """
         from dynamics_ros.page.explorer import Explorer
 
+        from .forces import Forces
         from .marker_drawing import MarkerDrawing
+        from .requests import Requests
 
         self.node, self.scene = node, scene
         self._host, self._open = values.host, values.open
+        contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        self._contact: ContactState | None = None
+        self._forces = Forces(scene, self.explorer.tabs, values.force_scale, values.frame_prefix)
+        self._requests = Requests(
+            node,
+            scene,
+            self.explorer.tabs,
+            (contact, values.simulator),
+            lambda: self.explorer.frame,
+        )
+        if not is_local(values.host):  # on a public page visitors cannot call services
+            self._requests.tab.remove()
         self._markers = MarkerDrawing(scene, values.frame_prefix, node.get_logger())
+        self._estimates = f'{contact}/'
+        self._estimate_topics: set[str] = set()
         self._statuses: dict[str, DiagnosticStatus] = {}
         self._problem = self._missing = ''
         self._last_joint_state = -math.inf
+        self._last_search = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         file = DescriptionFile.of(values.robot_description_file, values.robot_description_arguments)
         if values.robot_description:
@@ -159,7 +182,7 @@ class Viewer:
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
             subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        subscribe(ContactState, values.contact_topic, self._on_contact, 10)
+        subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
         subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
@@ -209,17 +232,32 @@ class Viewer:
     def draw(self) -> None:
         """Update the page."""
         now = time.monotonic()
+        if now > self._last_search + SEARCH_PERIOD:
+            self._last_search = now
+            self._find_estimates()
+            self._requests.update()
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
             self._markers.draw(self.explorer.posed)
+            if self.explorer.posed is not None:
+                self._forces.draw(self.explorer.posed, self.explorer)
             self.explorer.update()
         self.explorer.say(self._summary())
+
+    def _find_estimates(self) -> None:
+        """Subscribe to the wrench estimates of contact_node, whose topics contain frame names."""
+        for topic, kinds in self.node.get_topic_names_and_types():
+            ours = topic.startswith(self._estimates) and ESTIMATE in kinds
+            if ours and topic not in self._estimate_topics:
+                self._estimate_topics.add(topic)
+                keep = self._forces.keep_wrench
+                self.node.create_subscription(ExternalWrench, topic, keep, 10)
 
     def _summary(self) -> str:
         """Summary in HTML: contact, nodes without problems in one line, and problems."""
         posed = self.explorer.posed
-        lines = ['waiting for robot_description' if posed is None else '', touched(self._contact)]
+        lines = ['waiting for robot_description' if posed is None else '', self._forces.summary()]
         if self._problem:
             lines.append(details(self._problem))
         if self._missing:
@@ -247,26 +285,9 @@ class Viewer:
             torques = dict(zip(message.name, message.effort, strict=True))
             self.explorer.set_torques(torques, None)
 
-    def _on_contact(self, message: ContactState) -> None:
-        bounded = message.external_torques, message.contact_thresholds
-        if all(len(numbers) == len(message.joint_names) for numbers in bounded):
-            self._contact = message
-            pairs = map(Bar._make, zip(*bounded, strict=True))
-            torques = dict(zip(message.joint_names, pairs, strict=True))
-            self.explorer.set_torques(None, torques)
-
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             self._statuses[status.name] = status
-
-
-def touched(contact: ContactState | None) -> str:
-    """HTML line of a contact state; '' without one."""
-    if contact is None:
-        return ''
-    where = f' at {escape(contact.link)}' if contact.link and contact.state else ''
-    latched = ', latched until reset' if contact.collision_latched else ''
-    return f'<b>{STATES.get(contact.state, "")}</b>{where}{latched}'
 
 
 def node_of(status: str) -> str:

@@ -73,15 +73,18 @@ def test_nodes_of_the_scene_are_named_as_links_are(explorer):
 
 def test_what_is_drawn_keeps_its_colour_when_it_moves(explorer):
     scene, color = explorer._scene, (0.85, 0.1, 0.5)
+    axes, radii = np.array([1.0, 0.0, 0.0, 0.0]), np.full(3, 0.05)
     handles = []
     for x in (0.0, 0.1):
         center = np.array([x, 0.0, 0.0])
         scene.show_sphere('ball', 'tool0', center, 0.02, color)
+        scene.show_ellipsoid('egg', 'tool0', center, axes, radii, color)
         scene.show_arrow('arrow', 'tool0', np.array([center, center + 0.1]), color, 0.01)
         scene.show_lines('lines', 'tool0', np.array([[center, center + 0.1]]), [color], 2.0)
         shown = {name: handle for name, (_, _, handle) in scene._objects.items()}
         handles.append(shown)
-        np.testing.assert_allclose(shown['ball'].color, 255.0 * np.array(color), atol=1.0)
+        for name in ('ball', 'egg'):
+            np.testing.assert_allclose(shown[name].color, 255.0 * np.array(color), atol=1.0)
         for name in ('arrow', 'lines'):
             drawn = np.reshape(shown[name].colors, (-1, 3))
             np.testing.assert_allclose(drawn, [255.0 * np.array(color)] * len(drawn), atol=1.0)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The mouse on the page, in a real browser: clicks on links, drags the target.
+"""The mouse on the page, in a real browser: clicks on links, drags the target, presses buttons.
 
 Where a thing is on the page follows from the camera that the page tells of. A link is clicked where
 no other one, no panel and no notice lies over it.
@@ -39,6 +39,7 @@ pytestmark = [
     pytest.mark.skipif(not (BROWSER and DRIVER), reason=LACKS),
 ]
 
+DOMAIN = 184
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 VISUALS = read_visual_geometry(ARM)[0]
 TOOL = 'tool0'
@@ -250,3 +251,66 @@ def test_the_page_becomes_dark_and_light_again(page):
     page.until(lambda: background() < 60)
     page.press('label', 'dark')
     page.until(lambda: background() > 200)
+
+
+@pytest.fixture
+def simulator(page):
+    """A service in the place of the simulator's, and the requests that it was given."""
+    rclpy = pytest.importorskip('rclpy')
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from ros_harness import occupy
+
+    from dynamics_ros.viewer.requests import Requests
+    from dynamics_ros_msgs.msg import Result
+    from dynamics_ros_msgs.srv import ApplyWrench
+
+    occupy(DOMAIN)
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    node = Node('viewer', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    asked: list[Any] = []
+
+    def apply(request, response):
+        asked.append(request)
+        response.result = Result(code=Result.SUCCESS, message='it is pushed')
+        return response
+
+    node.create_service(ApplyWrench, 'robot_simulator/apply_wrench', apply)
+    requests = Requests(
+        node,
+        page.explorer._scene,
+        page.explorer.tabs,
+        ('contact_node', 'robot_simulator'),
+        lambda: page.explorer.frame,
+    )
+    try:
+        yield executor, requests, asked
+    finally:
+        requests.tab.remove()
+        tab = (By.CSS_SELECTOR, '[role=tab][title=Requests]')
+        page.until(lambda: not page.browser.find_elements(*tab))
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+@pytest.mark.ros
+def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(page, simulator):
+    executor, requests, asked = simulator
+    page.explorer._choose_frame('hand_link')
+
+    def spun(condition):
+        executor.spin_once(timeout_sec=0.02)
+        return condition()
+
+    page.until(lambda: spun(requests._push_client.service_is_ready))
+    requests.update()  # as the node does: until then the button is grey
+    page.open_tab('Requests')
+    page.press('button', 'Push in the simulator')
+    page.until(lambda: spun(lambda: 'push: done. it is pushed' in text_of(page.browser)))
+    (request,) = asked
+    assert request.frame == 'hand_link'
+    assert (request.wrench.force.x, request.wrench.force.y) == (0.0, 15.0)

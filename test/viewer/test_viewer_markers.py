@@ -28,8 +28,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
 from dynamics_ros.viewer.marker_drawing import MAX_MARKERS
-from dynamics_ros.viewer.node import Viewer, ViewerParameters
-from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 pytestmark = pytest.mark.ros
 
@@ -64,12 +64,13 @@ class Drawn(MagicMock):
 
 
 @pytest.fixture
-def viewer():
+def viewer(request):
     occupy(DOMAIN)
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=DOMAIN)
     node = Node('viewer', context=context)
     values = ViewerParameters(
+        host=getattr(request, 'param', '127.0.0.1'),
         robot_description=description(),
         frame_prefix='left/',
     )
@@ -92,8 +93,20 @@ def test_pictures_go_on_while_simulated_time_stands_still(viewer):
         executor.shutdown()
 
 
-def test_the_page_calls_no_services(viewer):
-    assert list(viewer.node.clients) == []
+@pytest.mark.parametrize('viewer', ['127.0.0.1', '0.0.0.0'], indirect=True)
+def test_only_this_machine_may_call_services(viewer):
+    assert viewer._requests.tab.remove.called is (not is_local(viewer._host))
+
+
+def test_buttons_without_a_service_are_disabled(viewer):
+    requests = viewer._requests
+    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
+    viewer.draw()
+    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
+    there = MagicMock(service_is_ready=lambda: True)
+    requests._buttons[0] = requests._buttons[0][0], there
+    requests.update()
+    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
 
 
 def sphere(frame: str, x: float = 0.0, **fields) -> Marker:
@@ -148,9 +161,9 @@ def test_a_contact_state_whose_lists_do_not_fit_is_passed_over(viewer, torques, 
         external_torques=[7.5, 0.5],
         contact_thresholds=[2.0, 2.0],
     )
-    viewer._on_contact(fitting)
+    viewer._forces.keep_contact(fitting)
     viewer.draw()
-    viewer._on_contact(
+    viewer._forces.keep_contact(
         ContactState(
             joint_names=fitting.joint_names,
             external_torques=torques,
@@ -158,7 +171,20 @@ def test_a_contact_state_whose_lists_do_not_fit_is_passed_over(viewer, torques, 
         )
     )
     viewer.draw()
-    assert viewer._contact is fitting
+    assert viewer._forces.contact is fitting
+
+
+def test_forces_and_points_that_are_no_numbers_are_passed_over(viewer):
+    nowhere = Point(x=math.nan)
+    viewer._forces.keep_contact(
+        ContactState(point_known=True, point=nowhere, point_frame_id='left/tool0')
+    )
+    wrench = ExternalWrench(frame='tool0', reference_point=nowhere)
+    wrench.header.frame_id = 'left/tool0'
+    viewer._forces.keep_wrench(wrench)
+    viewer.draw()
+    assert viewer.scene.pictures == 1
+    assert viewer._forces.contact is None
 
 
 def test_a_frame_of_another_robot_is_not_drawn(viewer):
