@@ -1,23 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs of contact_node on the page: contact point, wrenches, plots of force and torques."""
+"""Outputs of contact_node on the page: contact point, uncertainty of forces, torque bars."""
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, Vector3
-from viser import uplot
 
 from dynamics_ros.page.bars import Bar
 from dynamics_ros.page.explorer import Explorer
 from dynamics_ros.page.posed import PosedRobot
-from dynamics_ros.page.scene import Array, Scene
+from dynamics_ros.page.scene import Scene
 from dynamics_ros.spatial import matrix_to_quaternion
 from dynamics_ros.wire.conversions import vector_array
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
@@ -35,10 +30,6 @@ CONTACT_POINT = 'contact point'
 DEVIATIONS = 2.0
 """Semi-axes of the uncertainty ellipsoid, in standard deviations."""
 
-PLOT_SECONDS, PLOT_PERIOD = 20.0, 0.25
-COLORS = ('#d03a3a', '#2e9e4f', '#3b82c4', '#e08a1e', '#8b5cc7', '#17a2a2', '#c74d8f', '#7a7a7a')
-DRAWN_TORQUES = len(COLORS)
-
 
 class Forces:
     """Draws the latest contact state and wrench estimates of contact_node.
@@ -47,26 +38,18 @@ class Forces:
         contact: the latest valid contact state, or None.
     """
 
-    def __init__(self, scene: Scene, tabs: Any, force_scale: float, frame_prefix: str) -> None:
-        """Add a tab with plots.
+    def __init__(self, scene: Scene, force_scale: float, frame_prefix: str) -> None:
+        """Start without messages.
 
         Args:
             scene: the scene to draw in.
-            tabs: tab group of the page.
             force_scale: length of arrows per force [m/N].
             frame_prefix: prefix of frame names in messages.
         """
-        self._scene, self._tabs, self._scale = scene, tabs, force_scale
+        self._scene, self._scale = scene, force_scale
         self._prefix = frame_prefix
         self.contact: ContactState | None = None
         self._wrenches: dict[str, ExternalWrench] = {}
-        self._forces: deque[tuple[float, ...]] = deque()
-        self._torques: deque[tuple[float, ...]] = deque()
-        self._start_time = time.monotonic()
-        self._next_plot = 0.0
-        self._plots: dict[str, tuple[tuple[str, ...], Any]] = {}
-        with tabs.add_tab('Plots') as self._tab:
-            scene.gui.add_markdown('Force at the first contact frame and external torques.')
 
     def keep_wrench(self, message: ExternalWrench) -> None:
         """Store an estimate for the next picture if its force and reference point are finite."""
@@ -90,7 +73,7 @@ class Forces:
         return f'<b>{STATES.get(contact.state, "")}</b>{where}{latched}'
 
     def draw(self, posed: PosedRobot, explorer: Explorer) -> None:
-        """Update the drawn contact, the torque bars and the plots."""
+        """Update the drawn contact and the torque bars."""
         contact = self.contact
         if contact is not None:
             self._draw_point(posed, contact)
@@ -99,7 +82,6 @@ class Forces:
             explorer.set_torques(None, torques)
         for frame, wrench in self._wrenches.items():
             self._draw_uncertainty(posed, frame, wrench)
-        self._plot()
 
     def _draw_point(self, posed: PosedRobot, contact: ContactState) -> None:
         frame = contact.point_frame_id.removeprefix(self._prefix)
@@ -135,53 +117,6 @@ class Forces:
         self._scene.show_ellipsoid(
             name, axes, tip, np.array([w, x, y, z]), radii, UNCERTAINTY_COLOR
         )
-
-    # --- plots ------------------------------------------------------------------------------------
-
-    def _plot(self) -> None:
-        now = time.monotonic()
-        if now < self._next_plot:
-            return
-        self._next_plot = now + PLOT_PERIOD
-        at = now - self._start_time
-        if self._wrenches:
-            force = next(iter(self._wrenches.values())).wrench.force
-            self._add(self._forces, (at, force.x, force.y, force.z))
-            self._show('force [N]', ('x', 'y', 'z'), self._forces)
-        if self.contact is not None and self.contact.joint_names:
-            names = tuple(self.contact.joint_names[:DRAWN_TORQUES])
-            self._add(self._torques, (at, *self.contact.external_torques[:DRAWN_TORQUES]))
-            self._show('external torque [Nm]', names, self._torques)
-
-    @staticmethod
-    def _add(kept: deque[tuple[float, ...]], row: tuple[float, ...]) -> None:
-        if kept and len(kept[0]) != len(row):  # the robot has changed
-            kept.clear()
-        kept.append(row)
-        while kept[0][0] < row[0] - PLOT_SECONDS:
-            kept.popleft()
-
-    def _show(self, title: str, names: Sequence[str], rows: deque[tuple[float, ...]]) -> None:
-        columns: tuple[Array, ...] = tuple(np.array(rows, dtype=float).T.copy())
-        known = self._plots.get(title)
-        if known is not None and known[0] == tuple(names):
-            known[1].data = columns
-            return
-        if known is not None:
-            known[1].remove()
-        lines = tuple(
-            uplot.Series(label=name, stroke=color, width=1.5)
-            for name, color in zip(names, COLORS, strict=False)
-        )
-        with self._tab:
-            plot = self._scene.gui.add_uplot(
-                columns,
-                (uplot.Series(label='s'), *lines),
-                title=title,
-                scales={'x': uplot.Scale(time=False)},
-                aspect=1.8,
-            )
-        self._plots[title] = tuple(names), plot
 
 
 def is_finite(message: Vector3 | Point) -> bool:

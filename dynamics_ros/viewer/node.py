@@ -150,7 +150,7 @@ class Viewer:
         self._host, self._open = values.host, values.open
         contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        self._forces = Forces(scene, self.explorer.tabs, values.force_scale, values.frame_prefix)
+        self._forces = Forces(scene, values.force_scale, values.frame_prefix)
         self._requests = Requests(
             node,
             scene,
