@@ -28,7 +28,7 @@ from dynamics_ros.control import (
     StandingRobot,
     motion_torques,
 )
-from dynamics_ros.demo.robots import ANYMAL, STANCE
+from dynamics_ros.demo.known_robots import LEGGED
 
 Array = NDArray[np.float64]
 
@@ -174,7 +174,7 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
                 'control', case, subject.name, value, 'us', 'pin', 1e6 * times['theirs'],
                 Goal(SHARE),
             )  # fmt: skip
-    if subject.name == ANYMAL:
+    if subject.name in LEGGED:
         yield from _whole_body(robot, feet, options)
 
 
@@ -183,7 +183,7 @@ def _whole_body(
 ) -> Iterator[Record]:
     """Times of a robot with point feet, for states around a stance on four and on two feet."""
     q = robot.neutral()
-    q[7:] = [STANCE.get(name, 0.0) for name in robot.joint_names]
+    q[7:] = [LEGGED['anymal'].stance.get(name, 0.0) for name in robot.joint_names]
     standing = StandingRobot(robot, feet)
     robot.kernel('whole_body_program', *feet).wait()
     rng = np.random.default_rng(0)

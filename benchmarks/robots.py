@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dynamics_ros.demo.robots import robots_folder
+from dynamics_ros.demo.known_robots import robots_folder
 
 NAMED = {
     'panda': 'panda_description/urdf/panda.urdf',

@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 try:
     from rich.console import Console, Group
     from rich.live import Live
@@ -158,3 +161,14 @@ def over_time(values: Sequence[float] | deque[float], largest: float) -> str:
     """Values as a line of characters whose heights are relative to the largest one."""
     scale = 8.0 / largest if largest > 0.0 else 0.0
     return ''.join(_HEIGHTS[round(min(scale * x, 8.0))] for x in values).rjust(HISTORY)
+
+
+def listed(values: NDArray[np.float64]) -> str:
+    """Values of one kind as text: at least three digits of the largest, a limited number."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
+    # Adding 0.0 removes the sign of a negative zero.
+    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_ROWS], decimals) + 0.0]
+    if len(values) > _ROWS:
+        shown.append(f'and {len(values) - _ROWS} more')
+    return ' '.join(shown)

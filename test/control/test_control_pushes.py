@@ -13,7 +13,7 @@ import test_control_compliant_arm as arms
 
 from dynamics_ros import Robot
 from dynamics_ros.control import CompliantArm, ImpedanceController, joint_ranges
-from dynamics_ros.demo.robots import robots_folder
+from dynamics_ros.demo.known_robots import robots_folder
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture
 
 DT = 1e-3

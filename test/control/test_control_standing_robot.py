@@ -14,11 +14,12 @@ from benchmarks.descriptions import bare, without_friction
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.control import StandingRobot, StandingSettings, pose_error
-from dynamics_ros.demo.robots import FEET, FOOT_RADIUS, STANCE
+from dynamics_ros.demo.known_robots import LEGGED
 from dynamics_ros.errors import DynamicsRosError, InfeasibleError, InvalidArgumentError
 from dynamics_ros.simulation.mujoco_world import MujocoWorld, Surroundings
 
-RADIUS = FOOT_RADIUS
+KNOWN = LEGGED['anymal']
+FEET, RADIUS = KNOWN.feet, KNOWN.foot_radius
 PAIRS = (0, 1, 1, 0)
 """Which of two diagonals each foot belongs to."""
 
@@ -33,7 +34,7 @@ FRICTION = 0.6
 
 def home():
     q = ROBOT.neutral()
-    q[7:] = [STANCE.get(name, 0.0) for name in ROBOT.joint_names]
+    q[7:] = [KNOWN.stance.get(name, 0.0) for name in ROBOT.joint_names]
     q[2] = RADIUS - min(ROBOT.forward_kinematics(q, foot)[2, 3] for foot in FEET)
     return q
 

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/demo: the whole job on real processes, clean to the end."""
+"""scripts/demo: the whole job on real processes, checked by roads of its own, clean to the end."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -112,28 +112,55 @@ def wait_until_nothing_runs():
 
 
 def shown(*arguments, **options):
-    """Output of a demonstration that a machine keeps up with."""
+    """Output, errors and figures of a demonstration that a machine keeps up with."""
     # What a busy machine was too slow for another try may show; what is wrong stays wrong.
     for _ in range(TRIES):
-        code, out, err = finish(start(*arguments, **options))
-        assert (code, err) == (0, '')
-        if 'too slow' not in out:
+        code, out, err = finish(start(*arguments, '--json', **options))
+        assert code == 0, err
+        figures = json.loads(out.splitlines()[-1])
+        if not figures['late']:
             break
-    return out
+    return out, err, figures
+
+
+SHORT_MEMORY = (
+    'import sys; from dynamics_ros.demo import __main__, client; '
+    'client.LENGTH = 1200; sys.exit(__main__.main())'
+)
+"""A demonstration that lasts longer than what it keeps."""
+
+
+@pytest.fixture(scope='module')
+def result():
+    return shown('--duration', '6', program=SHORT_MEMORY)
 
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_a_push_is_estimated_and_no_process_is_left_behind():
-    out = shown('--duration', '6')
-    assert 'seven_joint_arm, 7 joints: all of it worked' in out
-    last = out.splitlines()[-1]
-    figures = re.search(r'estimated (\S+) N of (\S+) N, force off by (\S+) %', last)
-    estimated, true, error = map(float, figures.groups())
-    assert true == pytest.approx(20.0) and estimated == pytest.approx(20.0, rel=0.05)
-    assert error < 5.0
-    assert 0.0 < float(re.search(r'contact after (\S+) ms at \w+', last)[1]) < 500.0
-    assert descendants() == []
+class TestTheWholeJob:
+    def test_all_of_it_works(self, result):
+        out, err, _ = result
+        assert 'all of it worked' in out
+        assert err == ''
+
+    def test_the_last_line_is_one_json_object_with_the_figures(self, result):
+        figures = result[-1]
+        assert figures['robot'] == 'seven_joint_arm'
+        assert (figures['failures'], figures['late']) == ([], {})
+        assert figures['joint_state_rate_hz'] > 50.0
+        assert figures['pose_error_m'] < 1e-9
+        assert figures['pose_error_rad'] < 1e-9
+        assert figures['gravity_torque_error_nm'] < 1e-6
+        assert figures['push_true_n'] == pytest.approx(20.0)
+        assert figures['push_estimated_n'] == pytest.approx(20.0, rel=0.05)
+        assert figures['push_error_percent'] < 5.0
+        assert 0.0 < figures['push_detected_after_ms'] < 500.0
+        assert figures['inverse_kinematics_success'] is True
+        assert figures['inverse_dynamics_error_nm'] < 1e-6
+
+    def test_no_process_is_left_behind(self, result):
+        assert result
+        assert descendants() == []
 
 
 @pytest.mark.ros
@@ -141,15 +168,15 @@ def test_a_push_is_estimated_and_no_process_is_left_behind():
 def test_a_xacro_robot_with_three_joints_and_absent_meshes_shows_what_its_joints_can_tell(tmp_path):
     file = tmp_path / 'swing.urdf.xacro'
     file.write_text(XACRO)
-    out = shown('--duration', '5', '--robot', str(file))
-    assert 'swing, 3 joints: all of it worked' in out and 'at third' in out
-    assert 'joint torques off by' in out
+    *_, figures = shown('--duration', '5', '--robot', str(file))
+    assert (figures['robot'], figures['joints'], figures['tool']) == ('swing', 3, 'third')
+    assert figures['push_error_percent'] < 5.0
 
 
 @pytest.mark.ros
 @pytest.mark.slow
 def test_nodes_that_stand_still_for_a_while_are_called_slow_and_not_wrong():
-    process = start('--duration', '5')
+    process = start('--duration', '5', '--json')
     wait_for(process, 'push 1 at')
     node = descendant('lib/dynamics_ros/dynamics_ros')
     os.kill(node, signal.SIGSTOP)
@@ -157,7 +184,9 @@ def test_nodes_that_stand_still_for_a_while_are_called_slow_and_not_wrong():
     time.sleep(6.0)
     os.kill(node, signal.SIGCONT)
     code, out, err = finish(process)
-    assert (code, err) == (0, '')
+    figures = json.loads(out.splitlines()[-1])
+    assert (code, err, figures['failures']) == (0, '', [])
+    assert figures['late'], figures
     assert 'too slow' in out and 'all of it worked' not in out
 
 

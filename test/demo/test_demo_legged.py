@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/demo --robot anymal: a standing quadruped, its foot forces, and its missing packages."""
+"""scripts/demo --robot anymal: feet are felt, and what it takes is told where it is not there."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import subprocess
 import sys
 
@@ -15,12 +15,12 @@ from patience import PATIENCE
 from ros_harness import occupy
 
 import benchmarks.robots  # noqa: F401 (its packages are needed)
-from dynamics_ros.demo import robots
+from dynamics_ros.demo import known_robots
 from dynamics_ros.demo.processes import DOMAIN_VARIABLE
 from dynamics_ros.errors import ModelError
 
 DOMAIN = 151
-ARGUMENTS = ('--robot', 'anymal', '--duration', '8')
+ARGUMENTS = ('--robot', 'anymal', '--duration', '5', '--json')
 
 
 @pytest.mark.ros
@@ -36,13 +36,15 @@ def test_a_quadruped_stands_is_pushed_and_its_feet_are_felt():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    last = done.stdout.splitlines()[-1]
-    estimated, true = map(float, re.search(r'estimated (\S+) N of (\S+) N', last).groups())
-    assert estimated == pytest.approx(true, rel=0.05)
-    assert true > 300.0 and '4 of 4 feet in contact' in last
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert not report['failures'] and report['joints'] == 12 and len(report['feet']) == 4
+    assert report['true_n'] == pytest.approx(report['weight_n'], rel=0.02)
+    assert report['felt_n'] == pytest.approx(report['weight_n'], rel=0.02)
+    assert report['pushed_n'] == pytest.approx(report['push_n'], rel=0.2)
+    assert 'all of it worked' in done.stdout
 
 
 def test_without_its_packages_the_command_that_adds_them_is_told(monkeypatch):
-    monkeypatch.setattr(robots, 'find_spec', lambda name: None)
+    monkeypatch.setattr(known_robots, 'find_spec', lambda name: None)
     with pytest.raises(ModelError, match='pip install mujoco example-robot-data'):
-        robots.read_description('anymal')
+        known_robots.read_description('anymal')

@@ -11,8 +11,8 @@ import yaml
 pytest.importorskip('rclpy')
 
 from benchmarks.robots import urdf_path
-from dynamics_ros.demo.__main__ import TOLERANCE
-from dynamics_ros.demo.robots import Arm
+from dynamics_ros.demo.arm import PUSH_TOLERANCE
+from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
@@ -26,10 +26,10 @@ BEGIN, END = 300, 900
 
 @pytest.mark.parametrize('name', ['panda', 'xarm7', 'ur5', 'kinova', 'tiago'])
 def test_the_push_is_found(name, tmp_path):
-    subject = Arm(urdf_path(name).read_text())
-    robot, tool, push = subject.robot, subject.frame, np.linalg.norm(subject.force)
+    subject = Subject.of(urdf_path(name).read_text())
+    robot, tool, push = subject.robot, subject.tool, np.linalg.norm(subject.force)
     file = tmp_path / 'contact.yaml'
-    asked = {'ros__parameters': subject.nodes['contact_node']}
+    asked = {'ros__parameters': subject.node_parameters()['contact_node']}
     file.write_text(yaml.safe_dump({'contact_node': asked}))
     values = settings_of(ContactParameters, read_parameters(file, 'contact_node'))
     pipeline = ContactPipeline(robot, values, tool)
@@ -52,4 +52,4 @@ def test_the_push_is_found(name, tmp_path):
             (found,) = pipeline.wrenches(state, external.values)
             assert not found.degraded
             errors.append(np.linalg.norm(found.wrench[:3] - subject.force) / push)
-    assert np.median(errors) < 0.01 * TOLERANCE
+    assert np.median(errors) < 0.01 * PUSH_TOLERANCE

@@ -7,12 +7,13 @@ from __future__ import annotations
 import io
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from dynamics_ros.demo import screen as screens
-from dynamics_ros.demo.screen import BAR, HISTORY, Cell, Screen, View, bar, over_time
+from dynamics_ros.demo.screen import BAR, HISTORY, Cell, Screen, View, bar, listed, over_time
 
 VIEW = View(
     'arm',
@@ -71,3 +72,17 @@ def test_bars_end_at_the_limit():
     assert bar(Cell(-90.0, 60.0)) == '█' * BAR
     assert bar(Cell(1.0)) == bar(Cell(math.nan, 1.0)) == ''
     assert over_time([0.0, 20.0], 20.0) == (' █').rjust(HISTORY)
+
+
+@pytest.mark.parametrize(
+    ('values', 'text'),
+    [
+        ([13.123, -0.0004, 4.0], '13.12 0.00 4.00'),
+        ([1239.06, -1.06], '1239.06 -1.06'),
+        ([0.0321, -1e-17], '0.0321 0.0000'),
+        (np.arange(11.0), '0.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 and 3 more'),
+        ([], ''),
+    ],
+)
+def test_numbers_are_listed_as_a_person_reads_them(values, text):
+    assert listed(np.array(values)) == text

@@ -28,7 +28,7 @@ from dynamics_ros.control import (
     Setpoint,
     SetpointLimits,
 )
-from dynamics_ros.demo.robots import robots_folder
+from dynamics_ros.demo.known_robots import robots_folder
 from dynamics_ros.estimation import MomentumObserver, WrenchEstimator
 from dynamics_ros.export import export_ros2_control
 from dynamics_ros.export.ros2_control import numbers

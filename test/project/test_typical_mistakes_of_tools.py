@@ -97,7 +97,7 @@ def test_what_a_tool_is_given(mistake, tmp_path, monkeypatch, capsys):
 
 def test_a_misspelt_robot_of_the_demonstration():
     pytest.importorskip('rclpy')
-    from dynamics_ros.demo.robots import read_description
+    from dynamics_ros.demo.known_robots import read_description
 
     with pytest.raises(DynamicsRosError, match=r"robot 'anymall'.* was 'anymal' meant"):
         read_description('anymall')
@@ -107,10 +107,10 @@ def test_a_misspelt_argument_of_a_xacro_file(tmp_path, capsys, caplog):
     pytest.importorskip('xacro')
     file = tmp_path / 'arm.xacro'
     file.write_text(XACRO)
-    assert inspect([str(file), '--xacro', 'length:=2']) == 0
+    assert inspect([str(file), '--no-speed', '--xacro', 'length:=2']) == 0
     assert '-2 to 1' in capsys.readouterr().out and not caplog.messages
-    assert inspect([str(file), '--xacro', 'lenght:=2']) == 0
+    assert inspect([str(file), '--no-speed', '--xacro', 'lenght:=2']) == 0
     (line,) = caplog.messages
     assert "'lenght'" in line and "was 'length' meant?" in line
-    assert inspect([str(file), '--xacro', 'length=2']) == 2
+    assert inspect([str(file), '--no-speed', '--xacro', 'length=2']) == 2
     assert "--xacro: 'length=2'; expected NAME:=VALUE" in capsys.readouterr().err

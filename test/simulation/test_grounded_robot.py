@@ -10,12 +10,13 @@ import pytest
 from benchmarks.descriptions import bare, without_friction
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.demo.robots import FEET, FOOT_RADIUS, STANCE
+from dynamics_ros.demo.known_robots import LEGGED
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.estimation import FootContactEstimator, MomentumObserver
 from dynamics_ros.simulation import TIME_STEP_NS, Assembly
 
-RADIUS = FOOT_RADIUS
+KNOWN = LEGGED['anymal']
+FEET, RADIUS = KNOWN.feet, KNOWN.foot_radius
 
 BRICK = """<robot name="brick"><link name="brick"><inertial><mass value="2"/><inertia ixx="0.01"
 iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>
@@ -29,7 +30,7 @@ iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>
 def anymal(**options):
     """ANYmal on its feet, as simulated."""
     urdf = without_friction(bare(urdf_path('anymal')))
-    posture = [STANCE.get(name, 0.0) for name in Robot.from_urdf(urdf).joint_names]
+    posture = [KNOWN.stance.get(name, 0.0) for name in Robot.from_urdf(urdf).joint_names]
     settings = {'root_joint': 'floating', 'feet': FEET, 'foot_radius': RADIUS} | options
     simulated, _, _ = Assembly(posture=posture, **settings).of(urdf)
     return simulated

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from benchmarks.descriptions import bare, without_friction
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.demo.robots import BASE, FEET, FOOT_RADIUS, STANCE
+from dynamics_ros.demo.known_robots import LEGGED
 from dynamics_ros.wire.conversions import nanoseconds, pose_matrix
 from dynamics_ros_msgs.msg import FootContacts, Result
 from dynamics_ros_msgs.srv import ApplyWrench
@@ -26,22 +26,23 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 DOMAIN = 150
 SIMULATOR = '/robot_simulator'
+KNOWN = LEGGED['anymal']
 URDF = without_friction(bare(urdf_path('anymal')))
 ROBOT = Robot.from_urdf(URDF, 'floating')
 WEIGHT = 9.81 * ROBOT.total_mass
 PARAMETERS = {
     'robot_description': URDF,
     'root_joint': 'floating',
-    'feet': list(FEET),
-    'foot_radius': FOOT_RADIUS,
-    'posture': [STANCE.get(name, 0.0) for name in ROBOT.joint_names],
+    'feet': list(KNOWN.feet),
+    'foot_radius': KNOWN.foot_radius,
+    'posture': [KNOWN.stance.get(name, 0.0) for name in ROBOT.joint_names],
     # A machine that others use as well keeps up with it.
     'speed': 0.5,
     'joint_state_rate': 250.0,
 }
 CONTACT = {
     'root_joint': 'floating',
-    'feet': {'frames': list(FEET)},
+    'feet': {'frames': list(KNOWN.feet)},
     'location': {'enabled': False},
     'robot_description': URDF,
 }
@@ -90,7 +91,7 @@ def test_feet_of_the_truth_carry_the_robot_and_contact_node_feels_them(standing)
     _, _, heard = standing
     truth, felt = by_stamp(heard['truth']), by_stamp(heard['felt'])
     for stamp in common(heard, 'felt', 'truth')[-20:]:
-        assert truth[stamp].feet == list(FEET) == felt[stamp].feet
+        assert truth[stamp].feet == list(KNOWN.feet) == felt[stamp].feet
         assert all(truth[stamp].in_contact) and all(felt[stamp].in_contact)
         true = vertical(truth[stamp])
         assert true.sum() == pytest.approx(WEIGHT, rel=0.02)
@@ -104,23 +105,23 @@ def test_odometry_has_the_stamps_of_joint_states_and_the_base_on_its_feet(standi
     states, odom, poses = (by_stamp(heard[name]) for name in ('states', 'odom', 'pose'))
     stamp = max(states.keys() & odom.keys() & poses.keys())
     message = odom[stamp]
-    assert message.header.frame_id == 'odom' and message.child_frame_id == BASE
+    assert message.header.frame_id == 'odom' and message.child_frame_id == KNOWN.base
     base = pose_matrix(message.pose.pose, 'pose')
     q = ROBOT.neutral()
     x = message.pose.pose.orientation
     q[:7] = [*base[:3, 3], x.x, x.y, x.z, x.w]
     for name, position in zip(states[stamp].name, states[stamp].position, strict=True):
         q[7 + ROBOT.joint_names.index(name)] = position
-    for foot in FEET:
+    for foot in KNOWN.feet:
         height = ROBOT.forward_kinematics(q, foot)[2, 3]
-        assert height == pytest.approx(FOOT_RADIUS, abs=2e-3)
+        assert height == pytest.approx(KNOWN.foot_radius, abs=2e-3)
     # The tool's pose of the truth, by a road of its own, is that of the same base and joints.
     assert poses[stamp].header.frame_id == 'odom'
 
 
 def test_a_push_at_the_base_is_told_by_the_feet(standing):
     _, ros, heard = standing
-    request = ApplyWrench.Request(frame=BASE)
+    request = ApplyWrench.Request(frame=KNOWN.base)
     request.wrench.force = Vector3(z=-100.0)
     request.duration.sec = 1
     assert ros.call(ApplyWrench, f'{SIMULATOR}/apply_wrench', request).result.code == Result.SUCCESS

@@ -1,0 +1,108 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstrated robot: model, tool, posture, push, and node parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import ModelError
+from dynamics_ros.model import build_model
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.robot import Robot
+from dynamics_ros.simulation import (
+    Actuators,
+    LagrangianReference,
+    comfortable_posture,
+    gentle_push,
+    require_simulable,
+)
+
+Array = NDArray[np.float64]
+
+_LENGTH = 0.3  # m, lever arm of the wrench estimate
+_DEFAULT_THRESHOLD = 0.02  # Nm per N, default of wrench.singular_threshold
+_SHARE_OF_LEVER = 0.05  # largest ratio of the threshold to the shortest lever
+_MIN_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
+_SHARE_OF_PUSH = 0.3  # ratio of the contact threshold of a joint to its torque by the push
+_SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque of a joint
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A robot with its tool, its posture and a suitable push.
+
+    Attributes:
+        robot: the robot.
+        reference: independent computation of its poses and torques, from Lagrange's equations.
+        tool: frame that is observed and pushed.
+        posture: centre (n) of the simulated motion.
+        force: force (3) of the push, in root axes [N].
+        observable: whether joint torques determine the whole wrench at the tool (six joints do).
+    """
+
+    robot: Robot
+    reference: LagrangianReference
+    tool: str
+    posture: Array
+    force: Array
+    observable: bool
+
+    @classmethod
+    def of(cls, urdf: str) -> Subject:
+        """Prepare the demonstration of a description.
+
+        Raises:
+            ModelError: the description is invalid, or the robot cannot be simulated or pushed.
+        """
+        description = read_urdf(urdf)
+        robot = Robot(build_model(description))
+        require_simulable(robot)
+        tool = tool_frame(description)
+        posture = comfortable_posture(robot, tool)
+        actuators = Actuators.for_robot(robot, posture, tool)
+        force = gentle_push(robot, actuators, posture, tool)
+        J = robot.jacobian(posture, tool)
+        if not np.abs(J[:3].T @ force).max() > _MIN_TORQUE:
+            reason = 'no joint feels a force at its origin: a link farther from the axes would do'
+            raise ModelError(f'link {tool!r}', reason)
+        observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
+        reference = LagrangianReference(urdf, robot.joint_names)
+        return cls(robot, reference, tool, posture, force, observable)
+
+    def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        """Parameters of each node; the description reaches the nodes by its topic.
+
+        Contact thresholds are relative to the push. Threshold and noise of the wrench estimate are
+        relative to the size of the robot: a small arm has short levers, and its simulated sensors
+        have no noise.
+        """
+        J = self.robot.jacobian(self.posture, self.tool)
+        torques = np.abs(J[:3].T @ self.force)
+        largest = float(torques.max())
+        thresholds = np.maximum(_SHARE_OF_PUSH * torques, _SHARE_OF_LARGEST * largest)
+        weights = np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])
+        levers = np.linalg.svd(J * weights[:, None], compute_uv=False)
+        shortest = float(levers[levers > 1e-6 * levers[0]][-1]) if levers[0] > 0.0 else 1.0
+        contact = {
+            'frames': [self.tool],
+            'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
+            'wrench': {'singular_threshold': min(_DEFAULT_THRESHOLD, _SHARE_OF_LEVER * shortest)},
+            'effort': {'noise': [max(min(0.1, 0.01 * largest), 1e-6)]},
+        }
+        return {'kinematics_node': {'frames': [self.tool]}, 'contact_node': contact}
+
+    def target(self) -> Array:
+        """Target of inverse kinematics (n), away from the posture and within the limits."""
+        robot = self.robot
+        step = 0.2 * np.where(np.arange(robot.nq) % 2, -1.0, 1.0)
+        room = np.minimum(robot.upper_limits - self.posture, self.posture - robot.lower_limits)
+        target: Array = self.posture + np.sign(step) * np.minimum(np.abs(step), 0.5 * room)
+        return target
