@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-import pytest
 from hypothesis import given
 from laws import assert_close, rate
 from patience import examples
@@ -16,7 +15,6 @@ from tolerances import DIFFERENCE, DIFFERENCE_STEP, EXACT
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError
 
 FEW = examples(8)
 
@@ -74,17 +72,3 @@ def test_it_is_the_rate_along_which_pinocchio_integrates():
     ahead, behind = (pin.integrate(peer.model, theirs, sign * step) for sign in (1.0, -1.0))
     expected = (ahead - behind) / (2.0 * DIFFERENCE_STEP)
     assert_close(robot.configuration_rate(q, v), expected, DIFFERENCE)
-
-
-def test_many_rates_at_once_and_wrong_ones():
-    robot = Robot.from_urdf(urdf_path('ur5').read_text(), 'floating')
-    rng = np.random.default_rng(3)
-    q = np.stack([robot.random_configuration(rng) for _ in range(5)])
-    v = rng.normal(size=(5, robot.nv))
-    q_rate = robot.configuration_rate(q, v)
-    assert q_rate.shape == (5, robot.nq)
-    assert_close(robot.velocity_of_rate(q, q_rate), v, EXACT)
-    with pytest.raises(InvalidArgumentError, match='rate'):
-        robot.velocity_of_rate(q[0], q_rate[0, 1:])
-    with pytest.raises(InvalidArgumentError, match='unit quaternion'):
-        robot.configuration_rate(2.0 * q[0], v[0])

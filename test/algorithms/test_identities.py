@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from laws import assert_close, rate
 from patience import examples
 from random_robots import SEEDS, random_robot, random_state, robots
@@ -44,14 +43,6 @@ def test_forward_dynamics_inverts_inverse_dynamics(robot, seed):
 
 @FEW
 @given(robots(), SEEDS)
-def test_inverse_dynamics_is_the_equation_of_motion(robot, seed):
-    s = random_state(robot, seed)
-    M, C, g = robot.mass_matrix(s.q), robot.coriolis(s.q, s.v), robot.gravity(s.q)
-    assert_close(M @ s.a + C @ s.v + g, robot.inverse_dynamics(s.q, s.v, s.a))
-
-
-@FEW
-@given(robots(), SEEDS)
 def test_the_mass_matrix_is_symmetric_and_positive_definite(robot, seed):
     M = robot.mass_matrix(random_state(robot, seed).q)
     assert_close(M, M.T, EXACT)
@@ -78,15 +69,6 @@ def test_kinetic_energy_changes_by_the_power_of_torques_and_gravity(robot, seed)
     assert_close(rate(robot.kinetic_energy, robot, s, a), power, DIFFERENCE, scale)
 
 
-@FEW
-@given(robots(), SEEDS)
-def test_potential_energy_changes_by_the_power_against_gravity(robot, seed):
-    s = random_state(robot, seed)
-    power = s.v @ robot.gravity(s.q)
-    change = rate(lambda q, v: robot.potential_energy(q), robot, s, np.zeros(robot.nv))
-    assert_close(change, power, DIFFERENCE, 10.0)
-
-
 @examples(2)
 @given(robots(joints=(2, 4)), SEEDS)
 def test_a_simulation_conserves_energy(robot, seed):
@@ -109,29 +91,6 @@ def test_momentum_does_not_change_without_external_force(robot, seed):
     assert_close(change, np.zeros(6), DIFFERENCE, np.abs(a).max() * robot.total_mass)
 
 
-@examples(2)
-@given(robots(roots=('floating',), joints=(2, 3), gravity=WEIGHTLESS), SEEDS)
-def test_a_simulation_conserves_momentum_whatever_the_joints_do(robot, seed):
-    s = random_state(robot, seed)
-    internal = np.where(np.arange(robot.nv) < 6, 0.0, s.tau)
-    states = simulate(robot, s.q, s.v, 0.1 * internal, duration=0.04)
-    momenta = np.array([robot.centroidal_momentum(q, v) for q, v in states[::50]])
-    assert_close(momenta, momenta[0], 10 * SIMULATED)
-
-
-@FEW
-@given(robots(), SEEDS)
-def test_hybrid_dynamics_is_forward_and_inverse_dynamics_at_its_ends(robot, seed):
-    s = random_state(robot, seed)
-    none, every = np.zeros(robot.nv, dtype=bool), np.ones(robot.nv, dtype=bool)
-    a, tau = robot.hybrid_dynamics(s.q, s.v, s.a, s.tau, none)
-    assert_close(a, robot.forward_dynamics(s.q, s.v, s.tau))
-    assert np.array_equal(tau, s.tau)
-    a, tau = robot.hybrid_dynamics(s.q, s.v, s.a, s.tau, every)
-    assert np.array_equal(a, s.a)
-    assert_close(tau, robot.inverse_dynamics(s.q, s.v, s.a))
-
-
 @FEW
 @given(robots(), SEEDS)
 def test_hybrid_dynamics_agrees_with_inverse_dynamics_between_its_ends(robot, seed):
@@ -151,24 +110,6 @@ def test_the_sum_over_bodies_is_the_recursion(robot, seed):
     assert_close(M, robot.mass_matrix(s.q))
     assert_close(g, robot.gravity(s.q))
     assert_close(b + g, robot.nonlinear_effects(s.q, s.v))
-
-
-@FEW
-@given(robots(), SEEDS, st.floats(0.1, 10.0))
-def test_torques_of_speed_grow_with_its_square(robot, seed, factor):
-    s = random_state(robot, seed)
-    g = robot.gravity(s.q)
-    once = robot.nonlinear_effects(s.q, s.v) - g
-    assert_close(robot.nonlinear_effects(s.q, factor * s.v) - g, factor**2 * once, LAW, 100.0)
-
-
-@FEW
-@given(robots(roots=('floating',)), SEEDS)
-def test_a_free_base_bears_the_weight_of_all_that_moves(robot, seed):
-    q = random_state(robot, seed).q
-    R = robot.forward_kinematics(q, robot.body_names[0])[:3, :3]
-    weight = robot.total_mass * 9.81
-    assert_close(R @ robot.gravity(q)[:3], np.array([0.0, 0.0, weight]))
 
 
 @pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])

@@ -16,7 +16,6 @@ from tolerances import AGAINST_PINOCCHIO, EXACT, LAW
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot, spatial
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.spatial import Force
 
 FEW = examples(8)
@@ -83,18 +82,6 @@ def test_every_body_cut_free_obeys_newton_and_euler(robot, seed):
 
 @FEW
 @given(robots(), SEEDS)
-def test_along_the_joints_it_is_the_torque(robot, seed):
-    s = random_state(robot, seed)
-    F = robot.joint_wrenches(s.q, s.v, s.a)
-    tau = np.zeros(robot.nv)
-    for joint, wrench in zip(robot.model.joints, F, strict=True):
-        for k, S in joint.subspace(s.q):
-            tau[k] += S.array() @ wrench
-    assert_close(tau, robot.inverse_dynamics(s.q, s.v, s.a), EXACT)
-
-
-@FEW
-@given(robots(), SEEDS)
 def test_an_external_wrench_is_borne_by_what_carries_its_body(robot, seed):
     s = random_state(robot, seed)
     frame, wrench = wrench_at(robot, np.random.default_rng(seed))
@@ -108,17 +95,6 @@ def test_an_external_wrench_is_borne_by_what_carries_its_body(robot, seed):
             X_0B = spatial.Transform.from_array(robot.forward_kinematics(s.q, name))
             expected = X_0B.inverse_act(X_0F.act(Force.from_array(wrench))).array()
         assert_close(alone[body] - pushed[body], expected, EXACT, np.abs(alone).max())
-
-
-@FEW
-@given(robots(roots=('floating',)), SEEDS)
-def test_nothing_holds_a_base_that_falls(robot, seed):
-    """With the acceleration of forward dynamics ([Lie] table 3) and no torque at the base."""
-    s = random_state(robot, seed)
-    tau = np.concatenate([np.zeros(6), s.tau[6:]])
-    a = robot.forward_dynamics(s.q, s.v, tau)
-    F = robot.joint_wrenches(s.q, s.v, a)
-    assert_close(F[0], np.zeros(6), LAW, max(10.0, np.abs(F).max()))
 
 
 @pytest.mark.parametrize('root', ['fixed', 'floating'])
@@ -144,16 +120,3 @@ def test_pinocchio_has_the_same(name, root):
         np.array([accelerations[i] for i in theirs]),
         AGAINST_PINOCCHIO,
     )
-
-
-def test_of_many_states_and_of_wrong_ones():
-    robot = Robot.from_urdf(urdf_path('ur5').read_text())
-    q, v, a = np.random.default_rng(2).uniform(-1.0, 1.0, (3, 7, robot.nv))
-    wrench = np.arange(6.0)
-    F = robot.joint_wrenches(q, v, a, {'tool0': wrench})
-    assert F.shape == robot.body_accelerations(q, v, a).shape == (7, 6, 6)
-    assert_close(F[3], robot.joint_wrenches(q[3], v[3], a[3], {'tool0': wrench}), EXACT)
-    with pytest.raises(InvalidArgumentError, match='tool0'):
-        robot.joint_wrenches(q, v, a, {'tool0': wrench[1:]})
-    with pytest.raises(InvalidArgumentError, match='nan'):
-        robot.body_accelerations(q, np.full_like(v, np.nan), a)

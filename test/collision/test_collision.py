@@ -19,7 +19,6 @@ from dynamics_ros.inverse_kinematics.differential import (
     Limits,
     PostureTask,
 )
-from dynamics_ros.inverse_kinematics.differential.bounded import solve_bounded
 
 DEFAULT_ROBOT = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -69,27 +68,6 @@ def test_distance_points_and_normal_of_two_balls(sliders):
     np.testing.assert_allclose(found.normals, [apart / 0.5], atol=1e-12)
     np.testing.assert_allclose(found.points[0, 0], [0.2 + 0.06, 0.0, 0.08], atol=1e-12)
     np.testing.assert_allclose(found.points[0, 1], [0.5 - 0.06, 0.0, 0.32], atol=1e-12)
-
-
-def test_a_result_is_not_changed_by_the_next_call(sliders):
-    first = sliders.distances([0.2, 0.4])
-    normal, points = first.normals.copy(), first.points.copy()
-    sliders.distances([-0.7, 0.0])
-    np.testing.assert_array_equal(first.normals, normal)
-    np.testing.assert_array_equal(first.points, points)
-
-
-def test_penetration_is_negative(sliders):
-    found = sliders.distances([0.4, 0.0])
-    np.testing.assert_allclose(found.distance, [-0.1], atol=1e-12)
-    assert sliders.collision([0.4, 0.0]) == ('left', 'right')
-    assert not sliders.in_collision([0.2, 0.4])
-
-
-def test_margin_counts_as_collision():
-    near = Collisions(Robot.from_urdf(SLIDERS), SLIDERS, margin=0.31)
-    assert near.in_collision([0.2, 0.4])
-    assert not near.in_collision([0.15, 0.4])
 
 
 def test_jacobian_is_the_derivative_of_the_distances(arm):
@@ -297,25 +275,6 @@ def test_the_posture_of_a_solution_is_free(arm):
         assert not (found.success and arm.in_collision(found.q))
 
 
-def test_collisions_of_another_robot_are_refused(sliders):
-    for wrong in (sliders, True):
-        with pytest.raises(InvalidArgumentError, match='collisions: '):
-            ARM.inverse_kinematics(np.eye(4), 'tool0', collisions=wrong)
-
-
-def test_a_search_among_collisions_alone_ends_in_time():
-    """The tool is in a ball wherever the arm stands: ten thousand restarts take a minute."""
-    q = np.full(7, 0.4)
-    target = ARM.forward_kinematics(q, 'tool0')
-    around = Obstacle('sphere', 0.3, target)
-    scene = Collisions(ARM, DEFAULT_ROBOT, obstacles={'around': around})
-    found = ARM.inverse_kinematics(
-        target, 'tool0', q, collisions=scene, timeout=0.1, max_restarts=10_000
-    )
-    assert found.reason == 'colliding'
-    assert found.elapsed < 10.0  # beside busy processes
-
-
 def test_a_pair_approaches_as_it_can_stop_and_no_further(sliders):
     """The left ball is sent into the right one; it brakes at 2 m/s^2 at most."""
     robot = sliders.robot
@@ -360,14 +319,3 @@ def test_random_twists_end_in_no_collision(arm, solver, monkeypatch):
                 least = min(least, arm.distances(q).smallest)
     assert least > 0.01  # levers change while the arm brakes
     assert limited > 20
-
-
-def test_a_row_that_contradicts_the_bounds_is_violated_as_little_as_they_allow():
-    bounds = np.array([0.5, -1.0]), np.array([1.0, 1.0])
-    rows = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.2])
-    x = solve_bounded([(np.eye(2), np.array([1.0, 1.0]))], *bounds, 1e-3, rows)
-    np.testing.assert_allclose(x, [0.5, 0.2], atol=1e-5)
-    # Rows that contradict each other become no worse than at the x nearest to zero.
-    rows = np.array([[1.0, 1.0], [-1.0, -1.0]]), np.array([-0.1, -0.1])
-    x = solve_bounded([(np.eye(2), np.ones(2))], -np.ones(2), np.ones(2), 1e-3, rows)
-    np.testing.assert_allclose(x.sum(), 0.0, atol=1e-5)

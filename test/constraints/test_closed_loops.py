@@ -11,11 +11,9 @@ from planar_arms import planar_arm
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
-    ClosedLoop,
     Contact,
     consistent_acceleration,
     constrained_hybrid_dynamics,
-    constraint_ranks,
     support_projector,
 )
 from dynamics_ros.errors import InfeasibleError
@@ -34,12 +32,6 @@ def five_bar():
     v = support_projector(robot, q, pin) @ np.array([1.0, -0.5, 0.3, 0.8])
     a = consistent_acceleration(robot, q, v, np.array([0.5, 1.0, -1.0, 0.2]), pin)
     return robot, q, v, a, pin
-
-
-def test_a_planar_loop_repeats_one_of_three_rows(five_bar):
-    robot, q, _, _, pin = five_bar
-    ranks = constraint_ranks(robot, q, pin)
-    assert (ranks.rows, ranks.total, ranks.redundant) == (3, 2, 1)
 
 
 def test_two_actuators_of_a_five_bar_linkage_are_enough(five_bar):
@@ -84,35 +76,12 @@ def test_minimum_torque_is_the_pseudo_inverse_of_the_lecture_notes(five_bar):
     assert_close(tau[three], expected)  # [RD] eq. 3.100
 
 
-def test_one_actuator_of_a_five_bar_linkage_is_too_few(five_bar):
-    robot, q, v, a, pin = five_bar
-    with pytest.raises(InfeasibleError, match='cannot produce'):
-        robot.constrained_inverse_dynamics(q, v, a, pin, actuated=np.arange(4) == 0)
-
-
-def test_an_acceleration_that_breaks_the_loop_is_refused(five_bar):
-    robot, q, v, a, pin = five_bar
-    with pytest.raises(InfeasibleError, match='breaks the constraints'):
-        robot.constrained_inverse_dynamics(q, v, a + 0.1, pin)
-
-
 def test_prescribed_accelerations_that_break_the_loop_are_refused(five_bar):
     robot, q, v, a, pin = five_bar
     three = np.array([True, True, False, True])
     wrong = a + 1.0
     with pytest.raises(InfeasibleError, match='whatever the free joints do'):
         constrained_hybrid_dynamics(robot, q, v, wrong, np.zeros(4), three, pin)
-
-
-def test_a_loop_is_the_same_as_a_pin_to_the_ground(five_bar):
-    robot, q, v, _, pin = five_bar
-    place = tuple(pin.position(robot, q))
-    loop = ClosedLoop('tip', 'base', other_point=place)
-    assert_close(loop.gap(robot, q), np.zeros(3))
-    tau = np.array([1.0, 2.0, 3.0, 4.0])
-    expected = robot.constrained_forward_dynamics(q, v, tau, pin)
-    for part, wanted in zip(robot.constrained_forward_dynamics(q, v, tau, loop), expected):
-        assert_close(part, wanted)
 
 
 def test_a_closed_linkage_conserves_energy_and_stays_closed(five_bar):

@@ -18,14 +18,12 @@ from tolerances import DIFFERENCE, DIFFERENCE_STEP, LAW
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
     ClosedLoop,
-    ConfigurationConstraint,
     Contact,
     LinearConstraint,
     Stabilized,
     closed_state,
     constrained_forward_dynamics,
     constraint_jacobian,
-    constraint_ranks,
     support_projector,
 )
 from dynamics_ros.control import WholeBodyProblem
@@ -285,27 +283,6 @@ def test_a_held_tool_stays_where_it_is_held(kind):
     assert np.abs(held.residual(arm, q)).max() < 1e-3 * start
 
 
-def test_a_driven_constraint_is_met_with_its_velocity():
-    driven = ConfigurationConstraint(1, lambda q, t: q[0] - 0.2 - 0.5 * t, time=1.0)
-    q, v = closed_state(FOUR_BAR, np.array([0.69, -0.9, 0.7]), np.zeros(3), driven)
-    assert q[0] == pytest.approx(0.7)
-    assert v[0] == pytest.approx(0.5)
-
-
-def test_a_weld_is_closed_in_orientation_too():
-    robot = random_robot(3, 6, 'floating')
-    s = random_state(robot, 1)
-    frames = robot.frame_names[0], robot.frame_names[-1]
-    weld = ClosedLoop.closed_at(robot, s.q, *frames, 'pose', (0.1, 0.0, 0.0))
-    rank = constraint_ranks(robot, s.q, weld).total
-    off = robot.integrate(s.q, 1e-2 * s.v)
-    assert np.abs(weld.gap(robot, off)).max() > 1e-4
-    closed, v = closed_state(robot, off, s.v, weld)
-    assert np.abs(weld.gap(robot, closed)).max() < 1e-9
-    assert_close(constraint_jacobian(robot, closed, weld) @ v, np.zeros(6), LAW, 10.0)
-    assert rank == constraint_ranks(robot, closed, weld).total
-
-
 def test_a_loop_that_cannot_be_closed_is_told():
     far = ClosedLoop('top', 'right', point=(5.0, 0.0, 0.0))
     with pytest.raises(InfeasibleError, match='closes'):
@@ -341,9 +318,3 @@ def test_a_normal_contact_only_pushes_in_a_whole_body_problem():
 def test_what_is_no_constraint_is_refused_with_a_reason(make, told):
     with pytest.raises(InvalidArgumentError, match=told):
         make()
-
-
-def test_a_weld_without_rotation_does_not_know_when_it_is_met(linkage):
-    weld = ClosedLoop('top', 'right', 'pose')
-    with pytest.raises(InvalidArgumentError, match='closed_at'):
-        closed_state(linkage, np.zeros(3), np.zeros(3), weld)

@@ -26,11 +26,10 @@ from dynamics_ros.constraints import (
     constraint_ranks,
     contact_positions,
     impact_energy_loss,
-    operational_space,
     soft_contact_forces,
     support_projector,
 )
-from dynamics_ros.errors import InfeasibleError, InvalidArgumentError, RankDeficientError
+from dynamics_ros.errors import InvalidArgumentError
 
 FEW = examples(5)
 
@@ -225,50 +224,12 @@ def test_a_gear_couples_two_joints():
     assert_close(forces * np.array([1.0, -2.0]), robot.inverse_dynamics(q, v, a) - tau)
 
 
-def test_a_contact_given_twice_shares_its_force():
-    robot = Robot.from_urdf(planar_arm((0.5, 0.4, 0.3)), 'floating', backend='python')
-    s = random_state(robot, 3)
-    v = support_projector(robot, s.q, 'tip') @ s.v
-    a, once = robot.constrained_forward_dynamics(s.q, v, s.tau, 'tip')
-    same, twice = robot.constrained_forward_dynamics(s.q, v, s.tau, ['tip', 'tip'])
-    assert_close(same, a)
-    assert_close(twice, np.tile(0.5 * once, 2))
-
-
-def test_contacts_that_v_breaks_are_refused():
-    robot = Robot.from_urdf(planar_arm((0.5,)), 'floating', backend='python')
-    foot = [Contact('tip', point=point) for point in ((0.1, 0, 0), (-0.1, 0, 0), (0, 0.1, 0))]
-    s = random_state(robot, 3)
-    with pytest.raises(InfeasibleError, match='as when v breaks a contact'):
-        robot.contact_forces(s.q, s.v, s.tau, foot)
-
-
-def test_rows_that_depend_on_each_other_bounce_alike():
-    robot = Robot.from_urdf(planar_arm((0.5,)), 'floating', backend='python')
-    s = random_state(robot, 3)
-    with pytest.raises(InfeasibleError, match='different restitution'):
-        robot.impact(s.q, s.v, ['tip', 'tip'], [0, 0, 0, 1, 1, 1])
-
-
 def test_a_foot_that_bounces_along_the_normal_only_stops_sideways():
     robot = Robot.from_urdf(planar_arm((0.5, 0.4)), 'floating', backend='python')
     s = random_state(robot, 3)
     J = constraint_jacobian(robot, s.q, 'tip')
     after, _ = robot.impact(s.q, s.v, 'tip', [0.0, 0.0, 0.5])
     assert_close(J @ after, np.array([0.0, 0.0, -0.5 * (J @ s.v)[2]]))
-
-
-def test_a_planar_arm_has_no_six_dimensional_inertia():
-    robot = Robot.from_urdf(planar_arm((0.5, 0.4, 0.3)), backend='python')
-    q, v = np.array([0.3, 0.4, 0.5]), np.zeros(3)
-    with pytest.raises(RankDeficientError, match='rank 3 where 6 is needed'):
-        robot.operational_space(q, v, 'tip')
-    Lambda, _, _ = operational_space(robot, q, v, 'tip', rows=(0, 2, 4))
-    J = robot.jacobian(q, 'tip')[[0, 2, 4]]
-    inverse = np.linalg.inv(J)
-    assert_close(Lambda, inverse.T @ robot.mass_matrix(q) @ inverse)
-    with pytest.raises(RankDeficientError, match='singularity'):
-        operational_space(robot, np.zeros(3), v, 'tip', rows=(0, 2, 4))
 
 
 def test_a_soft_contact_is_a_spring_and_a_damper():

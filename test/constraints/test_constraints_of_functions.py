@@ -21,7 +21,6 @@ from dynamics_ros.constraints import (
     Contact,
     ElasticElement,
     LinearConstraint,
-    Stabilized,
     actuator_torques,
     closed_state,
     consistent_acceleration,
@@ -81,18 +80,6 @@ def test_rates_of_a_rheonomic_constraint(robot, seed, t):
     assert_close(moving.at(t).bias(robot, s.q, s.v), slope, 1e-5)
 
 
-def test_a_driven_joint_moves_as_it_is_driven(arm):
-    q, v = np.full(7, 0.3), np.zeros(7)
-    # q[1] = 0.3 + t^2 at t = 0: at rest, with an acceleration of 2 rad/s^2.
-    driven = ConfigurationConstraint(1, lambda q, t: q[1] - 0.3 - t * t, time=0.0)
-    assert_close(driven.residual(arm, q), np.zeros(1))
-    a, force = constrained_forward_dynamics(arm, q, v, np.zeros(7), driven)
-    assert a[1] == pytest.approx(2.0, rel=LAW)
-    assert_close(arm.inverse_dynamics(q, v, a), force[0] * np.eye(7)[1], LAW)
-    batch = constrained_forward_dynamics(arm, np.stack([q, q]), v, np.zeros(7), driven)[0]
-    assert_close(batch, np.stack([a, a]), LAW)
-
-
 BALL = """<robot name="ball"><link name="ball"><inertial><mass value="2"/>
 <inertia ixx="0.008" iyy="0.008" izz="0.008" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
 RADIUS = 0.1
@@ -139,25 +126,6 @@ def test_a_ball_on_a_turning_table_moves_in_circles():
     end, _ = rolled(ball, rolling, q, v, time)
     assert_close(end[:2], expected, 5e-4)
     assert end[2] == pytest.approx(RADIUS, abs=2e-3)  # of the integration
-
-
-def test_a_table_that_turns_faster_takes_the_ball_with_it():
-    """The rates of the matrix and of its target are those of finite differences."""
-    ball, rolling = rolling_ball(lambda t: 1.0 + np.sin(3.0 * t))
-    rng = np.random.default_rng(3)
-    q, v, h = ball.random_configuration(rng), rng.normal(size=6), 1e-5
-
-    def slip(t):
-        at, moved = rolling.at(0.4 + t), ball.integrate(q, t * v)
-        return at.jacobian(ball, moved) @ v + at.drift(ball, moved)
-
-    assert_close(rolling.at(0.4).bias(ball, q, v), (slip(h) - slip(-h)) / (2.0 * h), 1e-5)
-    start = np.array([0.3, 0.1, RADIUS, 0.0, 0.0, 0.0, 1.0])
-    begin = closed_state(ball, start, np.zeros(6), rolling)
-    for held in (rolling, Stabilized(rolling, 10.0)):
-        end, moving = rolled(ball, held, *begin, 1.0)
-        at = rolling.at(1.0)
-        assert np.abs(at.jacobian(ball, end) @ moving + at.drift(ball, end)).max() < 1e-3
 
 
 def test_misuse_of_functions_is_told(arm):
@@ -228,13 +196,6 @@ def test_wrenches_beside_constraints_are_torques(robot, seed):
     none = np.zeros(robot.nv, dtype=bool)
     hybrid = constrained_hybrid_dynamics(robot, s.q, s.v, s.a, s.tau, none, last, wrenches)
     assert_close(hybrid[0], a, LAW)
-
-
-def test_contacts_feel_wrenches(arm):
-    q, v, tau = np.full(7, 0.4), np.zeros(7), np.zeros(7)
-    a, force = arm.constrained_forward_dynamics(q, v, tau, 'tool0', {'tool0': WRENCH})
-    J = constraint_jacobian(arm, q, 'tool0')
-    assert_close(arm.inverse_dynamics(q, v, a, {'tool0': WRENCH}), J.T @ force, LAW)
 
 
 @pytest.mark.parametrize('criterion', ['minimum_torque', 'minimum_constraint_force'])

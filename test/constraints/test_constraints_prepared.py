@@ -12,7 +12,7 @@ from laws import assert_close
 from random_robots import random_robot, random_state
 from tolerances import LAW
 
-from dynamics_ros.constraints import Contact, LinearConstraint, constraint_jacobian, jacobian
+from dynamics_ros.constraints import Contact, constraint_jacobian, jacobian
 
 
 @pytest.fixture(scope='module')
@@ -48,20 +48,3 @@ def test_a_list_of_contacts_may_change(standing, kind):
     assert_close(rows_of(robot, s, contacts), np.zeros(3), LAW)
     contacts[0] = Contact(frame, 'normal')
     assert_close(rows_of(robot, s, contacts), np.zeros(1), LAW)
-
-
-def test_a_name_a_contact_and_a_list_of_one_are_the_same(standing):
-    robot, s = standing
-    frame, v = robot.body_names[-1], np.zeros(robot.nv)
-    forms = (frame, [frame], (frame,), Contact(frame), [Contact(frame)])
-    a, *others = (robot.constrained_forward_dynamics(s.q, v, s.a, x)[0] for x in forms)
-    for other in others:
-        assert np.array_equal(a, other)
-
-
-def test_a_kind_of_ones_own_is_asked_each_time():
-    class Leaning(Contact):
-        """Held a finger's breadth beside its point."""
-
-    assert jacobian.prepared([Leaning('foot')]) is None
-    assert jacobian.prepared([Contact('foot'), LinearConstraint.constant(np.eye(1))]) is None

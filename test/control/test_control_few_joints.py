@@ -11,7 +11,6 @@ from laws import assert_close
 from tolerances import LAW
 
 from dynamics_ros import Robot
-from dynamics_ros.algorithms.control.task_inertia import directions
 from dynamics_ros.control import (
     ImpedanceController,
     ImpedanceGains,
@@ -24,12 +23,6 @@ STEP = 1e-3
 
 def arm(name: str) -> Robot:
     return Robot.from_urdf(few_joint_arm(name), backend='python')
-
-
-@pytest.mark.parametrize('name', ARMS)
-def test_the_directions_that_joints_can_move_are_counted(name):
-    robot = arm(name)
-    assert directions(robot.model, robot.model.frame('tool')) == ARMS[name][1]
 
 
 @pytest.mark.parametrize('name', ARMS)

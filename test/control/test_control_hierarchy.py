@@ -106,15 +106,6 @@ def test_an_inequality_that_cannot_be_met_is_violated_least_and_no_more_later():
     assert solution.freedom == 0
 
 
-def test_levels_of_the_same_priority_share_by_weight():
-    left, right = Level.equality([[1.0]], [0.0]), Level.equality([[1.0]], [1.0])
-    assert solve_hierarchy([left + right]).x == pytest.approx([0.5])
-    assert solve_hierarchy([left + 3.0 * right]).x == pytest.approx([0.75])
-    for weight in (0.0, -1.0, np.nan):
-        with pytest.raises(InvalidArgumentError, match='weight'):
-            left * weight
-
-
 def test_a_bound_that_contradicts_itself_is_refused():
     C, d = np.array([[1.0], [-1.0]]), np.array([-1.0, -1.0])
     with pytest.raises(InfeasibleError, match='contradict'):
@@ -162,18 +153,6 @@ def test_a_base_accelerates_as_commanded_with_least_torque(anymal, standing):
     assert np.linalg.norm(motion.tau) >= np.linalg.norm(least) - 1e-6
 
 
-def test_known_wrenches_are_part_of_the_motion(anymal, standing):
-    """A pulled base stays at rest; feet and torques bear what inverse dynamics says."""
-    v, base = np.zeros(anymal.nv), anymal.body_names[0]
-    pull = {base: np.array([20.0, -10.0, -30.0, 1.0, 2.0, 3.0])}
-    problem = WholeBodyProblem(anymal, standing, v, FEET, external_wrenches=pull)
-    motion = problem.solve([problem.joint_accelerations(np.zeros(12))])
-    assert_close(motion.a, np.zeros(anymal.nv), 1e-6)
-    needed = anymal.inverse_dynamics(standing, v, motion.a, pull)
-    borne = motion.tau + constraint_jacobian(anymal, standing, FEET).T @ motion.forces
-    assert_close(borne, needed, 1e-6, 10.0)
-
-
 def test_feet_do_not_slip_when_more_is_asked_than_friction_holds(anymal, standing):
     v, base = np.zeros(anymal.nv), anymal.body_names[0]
     problem = WholeBodyProblem(anymal, standing, v, FEET)
@@ -210,21 +189,6 @@ def test_torques_stay_within_limits_when_more_is_asked(anymal, standing):
     assert motion.violations[0] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_foot_swings_while_three_carry(anymal, standing):
-    v = np.zeros(anymal.nv)
-    problem = WholeBodyProblem(anymal, standing, v, FEET[:3])
-    swing = np.array([1.0, 0.0, 2.0])
-    motion = problem.solve(
-        [
-            problem.frame_acceleration(anymal.body_names[0], np.zeros(6)),
-            problem.frame_acceleration('RH_FOOT', swing, rows=(0, 1, 2)),
-        ]
-    )
-    acceleration = anymal.frame_acceleration(standing, v, motion.a, 'RH_FOOT')
-    assert_close(acceleration[:3], swing)
-    assert motion.forces.shape == (9,)
-
-
 def test_the_centre_of_mass_accelerates_as_commanded(anymal, standing):
     rng = np.random.default_rng(3)
     v = support_projector(anymal, standing, FEET) @ rng.normal(size=anymal.nv)
@@ -238,21 +202,6 @@ def test_the_centre_of_mass_accelerates_as_commanded(anymal, standing):
     # ... which is what the feet push beyond the weight.
     pushed = motion.forces.reshape(4, 3).sum(axis=0) / anymal.total_mass - [0.0, 0.0, 9.81]
     assert_close(pushed, wanted, LAW, 10.0)
-
-
-def test_a_force_is_applied_where_it_is_asked_for(anymal, standing):
-    v = np.zeros(anymal.nv)
-    problem = WholeBodyProblem(anymal, standing, v, FEET)
-    still = problem.frame_acceleration(anymal.body_names[0], np.zeros(6))
-    even = problem.solve([still, problem.contact_forces(np.zeros(12))])
-    wanted = even.forces.copy()
-    # Two feet that push against each other leave the sum, not the least torque.
-    arm = constraint_jacobian(anymal, standing, FEET)
-    line = np.linalg.svd(arm[:, :6].T)[2][-1]
-    wanted += 20.0 * line
-    motion = problem.solve([still, problem.contact_forces(wanted)])
-    assert_close(motion.forces, wanted, 1e-7)
-    assert_close(motion.a, even.a, 1e-6)
 
 
 def test_wrong_levels_are_named(anymal, standing):

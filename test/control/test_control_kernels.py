@@ -19,24 +19,14 @@ from tolerances import LAW
 
 from dynamics_ros import Robot, export_kernels
 from dynamics_ros.algorithms.control.impedance import FLAGS
-from dynamics_ros.constraints import (
-    ClosedLoop,
-    Contact,
-    LinearConstraint,
-    constrained_forward_dynamics,
-    constraint_bias,
-    constraint_jacobian,
-)
 from dynamics_ros.control import (
     ImpedanceController,
     ImpedanceGains,
-    damping_of_ratio,
     inverse_dynamics_control,
     joint_impedance,
     operational_space_torques,
     selection_matrices,
 )
-from dynamics_ros.errors import InvalidArgumentError
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 C = shutil.which('gcc') or shutil.which('cc')
@@ -133,15 +123,6 @@ def test_exported_c_answers_numbers_that_are_none_with_bounded_torques(arm, libr
             assert said & {'state', 'input', 'memory'}, (which, place, said)
 
 
-def test_before_the_first_step_memory_may_be_nan(arm, library):
-    kernel = arm.kernel('impedance_step', 'tool0')
-    arguments = step_arguments(arm, np.random.default_rng(2))
-    arguments[14] = np.full(arguments[14].shape, np.nan)
-    tau, _, flags = called(library, 'arm_impedance_step_tool0', arguments, kernel.trace.outputs)
-    assert flags[FLAGS.index('memory')] == 1.0
-    assert np.abs(tau - arm.gravity(arguments[0])).max() <= 1.0 + 1e-9
-
-
 # Each against the quantities that define it.
 
 
@@ -180,39 +161,3 @@ def test_hybrid_control_is_its_equation(arm, seed):
     expected = J.T @ (Lambda @ (S_M @ acceleration - bias) - S_F @ wrench + felt)
     found = operational_space_torques(arm, q, v, 'tool0', acceleration, wrench, free, rotation)
     assert_close(found, expected, 1e-6)
-
-
-@examples(10)
-@given(SEEDS)
-def test_the_kernel_in_contact_agrees_with_the_general_solver(arm, seed):
-    """The same rows as a constraint of one's own take the other way."""
-    rng = np.random.default_rng(seed)
-    q, v, tau = arm.random_configuration(rng), rng.normal(size=7), rng.normal(size=7)
-    point = tuple(rng.normal(size=3) * 0.1)
-    for held in (
-        Contact('tool0', point=point),
-        ClosedLoop('tool0', arm.frame_names[2], point=point),
-    ):
-        same = LinearConstraint(
-            held.rows,
-            lambda q, held=held: constraint_jacobian(arm, q, held),
-            lambda q, v, held=held: constraint_bias(arm, q, v, held),
-        )
-        a, forces = constrained_forward_dynamics(arm, q, v, tau, held)
-        expected, others = constrained_forward_dynamics(arm, q, v, tau, same)
-        assert_close(a, expected, 1e-7)
-        assert_close(forces, others, 1e-6)
-
-
-def test_every_direction_decays_alike_with_the_damping_of_a_ratio():
-    rng = np.random.default_rng(0)
-    root, other = rng.normal(size=(2, 6, 6))
-    Lambda, K = root @ root.T + np.eye(6), 100.0 * other @ other.T
-    D = damping_of_ratio(Lambda, K, 0.7)
-    system = np.block(
-        [[np.zeros((6, 6)), np.eye(6)], [-np.linalg.solve(Lambda, K), -np.linalg.solve(Lambda, D)]]
-    )
-    poles = np.linalg.eigvals(system)
-    assert_close(-poles.real / np.abs(poles), np.full(12, 0.7), 1e-6)
-    with pytest.raises(InvalidArgumentError, match='inertia: a singular'):
-        damping_of_ratio(np.zeros((6, 6)), K)

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ros_harness import description
-from scipy.spatial.transform import Rotation
 
 from dynamics_ros import Robot
 from dynamics_ros.control import (
@@ -25,7 +24,6 @@ from dynamics_ros.control import (
     SetpointLimits,
     Trail,
 )
-from dynamics_ros.control.compliance import reactions
 from dynamics_ros.control.compliance.setpoint import Setpoint
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
@@ -165,30 +163,6 @@ def test_the_tool_retracts_along_the_way_that_it_came():
         assert np.linalg.norm(came - pose[:3, 3], axis=1).min() < 0.02
 
 
-def test_giving_way_adds_just_the_torques_that_are_asked_for():
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        q, v = HOME + 0.1 * rng.normal(size=ROBOT.nq), 0.3 * rng.normal(size=ROBOT.nv)
-        arm = CompliantArm(CONTROLLER, UNBOUND)
-        arm.start(q, v)
-        torque = rng.normal(size=ROBOT.nv)
-        tau = arm.give_way(q, v, DT, torque)
-        assert not {'guard', 'torque', 'torque_rate'} & set(arm.acting)
-        assert np.abs(tau - ROBOT.nonlinear_effects(q, v) - torque).max() < 1e-8
-
-
-def test_springs_come_back_gradually_after_the_arm_has_given_way():
-    arm = started()
-    q = HOME + 0.02
-    arm.give_way(q, NOTHING, DT, NOTHING)
-    first = arm.approach(q, NOTHING, DT, None)
-    for _ in range(1000):
-        last = arm.approach(q, NOTHING, DT, None)
-    full = np.abs(last - ROBOT.gravity(q)).max()
-    assert full > 1.0
-    assert np.abs(first - ROBOT.gravity(q)).max() < 0.05 * full
-
-
 def reflex(strategy, external, v=NOTHING, **settings):
     """Torques of the first step beside those of the weight, without limits of their rate."""
     arm = CompliantArm(CONTROLLER, UNBOUND)
@@ -213,39 +187,6 @@ def test_an_admittance_reflex_has_a_velocity_along_what_is_felt_within_its_speed
         wanted = np.linalg.solve(M, tau) / 50.0
         assert np.abs(wanted).max() == pytest.approx(most)
         assert np.abs(wanted / np.abs(wanted).max() - felt / 2.0).max() < 1e-9
-
-
-def test_a_float_carries_the_weight_and_damps():
-    v = np.full(ROBOT.nv, 0.2)
-    tau = reflex('float', NOTHING, v, damping=5.0)
-    assert np.abs(tau + 5.0 * ROBOT.mass_matrix(HOME) @ v).max() < 1e-8
-
-
-def test_a_retraction_without_a_way_holds_the_tool():
-    arm = started()
-    one = Reaction(ReactionSettings('retract'), arm, Trail())
-    tau = one.step(HOME, NOTHING, DT, NOTHING)
-    assert one.over
-    assert np.abs(tau - ROBOT.gravity(HOME)).max() < 1e-6
-
-
-def test_nothing_is_compiled_between_a_motion_and_its_retraction(monkeypatch):
-    trail = Trail()
-    monkeypatch.setattr(reactions, 'kernel_without_robot', None)
-    arm = started()
-    trail.note(arm.pose)
-    one = Reaction(ReactionSettings('retract'), arm, trail)
-    assert np.isfinite(one.step(HOME, NOTHING, DT, NOTHING)).all()
-
-
-def test_a_reflex_ends_after_its_duration():
-    arm = started()
-    one = Reaction(ReactionSettings('float', duration=0.01), arm, Trail())
-    steps = 0
-    while not one.over:
-        one.step(HOME, NOTHING, DT, NOTHING)
-        steps += 1
-    assert steps in (10, 11, 12)
 
 
 @pytest.mark.parametrize(
@@ -295,14 +236,3 @@ def test_a_trail_remembers_the_way_as_far_as_is_asked(distance):
     assert end[0, 3] == pytest.approx(2.999 - 0.5 * distance, abs=2.0 * spacing)
     trail.forget()
     assert len(way_back(trail, 1.0, pose)) == 1
-
-
-def test_a_tool_that_has_turned_in_place_turns_back():
-    trail = Trail(0.1)
-    for k in range(1000):
-        pose = np.eye(4)
-        pose[:3, :3] = Rotation.from_rotvec([0.0, 0.0, 1e-3 * k]).as_matrix()
-        trail.note(pose)
-    end = way_back(trail, 0.1, pose)[-1]
-    # An arc of 0.1 m with a radius of 0.2 m.
-    assert np.arctan2(end[1, 0], end[0, 0]) == pytest.approx(0.999 - 0.5, abs=0.06)

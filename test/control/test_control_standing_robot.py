@@ -190,12 +190,6 @@ def test_a_solution_obeys_physics_contacts_friction_and_limits(standing):
     assert (np.abs(motion.tau) <= ROBOT.effort_limits + 1e-6).all()
 
 
-def test_torques_stay_within_limits_of_ones_own():
-    free = np.abs(solve()[2].tau).max()
-    tau = solve(limits=np.full(12, 0.9 * free))[2].tau
-    assert np.abs(tau).max() <= 0.9 * free + 1e-6
-
-
 class TestRefusals:
     def test_motors_that_cannot_carry_it(self):
         with pytest.raises(InfeasibleError):

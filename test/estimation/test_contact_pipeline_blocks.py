@@ -127,34 +127,3 @@ def test_blocks_say_what_single_states_say(robot, stream, kind, unexplained):
     assert one.tare.take() == many.tare.take() or np.allclose(one.tare.offset, many.tare.offset)
     assert one.effort_check.report == many.effort_check.report
     assert one.residuals.advice == many.residuals.advice
-
-
-def test_a_collision_ends_without_a_latch_and_stays_with_one(robot, stream):
-    for latches in (False, True):
-        pipeline = made(robot)
-        pipeline.detector.latches = latches
-        found, _ = together(pipeline, stream.part(1900, 2400), iter(lambda: 500, 0))
-        states = [found[i][1].report.state for i in sorted(found)]
-        assert ContactState.COLLISION in states
-        assert (states[-1] is ContactState.COLLISION) == latches
-
-
-def test_in_turn_is_one_after_the_other(robot):
-    from dynamics_ros.kernels import InTurn
-
-    rng = np.random.default_rng(2)
-    kernel = robot.kernel('unexplained_torque')
-    nv, count = robot.nv, 50
-    v, load = rng.normal(size=(2, count, nv))
-    memory, rows, sigmas = np.zeros((4, nv)), np.ones((8, nv)), np.ones(nv)
-    intervals = np.full(count, 0.01)
-    together = InTurn(kernel)(v, load, memory, intervals, rows, sigmas)
-    for k in range(count):
-        *_, memory = results = kernel(v[k], load[k], memory, 0.01, rows, sigmas)
-        for ours, theirs in zip(together, results, strict=True):
-            np.testing.assert_array_equal(ours[k], theirs)
-    from dynamics_ros.errors import InvalidArgumentError
-
-    v[30, 1] = np.nan
-    with pytest.raises(InvalidArgumentError, match='nan'):
-        InTurn(kernel)(v, load, memory, intervals, rows, sigmas)

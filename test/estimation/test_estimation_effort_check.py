@@ -63,18 +63,6 @@ def test_currents_are_named_with_what_to_set(robot):
     assert 'effort.scale' in checked(robot, GEARS * robot.gravity(BENT)).advice
 
 
-def test_in_motion_nothing_is_said(robot):
-    assert checked(robot, robot.gravity(BENT), v=0.1) is None
-    assert checked(robot, robot.gravity(BENT), samples=100) is None
-
-
-def test_where_gravity_loads_nothing_nothing_is_known(robot):
-    floating_in_space = robot.with_gravity((0.0, 0.0, 0.0))
-    report = checked(floating_in_space, np.zeros(robot.nv))
-    assert report.verdict is EffortVerdict.UNLOADED
-    assert not report.advice
-
-
 @pytest.mark.parametrize('friction', [None, 16.0])
 @pytest.mark.parametrize(
     'posture', [(0.0, -1.57, 0.0, -1.57, 0.0, 0.0), (0.0, -1.6, 0.2, 0.0, 0.0, 0.0)]

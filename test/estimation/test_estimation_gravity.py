@@ -40,18 +40,6 @@ def test_after_a_step_it_goes_over_with_its_time_constant_whatever_the_intervals
     assert angle == pytest.approx(0.1 * (1.0 - np.exp(-1.0)), abs=1e-4)
 
 
-def test_noise_is_averaged():
-    follower = GravityFilter(G, 1.0)
-    rng = np.random.default_rng(1)
-    errors = []
-    for k in range(2000):
-        follower.add_specific_force(k * STEP, -G * direction(0.3) + 0.2 * rng.normal(size=3))
-        errors.append(np.linalg.norm(follower.gravity - G * direction(0.3)))
-    # White noise through a filter of 100 samples: its deviation over the root of twice that,
-    # in two directions; the first second does not count.
-    assert np.sqrt(np.mean(np.square(errors[500:]))) < 2.0 * 0.2 * np.sqrt(2.0 / 200.0)
-
-
 def test_an_accelerated_base_is_not_taken_for_a_tilted_one():
     follower = GravityFilter(G, 0.0)
     follower.add_specific_force(0, -G * direction(0.0))

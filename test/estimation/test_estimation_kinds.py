@@ -12,18 +12,13 @@ from test_estimation_observer import HAND, MILLISECOND, PUSH, run
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.algorithms.contact.torque_observer import SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import (
     OBSERVERS,
-    EffortCheck,
     EffortModel,
-    FrictionAdaptation,
-    MomentumObserver,
     StaticObserver,
     ThirdOrderMomentumObserver,
 )
-from dynamics_ros.identification.findings import moved_joints
 
 MOVING = ('momentum', 'momentum_third_order')
 
@@ -138,22 +133,6 @@ def test_noise_of_differences_is_stated_as_it_is_let_through(robot, kind, cutoff
     assert estimates[2000:].std(axis=0) == pytest.approx(stated, rel=0.25)
 
 
-def test_a_share_of_noise_that_cannot_be_is_refused(robot):
-    with pytest.raises(InvalidArgumentError, match='velocity_differenced'):
-        MomentumObserver(robot, velocity_differenced=1.5)
-    with pytest.raises(InvalidArgumentError, match='velocity_cutoff'):
-        MomentumObserver(robot, velocity_cutoff=-1.0)
-
-
-def test_the_third_order_passes_a_third_of_white_and_a_tenth_of_differenced_noise(robot):
-    for share, most in ((0.0, 0.35), (1.0, 0.1)):
-        first, third = (
-            OBSERVERS[kind](robot, 50.0, velocity_differenced=share).noise_gains(1e-3).momentum
-            for kind in MOVING
-        )
-        assert (third < most * first).all()
-
-
 @pytest.mark.parametrize('kind', MOVING)
 def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot, kind):
     """A swing whose motors also turn rotors and friction, and report without the weight."""
@@ -201,12 +180,6 @@ def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot
     assert largest < 5e-3
 
 
-def test_a_model_of_other_size_is_refused(robot):
-    other = EffortModel.ideal(Robot.from_urdf(urdf_path('ur5')))
-    with pytest.raises(InvalidArgumentError, match='effort_model'):
-        MomentumObserver(robot, effort_model=other)
-
-
 @pytest.mark.parametrize(
     'name', ['stribeck', 'rotor_inertia', 'stribeck_velocity', 'load_friction']
 )
@@ -224,28 +197,3 @@ def test_stribeck_friction_is_largest_when_motion_begins(robot):
     assert fast == pytest.approx(1.0, rel=1e-6)
     # A thousand time constants away nothing overflows.
     assert efforts.friction_torque(np.full(robot.nv, -1e6))[0] == pytest.approx(-1.0)
-
-
-def test_speeds_of_a_sliding_joint_follow_from_its_range():
-    """A finger of 4 cm is as near to rest at 0.1 mm/s as an arm is at 0.016 rad/s."""
-    urdf = (
-        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
-        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        '<joint name="finger" type="prismatic"><parent link="a"/>'
-        '<child link="b"/><axis xyz="1 0 0"/>'
-        '<limit lower="0" upper="0.04" effort="10" velocity="0.1"/>'
-        '<dynamics friction="2"/></joint></robot>'
-    )
-    finger = Robot.from_urdf(urdf)
-    speed = 0.04 / (2.0 * np.pi)
-    efforts = EffortModel.from_robot(finger, friction_velocity=0.01)
-    assert efforts.friction_torque([0.01 * speed]) == pytest.approx(2.0 * np.tanh(1.0))
-    observer = MomentumObserver(finger, effort_model=efforts)
-    assert observer.settings[SETTINGS.index('friction_velocity')] == pytest.approx(0.01 * speed)
-    assert FrictionAdaptation(
-        *(efforts.coulomb, efforts.stribeck, efforts.speeds[0]), speed=0.05 * efforts.motion
-    )._speed == pytest.approx(0.05 * speed)
-    check = EffortCheck(finger, efforts, max_velocity=0.02)
-    assert check._max_velocity == pytest.approx(0.02 * speed)
-    assert moved_joints(finger, np.array([0.02 * speed])).all()
-    assert not moved_joints(finger, np.array([0.005 * speed])).any()

@@ -20,11 +20,8 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import (
     EffortModel,
     FootContactEstimator,
-    FootContacts,
     MomentumObserver,
-    WrenchEstimator,
 )
-from dynamics_ros.kernels import Program
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 WEIGHT = 9.81
@@ -66,26 +63,6 @@ def test_forces_of_all_feet_come_back(anymal, estimator, seed):
     assert contacts.in_contact.all()
     assert (contacts.probabilities > 0.99).all()
     assert not contacts.degraded
-
-
-def test_two_feet_in_the_air_are_told_from_two_that_carry(anymal, estimator):
-    q = stance(anymal)
-    forces = np.zeros((4, 3))
-    forces[[0, 3], 2] = 0.5 * WEIGHT * anymal.total_mass
-    contacts = estimator.update(q, np.zeros(anymal.nv), pushed(anymal, q, forces))
-    assert contacts.in_contact.tolist() == [True, False, False, True]
-    assert (contacts.probabilities[[1, 2]] < 0.05).all()
-
-
-def test_a_foot_that_moves_away_is_less_likely_in_contact(anymal):
-    q, v = stance(anymal), np.zeros(anymal.nv)
-    # At the threshold, where the force leaves it open.
-    share = 0.03 * WEIGHT * anymal.total_mass / 4
-    tau = pushed(anymal, q, np.tile([0.0, 0.0, share], (4, 1)))
-    resting = FootContactEstimator(anymal, FEET).update(q, v, tau)
-    v[2] = 1.0
-    moving = FootContactEstimator(anymal, FEET).update(q, v, tau)
-    assert (moving.probabilities < resting.probabilities - 0.3).all()
 
 
 def test_contact_has_hysteresis_and_reset_forgets(anymal, estimator):
@@ -143,15 +120,6 @@ def test_standing_forces_from_constraints_carry_the_weight_and_agree(anymal, est
     # What an observer would find at rest: what gravity and torques leave over.
     contacts = estimator.update(q, zero, gravity - tau)
     np.testing.assert_allclose(contacts.forces, found, atol=1e-6)
-
-
-def test_constraint_forces_of_feet_in_the_air_are_zero(anymal, estimator):
-    q, zero = stance(anymal), np.zeros(anymal.nv)
-    none = estimator.constraint_forces(q, zero, zero, np.zeros(4, dtype=bool))
-    assert not none.any()
-    two = estimator.constraint_forces(q, zero, zero, np.array([True, False, True, False]))
-    assert not two[[1, 3]].any()
-    assert two[[0, 2]].any()
 
 
 @pytest.mark.parametrize('gain', [75.0, 300.0])
@@ -212,16 +180,6 @@ def test_efforts_without_what_carries_the_weight_leave_the_base_to_the_ground(an
     np.testing.assert_allclose(estimator.update(q, zero, external).forces, forces, atol=1e-3)
 
 
-def test_without_the_base_and_a_knee_a_foot_is_degraded(anymal, estimator):
-    """Two joints do not tell three components of a force."""
-    q = stance(anymal)
-    ignored = np.arange(anymal.nv) < 6
-    ignored[6 + anymal.joint_names.index('LF_KFE')] = True
-    contacts = estimator.update(q, np.zeros(anymal.nv), np.zeros(anymal.nv), ignored)
-    assert contacts.degraded
-    assert not contacts.in_contact.any()
-
-
 @pytest.mark.parametrize(
     ('settings', 'error', 'argument'),
     [
@@ -280,52 +238,3 @@ def test_contact_probabilities_are_those_of_normal_distributions(force, deviatio
     z = np.clip((force - threshold) / np.hypot(deviation, threshold / 3.0), -37.0, 37.0)
     odds = log_ndtr(z) - log_ndtr(-z) + norm.logpdf(speed, 0, 0.2) - norm.logpdf(speed, 0, 0.6)
     assert found == pytest.approx(expit(odds), rel=1e-9, abs=1e-300)
-
-
-def test_a_step_of_a_program_continues_as_updates_do(anymal):
-    """Contacts begin above 0.7 and end below 0.3 for both, from the same states."""
-    rng, names = np.random.default_rng(1), ('forces', 'constraint_forces', 'probabilities')
-    updated, stepped = (FootContactEstimator(anymal, FEET, force_threshold=30.0) for _ in '12')
-    stepped.compile(wait=True)
-    q, v, external, tau = stance(anymal), *np.zeros((3, anymal.nv))
-    program = Program([stepped.step(q, v, external, tau)])
-    changes = 0
-    for _ in range(200):
-        forces = np.zeros((4, 3))
-        forces[:, 2] = rng.uniform(0.0, 60.0, 4)
-        external[:] = pushed(anymal, q, forces)
-        v[:], tau[:] = rng.normal(size=(2, anymal.nv)) * 0.01
-        stepped.prepare_step(None)
-        assert program.run()
-        before = FootContacts(stepped.feet, *stepped.results).in_contact.copy()
-        # The same state again, as after another kernel's refusal, changes nothing.
-        stepped.prepare_step(None)
-        assert program.run()
-        found = FootContacts(stepped.feet, *stepped.results)
-        expected = updated.update(q, v, external, tau=tau)
-        assert (found.in_contact == before).all()
-        assert (found.in_contact == expected.in_contact).all()
-        assert found.degraded == expected.degraded
-        for name in names:
-            assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
-        between = (found.probabilities > 0.3) & (found.probabilities < 0.7)
-        changes += int(between.sum())
-    assert changes > 20
-
-
-@pytest.mark.parametrize('posture', ['bent legs', 'straight legs', 'one straight leg'])
-def test_forces_are_those_of_wrenches_of_point_contacts(anymal, estimator, posture):
-    """Also where a direction is damped, so that eigenvalues are needed."""
-    wrenches = WrenchEstimator(anymal, FEET, force_only=True)
-    rng = np.random.default_rng(3)
-    for _ in range(10):
-        q = stance(anymal, rng) if posture != 'straight legs' else anymal.neutral()
-        if posture == 'one straight leg':
-            q[7:10] = 0.0
-        external = rng.normal(size=anymal.nv) * 20.0
-        found = estimator.update(q, np.zeros(anymal.nv), external)
-        expected = wrenches.estimate(q, external)
-        assert_allclose(found.forces, [x.wrench[:3] for x in expected], rtol=1e-8, atol=1e-8)
-        deviations = [np.sqrt(x.covariance[2, 2]) for x in expected]
-        assert_allclose(found.deviations, deviations, rtol=1e-8)
-        assert found.degraded == any(x.degraded for x in expected)

@@ -36,17 +36,6 @@ def test_the_evidence_is_the_density_of_the_torques_and_the_probability_of_a_pus
             assert_allclose(residuals[i], y - A @ x, rtol=1e-8, atol=1e-10)
 
 
-def test_a_force_that_can_only_pull_is_hopeless_and_finite():
-    units, wrenches = np.ones(5), np.zeros((6, 5))
-    wrenches[0, 0], J = 1.0, np.zeros((6, ROBOT.nv))
-    J[0] = 1.0
-    torque, weights = np.full(ROBOT.nv, -1e3), np.full(ROBOT.nv, 1e3)
-    evidence, mean, _ = ROBOT.kernel('location_evidence')(J, torque, weights, units, wrenches)
-    assert mean[0] < -900.0
-    assert np.isfinite(evidence)
-    assert evidence < -600.0
-
-
 def test_parts_within_reach_along_the_line_of_action_occlude_a_point():
     rng = np.random.default_rng(3)
     q = rng.uniform(-1.0, 1.0, ROBOT.nq)

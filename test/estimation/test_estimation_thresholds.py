@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from patience import examples
-from random_robots import SEEDS, random_robot
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation import ContactDetector, ContactState, MomentumObserver, WrenchEstimator
+from dynamics_ros.estimation import ContactDetector, MomentumObserver, WrenchEstimator
 from dynamics_ros.estimation.uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
@@ -48,28 +45,12 @@ class TestMotion:
             report = detector.update(step * MILLISECOND, np.full(7, torque), None, v)
         return report
 
-    def test_at_rest_they_are_the_constants(self, detector):
-        assert self.run(detector, 0.9, np.zeros(10)).state is ContactState.NONE
-        assert detector.contact_thresholds == pytest.approx(np.full(7, 1.0))
-        assert self.run(detector, 1.1, np.zeros(10)).state is ContactState.CONTACT
-
     def test_a_steady_speed_raises_those_of_its_joint(self, detector):
         self.run(detector, 0.0, np.full(1000, -1.5))
         expected = np.full(7, 1.0)
         expected[2] = 1.0 + 2.0 * 1.5
         assert detector.contact_thresholds == pytest.approx(expected)
         assert detector.collision_thresholds == pytest.approx(expected + 4.0)
-
-    def test_without_terms_velocities_are_not_looked_at(self, robot):
-        detector = ContactDetector(robot, 1.0, 5.0)
-        detector.update(0, np.zeros(7), None, np.full(7, 9.0))
-        assert detector.contact_thresholds == pytest.approx(np.full(7, 1.0))
-
-    def test_other_constants_leave_a_contact_as_it_is(self, detector):
-        self.run(detector, 1.1, np.zeros(10))
-        detector.change_thresholds(2.0, 9.0)
-        assert detector.report.state is ContactState.CONTACT
-        assert detector.contact_thresholds == pytest.approx(np.full(7, 2.0))
 
     def test_a_negative_term_is_refused_by_name(self, robot):
         with pytest.raises(InvalidArgumentError, match='velocity_term'):
@@ -112,11 +93,6 @@ def small_arm(shoulder, elbow, finger):
     )
 
 
-def test_effort_limits_are_used_where_they_fit_the_weight(caplog):
-    assert by_effort_limit(small_arm(20, 8, 30), 0.1) == pytest.approx([2.0, 0.8, 3.0])
-    assert not caplog.text
-
-
 @pytest.mark.parametrize('limits', [(1000, 1e4, 1e4), (0, 0, 0), (0.5, 0.1, 1e5)])
 def test_placeholders_of_effort_limits_are_replaced_by_what_the_weight_needs(limits, caplog):
     shoulder, elbow, finger = by_effort_limit(small_arm(*limits), 1.0)
@@ -133,12 +109,6 @@ def test_speeds_of_sliding_joints_are_scaled_by_their_range():
     assert motion_scales(robot) == pytest.approx([1.0, 1.0, 2.0 / (2.0 * np.pi)])
     slow = slow_speeds(robot, np.array([0.0, 0.01, 1e-5]))
     assert slow == pytest.approx([SLOW, 0.04, SLOW / np.pi])
-
-
-@pytest.mark.parametrize('name', ['ur5', 'ur10', 'xarm7', 'panda', 'z1', 'kinova'])
-def test_limits_of_real_arms_are_used(name):
-    robot = Robot.from_urdf(urdf_path(name))
-    assert by_effort_limit(robot, 1.0) == pytest.approx(robot.effort_limits)
 
 
 def test_noise_of_velocities_shows_in_all_joints_at_once(robot):
@@ -158,54 +128,3 @@ def test_noise_of_velocities_shows_in_all_joints_at_once(robot):
         normalised.append(e @ np.linalg.solve(estimate.covariance, e))
     # Chi squared of six; the mean of 1000 has a standard deviation of 0.11.
     assert np.mean(normalised) == pytest.approx(6.0, abs=0.55)
-
-
-@examples(25)
-@given(seed=SEEDS)
-def test_wrenches_of_random_robots_are_those_of_a_singular_value_decomposition(seed):
-    """Damped least squares by NumPy's SVD, at the last link, about a point and in other axes."""
-    robot = random_robot(seed, 9)
-    rng = np.random.default_rng(seed)
-    frame = robot.body_names[-1]
-    axes = robot.body_names[int(rng.integers(len(robot.body_names)))]
-    q = robot.random_configuration(rng)
-    torque, point = rng.normal(size=robot.nv), rng.uniform(-0.2, 0.2, 3)
-    noise = rng.uniform(0.5, 2.0, robot.nv)
-    length, threshold, prior = 0.3, 0.05, 100.0
-    estimator = WrenchEstimator(
-        robot,
-        frame,
-        effort_noise=noise,
-        expressed_in=axes,
-        reference_points=point,
-        length_scale=length,
-        singular_threshold=threshold,
-        wrench_prior=prior,
-    )
-    (estimate,) = estimator.estimate(q, torque)
-
-    X, R = robot.forward_kinematics(q, frame), robot.forward_kinematics(q, axes)[:3, :3]
-    J = robot.jacobian(q, frame)
-    moving = np.abs(J).max(axis=0) > 0.0
-    turned = np.vstack([R.T @ J[:3], length * R.T @ J[3:]])
-    usual = np.exp(np.log(noise[moving]).mean())
-    U, s, Vt = np.linalg.svd((turned / noise * usual).T[moving], full_matrices=True)
-    values = np.zeros(6)
-    values[: min(len(s), 6)] = s[:6]
-    d = np.maximum(values**2, threshold**2)
-    U = np.pad(U, ((0, 0), (0, max(0, 6 - U.shape[1]))))[:, :6]
-    w = Vt.T @ ((values / d) * (U.T @ (torque[moving] * usual / noise[moving])))
-    variance = (usual * values / d) ** 2 + ((1.0 - values**2 / d) * prior) ** 2
-    x, y, z = R.T @ X[:3, :3] @ point
-    T = np.diag([1.0, 1.0, 1.0, length, length, length])
-    T[3:, :3] -= np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    # Eigenvalues know s^2 to rounding; what is below the threshold is divided by its square.
-    assert estimate.wrench == pytest.approx(T @ w, rel=1e-7, abs=1e-7)
-    assert estimate.covariance == pytest.approx(
-        (T @ Vt.T * variance) @ Vt @ T.T, rel=1e-6, abs=1e-6
-    )
-    assert estimate.singular_values == pytest.approx(values[: moving.sum()], abs=1e-7)
-    missing = (1.0 - values**2 / d).max()
-    # What is missing of a direction is spread over the components.
-    if not 0.05 < missing < 0.5:
-        assert estimate.degraded == bool(missing > 0.05)

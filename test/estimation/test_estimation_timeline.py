@@ -13,10 +13,10 @@ from patience import examples
 from publishers import LEFT, RIGHT, START, taking_turns
 
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS, MIN_OLD_MESSAGES
-from dynamics_ros.estimation.samples.history import DEPTH, NEVER, History
+from dynamics_ros.estimation.samples.history import DEPTH, History
 from dynamics_ros.estimation.samples.moving_base import ALIGNED, BaseSample, MovingBase
 from dynamics_ros.estimation.samples.timeline import Timeline
-from dynamics_ros.estimation.samples.turns import MAX_MISSED, MIN_MESSAGES
+from dynamics_ros.estimation.samples.turns import MAX_MISSED
 
 MS = 10**6
 ALL = np.arange(4)
@@ -58,23 +58,6 @@ def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, tim
         newest = max(newest, stamp)
     known = kept[-DEPTH:]
     assert_allclose(history.at(time), np.clip(time, known[0], known[-1]), atol=1e-12)
-
-
-def test_what_was_never_told_is_zero_and_before_the_first_sample_it_is_that():
-    history = new_history(2)
-    history.add(np.array([0]), np.array([5.0]), 100)
-    assert history.at(50).tolist() == [5.0, 0.0]
-    assert history.newest.tolist() == [100, NEVER]
-
-
-def test_values_stand_at_their_places_among_the_blank_numbers():
-    history = History(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3, 1]))
-    history.add(np.array([0]), np.array([5.0]), 100)
-    assert history.at(100).tolist() == [1.0, 2.0, 3.0, 5.0]
-    history.add(np.array([0, 1]), np.array([6.0, 7.0]), 200)
-    assert history.at(200).tolist() == [1.0, 7.0, 3.0, 6.0]
-    history.forget(np.array([0]))
-    assert history.at(200).tolist() == [1.0, 7.0, 3.0, 4.0]
 
 
 def test_numbers_as_large_as_there_are_do_not_overflow_in_between():
@@ -188,30 +171,6 @@ def test_who_becomes_silent_is_waited_for_through_a_few_messages_and_then_no_lon
     tell(timeline, back, RIGHT)
     assert tell(timeline, back + MS, LEFT) is None
     assert tell(timeline, back + MS, RIGHT) == back + MS
-
-
-def test_who_speaks_seldom_is_not_waited_for():
-    """A gripper at 50 Hz beside an arm at 1 kHz, in between its messages."""
-    timeline, answers = new_timeline(), []
-    for k in range(200):
-        if k % 20 == 0:
-            tell(timeline, START + k * MS - MS // 2, RIGHT)
-        answers.append(tell(timeline, START + k * MS, LEFT))
-    assert answers == [START + k * MS for k in range(200)]
-
-
-def test_a_publisher_that_is_not_regular_yet_waits_for_nobody():
-    timeline = new_timeline()
-    for k in range(MIN_MESSAGES - 1):
-        assert tell(timeline, START + 2 * k * MS, LEFT) == START + 2 * k * MS
-        assert tell(timeline, START + (2 * k + 1) * MS, RIGHT) == START + (2 * k + 1) * MS
-
-
-def test_messages_without_stamps_are_all_answered():
-    timeline = new_timeline()
-    for _ in range(10):
-        assert tell(timeline, 0, LEFT) == 0
-        assert tell(timeline, 0, RIGHT) == 0
 
 
 # --- the base ------------------------------------------------------------------------------------

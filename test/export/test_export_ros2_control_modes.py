@@ -14,7 +14,6 @@ from test_export_ros2_control import (
     package,  # noqa: F401
     pointer,
     structure,
-    target_of,
 )
 from tolerances import LAW
 
@@ -27,10 +26,7 @@ from dynamics_ros.control import (
     Reaction,
     ReactionSettings,
     Trail,
-    joint_ranges,
 )
-from dynamics_ros.control.compliance.compliant_arm import AT_REST
-from dynamics_ros.control.compliance.motion_check import velocity_limits
 from dynamics_ros.control.compliance.reactions import VELOCITY_RATE
 from dynamics_ros.export.ros2_control import numbers
 
@@ -120,29 +116,6 @@ def test_guiding_is_that_of_the_library(compiled):  # noqa: F811
     both.compare(60, by_library, guide)
 
 
-def test_springs_of_joint_ranges_appear_as_those_of_the_library(compiled):  # noqa: F811
-    both = Both(compiled, 0.3)
-    robot, q, rest = both.robot, both.q.copy(), np.zeros(both.robot.nv)
-    upper, k = joint_ranges(robot)[1], 3
-    q[k] = upper[k] - 0.5 * numbers.MARGIN
-    both.arm.start(q, rest)
-    both.c.my_arm_impedance_start(pointer(both.memory), pointer(both.gains), pointer(q), None)
-    target = target_of(robot.nv)
-    call(both.c.my_arm_target_at, q, target)
-    gravity, pulled = robot.gravity(q)[k], []
-    for _ in range(400):
-        wanted = both.arm.approach(q, rest, DT, None)
-        call(
-            both.c.my_arm_impedance_step,
-            *(both.memory, both.gains, target, q, rest, np.zeros(6), DT, both.tau, both.flags),
-        )
-        assert np.abs(both.tau - wanted).max() <= 1e3 * LAW * max(1.0, np.abs(wanted).max())
-        pulled.append(gravity - both.tau[k])
-    full = numbers.LIMIT_STIFFNESS * 0.5 * numbers.MARGIN
-    np.testing.assert_allclose(pulled[0], full * DT / 0.3, rtol=1e-6)
-    np.testing.assert_allclose(pulled[149:], full * np.minimum(np.arange(150, 401) / 300, 1.0))
-
-
 @pytest.mark.parametrize('strategy', ['float', 'torque_reflex', 'admittance_reflex'])
 def test_a_reflex_is_that_of_the_library(compiled, strategy):  # noqa: F811
     both = Both(compiled)
@@ -179,22 +152,6 @@ def test_an_arm_without_states_brakes_as_that_of_the_library(compiled):  # noqa:
         assert both.flags[0] == (not steps[-1])
 
     both.compare(100, by_library, brake)
-
-
-def test_a_motion_that_runs_away_is_told_until_it_is_caught(compiled):  # noqa: F811
-    both = Both(compiled)
-    limits = velocity_limits(both.robot)
-    assert np.array_equal(both.gains.velocity_limits, limits)
-    runs_away = both.c.my_arm_runs_away
-
-    def told(share):
-        v = share * limits
-        return runs_away(pointer(both.memory), pointer(both.gains), pointer(v))
-
-    assert [told(x) for x in (1.4, -1.6, 0.5, 0.11, 0.09, 1.4)] == [0, 1, 1, 1, 0, 0]
-    for share, rests in ((0.5, 1), (2.0, 0), (np.nan, 0)):
-        v = np.full(both.robot.nv, share * AT_REST)
-        assert both.c.my_arm_at_rest(pointer(v)) == rests
 
 
 @pytest.mark.parametrize('step', ['brake', 'guide', 'reflex'])

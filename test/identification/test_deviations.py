@@ -49,13 +49,6 @@ def test_friction_is_within_its_deviations_where_its_speed_is_another(found):
         assert np.sqrt(np.mean(off**2)) < 1.8, name
 
 
-def test_deviations_are_those_of_a_sample_and_not_of_the_choice_alone(found):
-    arm = truth()
-    noisy = identify(ROBOT, [other_friction(recording(arm, noise=1.0), arm, OTHER)])
-    for name in ('coulomb', 'viscous', 'offset'):
-        assert (of_kind(noisy, name)[1] > 1.5 * of_kind(found, name)[1]).all()
-
-
 SLIDE = """
 <robot name="lift">
   <link name="base"/>

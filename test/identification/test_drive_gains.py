@@ -61,13 +61,6 @@ def test_runs_in_the_other_order_or_without_a_load_are_told(runs):
         identify_drive_gains(ROBOT, [empty], [again], LOAD)
 
 
-def test_a_wrong_centre_of_the_load_is_named_where_it_turns_gains_round(runs):
-    empty, loaded = runs
-    beyond = replace(LOAD, center=(0.03, 0.02, -0.8))
-    with pytest.raises(UnusableRecordingError, match=r'\(0.03, 0.02, -0.8 m in .tool0.\)'):
-        identify_drive_gains(ROBOT, [empty], [loaded], beyond)
-
-
 def test_a_load_that_cannot_be_is_refused(runs):
     with pytest.raises(InvalidArgumentError, match='mass of the load'):
         KnownLoad('tool0', -1.0, (0.0, 0.0, 0.0))

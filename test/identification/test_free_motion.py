@@ -15,16 +15,13 @@ from simulated_arm import (
     ROBOT,
     ROTOR,
     VISCOUS,
-    efforts,
     motion,
     recording,
     truth,
 )
 
-from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros import Robot
-from dynamics_ros.calibration.in_motion import with_joints_as_before
-from dynamics_ros.calibration.outputs import check_path, parameter_values
+from dynamics_ros.calibration.outputs import check_path
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.files import write_files
@@ -69,14 +66,6 @@ def test_friction_offsets_and_rotors_are_found_within_their_deviations(drives, f
     np.testing.assert_array_equal(found.bodies, given(ROBOT))
 
 
-def test_it_says_what_was_left_over_before_and_what_is_now(samples, drives, found):
-    assert (drives.left_over_before > 0.9 * COULOMB).all()
-    assert (found.train.rms < 0.05).all()
-    again = identify_drives(ROBOT, samples, found.effort_model)
-    # Noise of velocities is filtered after friction here, as in the node, and before it in the fit.
-    assert (again.left_over_before < 1.5 * found.train.rms).all()
-
-
 def test_a_payload_and_gravity_that_efforts_leave_out_count(samples):
     carried = Robot.from_urdf(FILE, adjustable=True).with_payload('tool0', 2.0, (0, 0, 0.1))
     states = motion(samples.time)
@@ -89,51 +78,6 @@ def test_a_payload_and_gravity_that_efforts_leave_out_count(samples):
     assert identify_drives(
         carried, loaded, NOTHING
     ).identified.effort_model.coulomb == pytest.approx(COULOMB, abs=0.05)
-
-
-def test_noise_of_an_encoder_that_is_still_at_rest_is_learned_in_motion(samples):
-    step, period = 1e-4, 0.005
-    ticks = step * np.round(samples.position / step)
-    quantised = np.gradient(ticks, period, axis=0)
-    noisy = replace(samples, position=ticks, velocity=quantised)
-    found = identify_drives(ROBOT, noisy, NOTHING).identified
-    true = (quantised - samples.velocity)[100:-100].std(axis=0)
-    assert (found.noise.velocity > 0.5 * true).all()
-    assert (found.noise.velocity < 3.0 * true).all()
-    assert (true > 1e-3).all(), 'else there is nothing to learn'
-
-
-def moved_for_a_moment(samples):
-    """A joint moves during less than a second, one way."""
-    t = samples.time
-    q, v, a = motion(t, 3, joints=(0, 1, 2, 4, 5, 6))
-    x = np.clip((t - 10.0) / 0.8, 0.0, 1.0)
-    q[:, 3] += 0.5 * x**3 * (10.0 + x * (6.0 * x - 15.0))
-    v[:, 3] = 0.5 * 30.0 * x**2 * (1.0 - x) ** 2 / 0.8
-    a[:, 3] = 0.5 * 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / 0.8**2
-    effort = efforts(AS_DESCRIBED, q, v, a) + 0.1 * np.random.default_rng(4).normal(size=q.shape)
-    return replace(samples, position=q, velocity=v, effort=effort)
-
-
-def test_a_joint_that_moves_for_a_moment_is_no_obstacle(samples):
-    found = identify_drives(ROBOT, moved_for_a_moment(samples), NOTHING)
-    assert not any('a force of about' in sentence for sentence in found.learned.findings)
-
-
-@pytest.mark.parametrize('seed', [0, 1])
-def test_friction_at_starts_and_stops_is_no_push(seed, monkeypatch):
-    # Joints creep before they slide.
-    monkeypatch.setattr('benchmarks.unmodelled_arms.BRISTLES', 3e-3)
-    arm, rng = UnmodelledArm.made('ur3', STICKING, seed), np.random.default_rng([3, seed])
-    stops = arm.samples(arm.going(30.0, rng), rng)
-    nothing = EffortModel.ideal(arm.described)
-    identify_drives(arm.described, stops, nothing)
-    rows = (stops.time > 12.0) & (stops.time < 13.5)
-    J = arm.described.jacobian(stops.position[rows], arm.frame)[:, :3]
-    effort = stops.effort.copy()
-    effort[rows] -= J.transpose(0, 2, 1) @ np.array([10.0, 25.0, 10.0])
-    with pytest.raises(UnusableRecordingError, match=r'efforts after 1[123].* push'):
-        identify_drives(arm.described, replace(stops, effort=effort), nothing)
 
 
 def pushed(samples):
@@ -190,27 +134,6 @@ def of_another_robot(samples):
 def test_what_would_be_put_in_force_wrongly_is_refused(samples, changed, words):
     with pytest.raises((NotThisRobotError, UnusableRecordingError), match=words):
         identify_drives(ROBOT, changed(samples), NOTHING)
-
-
-def test_the_scale_in_force_is_what_efforts_are_read_with(samples):
-    model = NOTHING.with_values(scale=0.05)
-    in_percent = replace(samples, effort=20.0 * samples.effort)
-    found = identify_drives(ROBOT, in_percent, model).identified
-    assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.05)
-    assert (found.effort_model.scale == 1.0).all()
-
-
-def test_joints_that_did_not_move_keep_their_values():
-    some = recording(AS_DESCRIBED, duration=12.0, joints=(1, 3))
-    drives = identify_drives(ROBOT, some, NOTHING)
-    found = drives.identified
-    assert found.moved.tolist() == [False, True, False, True, False, False, False]
-    before = {'friction.coulomb': np.full(7, 9.0), 'effort.noise': [0.3] * 6 + [np.inf]}
-    merged = with_joints_as_before(parameter_values(found, drives.learned), before, found.moved)
-    coulomb = merged['friction.coulomb']
-    assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
-    assert merged['effort.noise'][6] == np.inf
-    assert merged['friction.velocity'] == found.effort_model.friction_velocity
 
 
 def test_a_recorder_keeps_bounded_memory_and_says_what_is_missing():

@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, OFFSET, ROBOT, ROTOR, VISCOUS, recording, truth
 
-from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import (
     NotThisRobotError,
     UnusableRecordingError,
     for_robot,
     identify,
 )
-from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
-from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 
 ARM = truth(1)
@@ -27,20 +24,6 @@ ARM = truth(1)
 @pytest.fixture(scope='module')
 def found():
     return identify(ROBOT, [recording(ARM)])
-
-
-def test_base_parameters_give_the_torques_of_all_parameters():
-    base = BaseParameters.of(ROBOT)
-    rng = np.random.default_rng(3)
-    q = np.array([ROBOT.random_configuration(rng) for _ in range(20)])
-    v, a = rng.normal(size=(2, 20, 7))
-    Y = with_rotors(ROBOT.regressor(q, v, a), a)
-    phi = np.concatenate([ARM.bodies.ravel(), ROTOR])
-    expected = ARM.robot.inverse_dynamics(q, v, a) + ROTOR * a
-    assert np.abs(Y[..., base.chosen] @ (base.combination @ phi) - expected).max() < 1e-9
-    stacked = Y[..., base.chosen].reshape(-1, len(base))
-    assert np.linalg.matrix_rank(stacked) == len(base)
-    assert base.expressions[0].startswith(base.names[base.chosen[0]])
 
 
 def test_friction_rotors_and_offsets_are_found(found):
@@ -74,34 +57,6 @@ def test_deviations_are_honest(found):
             one = friction[f'{name} {joint}']
             assert one.identifiable
             assert abs(one.value - value) < 4.0 * one.deviation < 0.5
-
-
-def test_what_two_joints_alone_tell_leaves_real_bodies_near_their_description():
-    poor = identify(ROBOT, [recording(ARM, joints=(1, 3))])
-    assert poor.consistent
-    ratio = poor.bodies[:, 0] / described(ROBOT)[:, 0]
-    assert ((ratio > 1.0 / 1.5) & (ratio < 1.5)).all()
-    noise = 0.1 * np.sqrt(poor.maker.filtering.narrow / 100.0)
-    tested = poor.evaluate(recording(ARM, seed=7, joints=(1, 3)))
-    assert (tested.rms < 1.5 * noise).all()
-    (rest,) = [one for one in poor.findings if 'did not move' in one]
-    assert ROBOT.joint_names[0] in rest and ROBOT.joint_names[1] not in rest
-    assert 'motion of each of them both ways' in rest
-    told_before = EffortModel.from_robot(ROBOT)
-    for name in ('viscous', 'coulomb'):
-        friction, usual = getattr(poor.effort_model, name), getattr(told_before, name)
-        assert friction[~poor.moved] == pytest.approx(usual[~poor.moved], abs=1e-3)
-    assert not poor.effort_model.stribeck[~poor.moved].any()
-    assert np.abs(poor.effort_model.coulomb - COULOMB)[poor.moved].max() < 0.1
-    by_motion = dict(sentence.split(': ') for sentence in poor.missing)
-    told = {names: motion for motion, listed in by_motion.items() for names in listed.split(', ')}
-    assert (
-        told['rotor wrist_roll'] == 'faster motion and harder starts of wrist_roll (did not move)'
-    )
-    # Gravity does not know how an arm is turned about a vertical axis.
-    first = f'mx {ROBOT.body_names[1]}'
-    assert told[first].startswith('other postures of') and 'yaw' not in told[first]
-    assert any('no motion' in motion for motion in by_motion)
 
 
 def test_a_push_counts_little_and_is_told_of(found):
@@ -143,23 +98,6 @@ def test_what_nothing_can_be_told_from_is_refused():
     noise = replace(other, effort=rng.normal(size=other.effort.shape).cumsum(axis=0))
     with pytest.raises(NotThisRobotError, match='another robot'):
         identify(ROBOT, [noise])
-
-
-def test_names_that_differ_are_matched_and_told_of():
-    samples = recording(ARM, duration=2.0)
-    same, sentence = for_robot(samples, ROBOT)
-    assert same.joint_names == ROBOT.joint_names and not sentence
-    prefixed = replace(samples, joint_names=tuple(f'left_{n}' for n in ROBOT.joint_names[::-1]))
-    turned, sentence = for_robot(prefixed, ROBOT)
-    assert (turned.position == samples.position[:, ::-1]).all()
-    assert 'like names' in sentence
-    numbered = replace(samples, joint_names=tuple(f'A{k}' for k in range(7)))
-    assert 'in the order' in for_robot(numbered, ROBOT)[1]
-    given = dict(zip(numbered.joint_names, ROBOT.joint_names[::-1], strict=True))
-    assert (for_robot(numbered, ROBOT, given)[0].position == samples.position[:, ::-1]).all()
-    fewer = samples.columns(range(6), [f'A{k}' for k in range(6)])
-    with pytest.raises(UnusableRecordingError, match='another robot'):
-        for_robot(fewer, ROBOT)
 
 
 def test_stamps_of_arrival_losses_and_gaps_are_seen_through():

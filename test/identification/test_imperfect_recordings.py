@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_arm import COULOMB, ROBOT, efforts, motion, recording, truth
+from simulated_arm import COULOMB, ROBOT, recording, truth
 
 from dynamics_ros import Robot
-from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
+from dynamics_ros.identification import UnusableRecordingError, identify
 from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.spatial import Inertia
 
@@ -73,12 +73,6 @@ def test_the_robot_is_found_all_the_same(samples, changed):
     assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.1)
 
 
-@pytest.mark.parametrize(('factor', 'told'), [(1e9, 'apart'), (1e-9, 'apart'), (0.0, 'same stamp')])
-def test_stamps_that_are_not_in_seconds_are_refused(samples, factor, told):
-    with pytest.raises(UnusableRecordingError, match=told):
-        identify(ROBOT, [replace(samples, time=samples.time * factor)])
-
-
 def test_efforts_that_never_change_are_told_by_joint(samples):
     effort = samples.effort.copy()
     effort[:, 2] = 0.5
@@ -105,33 +99,6 @@ def test_spikes_are_counted_and_told(samples):
     told = [one for one in found.findings if 'left out' in one]
     assert [one.split(' are ')[0] for one in told] == ['single positions', 'single efforts']
     assert not any('left out' in one for one in identify(ROBOT, [samples]).findings)
-
-
-def test_steps_of_friction_and_turns_are_no_spikes(samples):
-    slow = samples.rows(np.arange(0, len(samples), 8))
-    for one in (samples, slow):
-        assert not one.effort_spikes.any()
-        assert not one.position_spikes.any()
-
-
-@pytest.mark.parametrize('factor', [3.0, 10.0])
-def test_rotors_that_are_larger_than_the_arm_are_no_other_unit_of_efforts(factor):
-    """As of small motors behind gears of 1:100 in light arms."""
-    turning = factor * ROBOT.mass_matrix(np.zeros(7)).diagonal().max()
-    t = np.arange(0.0, 30.0, 0.01)
-    q, v, a = motion(t)
-    rng = np.random.default_rng(3)
-    effort = efforts(ARM, q, v, a) + turning * a + 0.1 * rng.normal(size=q.shape)
-    position = q + 2e-5 * rng.normal(size=q.shape)
-    found = identify(ROBOT, [JointSamples('geared', ROBOT.joint_names, t, position, None, effort)])
-    assert found.effort_model.scale.tolist() == [1.0] * 7
-    assert not any('torques of the description' in one for one in found.findings)
-    assert found.train.percent_all < 1.0
-    q, v, a = motion(t, seed=5)
-    rigid = ROBOT.regressor(q, v, a) @ found.bodies.ravel()
-    assert np.linalg.norm(rigid - ARM.robot.inverse_dynamics(q, v, a)) < 0.05 * np.linalg.norm(
-        ARM.robot.gravity(q)
-    )
 
 
 def test_a_description_of_a_larger_robot_is_doubted_and_loads_are_not():

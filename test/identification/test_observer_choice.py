@@ -14,7 +14,7 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.joint_states.noise import SampleNoise, sample_noise
+from dynamics_ros.identification.joint_states.noise import sample_noise
 from dynamics_ros.identification.uncertainty import ObserverChoice, learn_unexplained
 from dynamics_ros.identification.uncertainty.residuals import (
     MAX_NOISE,
@@ -57,10 +57,6 @@ def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
     assert gains[0] > gains[-1] >= 10.0
 
 
-def test_noise_that_is_less_than_what_the_model_leaves_over_does_no_harm():
-    assert chosen(1e-4, left_over=100.0) == ObserverChoice()
-
-
 def test_what_is_learned_is_of_that_observer_and_without_the_noise():
     samples = encoded(1e-4)
     noise = noise_of(samples)
@@ -78,14 +74,6 @@ def test_what_is_learned_is_of_that_observer_and_without_the_noise():
     assert (learned.unexplained.constant < 0.5 * limits).all()
     speeds = np.abs(samples.velocity).mean(axis=0)
     assert (learned.unexplained.speed * speeds < 0.5 * limits).all()
-
-
-@pytest.mark.parametrize('gain', [75.0, 20.0])
-def test_the_choice_makes_the_observer_that_the_node_would(gain):
-    noise = SampleNoise(np.full(7, 0.1), np.full(7, 0.02), np.ones(7), np.zeros(7))
-    observer = ObserverChoice('momentum_third_order', gain).made(ROBOT, IDEAL, noise, 0.1)
-    assert observer.kind == 'momentum_third_order'
-    assert observer.gain == pytest.approx(np.full(7, gain))
 
 
 @pytest.mark.parametrize('cutoff', [30.0, 60.0, None])

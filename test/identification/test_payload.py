@@ -27,8 +27,6 @@ from dynamics_ros.calibration.results import payload_text
 from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.identification import (
     JointSamples,
-    Payload,
-    UnusableRecordingError,
     identify_with_payload,
 )
 
@@ -73,12 +71,6 @@ def test_deviations_include_the_unit_of_efforts_that_the_weight_of_the_robot_sho
     alone, estimate = (estimate_of('tool0', *found, x) for x in (0.0, payload.unit_deviation))
     assert estimate.mass == alone.mass
     assert estimate.mass_deviation == pytest.approx(payload.mass_deviation)
-
-
-def test_two_runs_without_a_payload_are_told(runs):
-    again = recording(ARM, rate=100.0, noise=0.3, seed=14)
-    with pytest.raises(UnusableRecordingError, match='no payload is told'):
-        identify_with_payload(ROBOT, [runs[0]], [again], 'tool0')
 
 
 def test_the_command_adds_the_payload(runs, tmp_path, capsys):
@@ -134,13 +126,6 @@ def messy(arm, seed, share=0.12):
     effort = effort + 0.3 * own.normal(size=q.shape)
     q = q + 2e-5 * own.normal(size=q.shape)
     return JointSamples('recording', ROBOT.joint_names, t, q, None, effort)
-
-
-@pytest.mark.parametrize(('deviation', 'advised'), [(0.005, False), (0.05, True)])
-def test_runs_of_the_same_motion_are_advised_where_a_mass_is_not_accurate(deviation, advised):
-    known = CENTER, deviation, np.full(3, 1e-3), False, np.zeros(10), np.eye(10)
-    payload = Payload('tool0', 1.5, *known)
-    assert ('same motion' in payload_text(payload)) == advised
 
 
 def test_deviations_hold_with_friction_that_the_model_does_not_have():

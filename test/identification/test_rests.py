@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, OFFSET, ROBOT, ROTOR, SMOOTH, VISCOUS, recording, truth
 
-from dynamics_ros.identification import JointSamples, identify, identify_with_payload
+from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
 
 ARM = truth(1)
@@ -93,16 +93,3 @@ def test_a_push_at_rest_that_friction_cannot_hold_is_told(samples):
     (sentence,) = [one for one in result.findings if 'push' in one]
     begin = samples.time[push.start]
     assert any(f'{begin + k:.0f}.' in sentence for k in (-1, 0, 1)), sentence
-
-
-def test_a_motion_without_rests_has_none():
-    free = identify(ROBOT, [recording(ARM)])
-    assert free.train.standing.mean() < 0.02
-    assert not any('stand still' in sentence for sentence in free.findings)
-
-
-def test_a_load_is_told_from_runs_with_stops(samples):
-    loaded = replace(ARM, robot=ARM.robot.with_payload('tool0', 1.0, (0.0, 0.0, 0.1)))
-    _, payload = identify_with_payload(ROBOT, [samples], [stopping(loaded, seed=3)[0]], 'tool0')
-    assert payload.mass == pytest.approx(1.0, abs=0.05)
-    assert abs(payload.mass - 1.0) < 3.0 * payload.mass_deviation

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 import pytest
 
@@ -57,11 +55,6 @@ def test_names_of_columns(tmp_path, header, joints):
     assert same(read(tmp_path, lines(header))).joint_names == joints
 
 
-@pytest.mark.parametrize('separator', [';', '\t'])
-def test_other_separators(tmp_path, separator):
-    same(read(tmp_path, lines(separator=separator)))
-
-
 def test_decimal_commas_a_mark_of_the_order_of_bytes_and_comments(tmp_path):
     header = [name.replace('.', '_') for name in NAMES]
     text = '\n'.join(lines(header, separator=';')).replace('.', ',')
@@ -77,15 +70,6 @@ def test_units_of_time(tmp_path, unit, factor):
     (note,) = same(read(tmp_path, lines(time=stamps))).notes
     assert 'seem to be in' in note
     assert not same(read(tmp_path, lines())).notes
-
-
-def test_seconds_and_nanoseconds_and_dates(tmp_path):
-    text = ['sec,nanosec,' + lines()[0].partition(',')[2]]
-    for t, line in zip(T, lines()[1:], strict=True):
-        text.append(f'{int(t)},{round(1e9 * (t % 1.0))},{line.partition(",")[2]}')
-    same(read(tmp_path, text))
-    utc = [datetime.datetime.fromtimestamp(t, datetime.UTC) for t in T]
-    same(read(tmp_path, lines(time=[f'{t:%Y-%m-%d %H:%M:%S.%f}' for t in utc])))
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_told(tmp_path):

@@ -12,7 +12,7 @@ from benchmarks.estimation_standstill import standstill
 from benchmarks.unmodelled_arms import STICKING
 from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
+from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn, learn_unexplained
 from dynamics_ros.identification.uncertainty.learn import STICTION
@@ -71,20 +71,6 @@ def test_friction_that_the_model_does_not_know_shows_at_reversals():
     assert (found.reversal > 3.0 * found.constant).all()
 
 
-def test_residuals_that_are_rarely_far_off_have_a_tail():
-    def heavy(v, _):
-        normal = slow_noise(v.shape)
-        return 0.3 * np.sign(normal) * normal**2
-
-    normal, rare = (
-        learn_unexplained(ROBOT, IDEAL, [free_motion(off)]).unexplained.tail
-        for off in (lambda v, _: 0.3 * slow_noise(v.shape), heavy)
-    )
-    assert np.median(normal) < 1.2
-    assert np.median(rare) > 1.3
-    assert (np.concatenate([normal, rare]) <= 3.0).all()
-
-
 def test_thresholds_reckon_with_the_posture_where_the_fit_says_least():
     samples = free_motion(lambda v, _: 0.3 * slow_noise(v.shape))
     usual, largest = np.full(7, 0.2), np.linspace(0.2, 2.0, 7)
@@ -111,90 +97,6 @@ def test_a_push_is_left_out_and_told():
     assert not free.findings
     assert any(ROBOT.joint_names[2] in sentence for sentence in pushed.findings)
     assert pushed.unexplained.constant[2] < 2.0 * free.unexplained.constant[2] + 0.05
-
-
-def test_of_a_joint_that_does_not_move_the_friction_is_what_it_can_be():
-    model = IDEAL.with_values(coulomb=2.0)
-    found = learn_unexplained(ROBOT, model, [free_motion(lambda v, _: 0.0 * v, joints=[0, 1, 2])])
-    (sentence,) = [one for one in found.findings if 'hardly move' in one]
-    told = [name in sentence for name in ROBOT.joint_names]
-    assert told == [False] * 3 + [True] * 4
-    largest = np.maximum(2.0, 0.05 * ROBOT.effort_limits)[3:]
-    for name in ('speed', 'reversal', 'standing'):
-        assert getattr(found.unexplained, name)[3:] == pytest.approx(largest)
-    # Thresholds of five deviations rise by what friction may be, and by as much of an offset.
-    assert (found.unexplained.constant[3:] > 2.0 * largest / 7.0).all()
-
-
-def test_friction_at_reversals_that_were_hardly_seen_may_be_what_it_can_be():
-    model = IDEAL.with_values(coulomb=3.0)
-    found = []
-    for pause in (0, round(0.5 * RATE)):
-        x = np.arange(0.0, 1.0, 1.0 / (1.5 * RATE))
-        there = 0.5 * np.sin(0.5 * np.pi * x) ** 2
-        stands = np.full(pause, there[-1]), np.zeros(pause)
-        turn = np.concatenate([there, stands[0], there[::-1], stands[1]])
-        home = np.array([0.0, 0.4, 0.0, 1.2, 0.0, 0.6, 0.0])
-        q = home + np.tile(turn, 20)[:, np.newaxis]
-        t = np.arange(len(q)) / RATE
-        v = np.gradient(q, t, axis=0)
-        effort = ROBOT.inverse_dynamics(q, v, np.gradient(v, t, axis=0))
-        effort = effort + 3.0 * np.tanh(v / model.friction_velocity)
-        samples = JointSamples('turns', ROBOT.joint_names, t, q, v, effort)
-        found.append(learn_unexplained(ROBOT, model, [samples]).unexplained.reversal)
-    at_once, with_pauses = found
-    assert (with_pauses >= 3.0).all()
-    assert (at_once < 0.5 * with_pauses).all()
-
-
-def test_in_faster_motion_than_the_recorded_one_viscous_friction_is_as_uncertain_as_its_fit():
-    def off(v, _):
-        return 0.1 * slow_noise(v.shape)
-
-    samples = free_motion(off)
-    found = learn_unexplained(
-        ROBOT, IDEAL, [samples], Accuracy(of_viscous=np.arange(7.0))
-    ).unexplained
-    assert found.beyond.tolist() == list(range(7))
-    fastest = np.abs(samples.velocity).max(axis=0)
-    assert (found.fastest < fastest).all()
-    assert (found.fastest > 0.8 * fastest).all()
-
-
-def _turns(count, every):
-    """Positions (n, 7) of joints that go there and back, and stand (n) after every so many."""
-    x = np.arange(0.0, 1.0, 1.0 / (3.0 * RATE))
-    turn, stand = 0.5 * np.sin(np.pi * x) ** 2, np.zeros(round(RATE))
-    parts, still = [], []
-    for k in range(count):
-        parts.append(turn)
-        still.append(np.zeros(len(turn), dtype=int))
-        if (k + 1) % every == 0:
-            parts.append(stand)
-            still.append(np.ones(len(stand), dtype=int))
-    q = np.tile([0.0, 0.4, 0.0, 1.2, 0.0, 0.6, 0.0], (sum(map(len, parts)), 1))
-    return q + np.concatenate(parts)[:, np.newaxis], np.concatenate(still)
-
-
-def test_one_stand_says_little_and_many_say_more():
-    model = IDEAL.with_values(coulomb=3.0)
-    standing = []
-    for stands in (1, 20):
-        q, still = _turns(20, every=20 // stands)
-        t = np.arange(len(q)) / RATE
-        v = np.gradient(q, t, axis=0)
-        a = np.gradient(v, t, axis=0)
-        rng = np.random.default_rng(2)
-        held = rng.uniform(-0.3, 0.3, (stands + 1, 7))[np.cumsum(np.diff(still, prepend=0) > 0)]
-        dry = 3.0 * np.tanh(v / model.friction_velocity)
-        effort = ROBOT.inverse_dynamics(q, v, a) + np.where(still[:, np.newaxis], held, dry)
-        samples = JointSamples('stands', ROBOT.joint_names, t, q, v, effort)
-        standing.append(learn_unexplained(ROBOT, model, [samples]).unexplained.standing)
-    one, many = standing
-    assert (many < 0.6).all()
-    assert (many >= 0.2).all()
-    assert np.median(one) > 1.5 * np.median(many)
-    assert (one <= STICTION * 3.0 + 0.5).all()
 
 
 def test_a_calibration_explains_what_other_motion_leaves_over():
@@ -226,12 +128,6 @@ def test_the_deviation_of_the_fit_is_that_of_torques_in_other_postures():
         assert largest[0] == pytest.approx(usual[0])
         assert (largest[1:] > usual[1:]).all()
     assert isinstance(calibrated_robot(identified), Robot)
-
-
-def test_a_recording_that_is_too_short_is_refused():
-    short = free_motion(lambda v, _: 0.0 * v).rows(np.arange(12))
-    with pytest.raises(UnusableRecordingError, match='less than a second'):
-        learn_unexplained(ROBOT, IDEAL, [short])
 
 
 @pytest.mark.slow

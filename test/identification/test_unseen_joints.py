@@ -8,7 +8,6 @@ From the recording to the parameters of contact_node, its thresholds and deviati
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 import yaml
 from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
 
-from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.outputs import node_parameters, parameter_values
 from dynamics_ros.calibration.report import report
@@ -120,27 +118,3 @@ def test_parameters_are_for_all_joints_though_one_was_not_recorded(poor, tmp_pat
     factory, _, (sentence,) = matched(TEXT, settings, names)
     assert absent in sentence
     assert factory.make(settings.carried).pipeline.values.effort.scale == (1.0,) * 6
-
-
-def test_described_friction_is_believed_as_far_as_it_is_right_where_joints_moved(poor):
-    def told(viscous, dry):
-        text = re.sub(
-            r'<dynamics[^>]*/>', f'<dynamics damping="{viscous}" friction="{dry}"/>', TEXT
-        )
-        return identify(Robot.from_urdf(text), [poor])
-
-    near, far = told(2.0, 2.0), told(20.0, 2.0)
-    assert near.effort_model.viscous[STILL] == pytest.approx(2.0, rel=1e-3)
-    assert near.effort_model.coulomb[STILL] == pytest.approx(2.0, rel=1e-3)
-    assert not any('farther off than none' in one for one in near.findings)
-    assert not far.effort_model.viscous[STILL].any()
-    assert far.effort_model.coulomb[STILL] == pytest.approx(2.0, rel=1e-3)
-    (sentence,) = [one for one in far.findings if 'farther off than none' in one]
-    for k, name in enumerate(ROBOT.joint_names):
-        assert (name in sentence) == (k in STILL)
-
-
-def test_a_motion_of_all_joints_leaves_nothing_unknown():
-    found = identify(ROBOT, [recording(ARM, duration=20.0, rate=100.0)])
-    assert '>unknown</td>' not in report(found, None, [])
-    assert not any('not known' in one for one in found.findings)

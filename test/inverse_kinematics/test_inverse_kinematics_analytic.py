@@ -136,17 +136,6 @@ def test_arms_of_industry_have_eight_branches_in_reach(shoulder, side):
     assert_each_reaches(robot, 'tool', found, target)
 
 
-def test_three_parallel_axes_have_eight_branches_in_reach():
-    robot, arm = arm_of_axes(UR)
-    assert arm.geometry == Geometry(False, 'parallel', 'meeting_56')
-    q = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
-    target = robot.forward_kinematics(q, 'tool')
-    found = solutions(arm, q, target)
-    assert len(found) == 8
-    np.testing.assert_array_equal(found[0], q)
-    assert_each_reaches(robot, 'tool', found, target)
-
-
 @pytest.mark.parametrize(
     ('axes', 'q'),
     [

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from six_axis_arms import random_axes, urdf_of_axes
@@ -113,43 +111,6 @@ def test_solutions_are_rows_of_an_array_and_a_sequence_of_results(ur5):
     assert len(ur5.all_inverse_kinematics(target, 'tool0', q, max_solutions=3)) == 3
     # All eight differ by more than a radian in some joint, but not by more than three.
     assert len(ur5.all_inverse_kinematics(target, 'tool0', q, min_separation=3.2)) == 1
-
-
-def test_a_search_without_solutions_gives_an_empty_sequence():
-    robot = Robot.from_urdf(urdf_path('panda'))
-    target = np.eye(4)
-    target[:3, 3] = 5.0
-    branches = robot.all_inverse_kinematics(target, 'panda_hand')
-    assert len(branches) == 0
-    assert not branches
-    assert branches.q.shape == (0, robot.nq)
-
-
-def test_a_pose_that_no_branch_reaches_is_out_of_reach_at_once(ur5):
-    q = np.array([0.4, -1.1, 0.01, -0.9, -1.4, 0.3])
-    target = ur5.forward_kinematics(q, 'tool0')
-    target[:3, 3] *= 1.05
-    assert len(ur5.all_inverse_kinematics(target, 'tool0', q)) == 0
-    # What a busy machine leaves of the usual time may not be enough for the closest approach.
-    result = ur5.inverse_kinematics(target, 'tool0', q, timeout=5.0)
-    assert not result.success
-    assert result.reason == 'unreachable'
-    assert 0.0 < result.position_error < 0.1
-
-
-def test_what_a_closed_form_does_not_know_is_left_to_a_search(ur5):
-    assert closed_form(ur5, 'tool0') is not None
-    assert closed_form(ur5, 'tool0', locked_joints=['elbow_joint']) is None
-    assert closed_form(ur5, 'tool0', posture='centre') is None
-    assert closed_form(ur5, 'tool0', slack=[0, 0, 0, 0, 0, math.inf]) is None
-    assert closed_form(ur5, 'tool0', position_only=True) is None
-    assert closed_form(ur5, 'tool0', joint_weights={'elbow_joint': 3.0}) is None
-    assert closed_form(ur5, 'wrist_1_link') is None
-    panda = Robot.from_urdf(urdf_path('panda'))
-    assert closed_form(panda, 'panda_hand') is None
-    locked = closed_form(panda, 'panda_hand', joint_weights={'panda_joint7': math.inf})
-    assert locked is closed_form(panda, 'panda_hand', locked_joints=['panda_joint7'])
-    assert locked is not None
 
 
 def test_where_a_locked_joint_spoils_the_closed_form_a_search_answers():

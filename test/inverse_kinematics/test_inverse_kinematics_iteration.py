@@ -62,13 +62,6 @@ def test_angles_across_their_seam_are_a_turn_apart_for_plain_differences():
     assert iterate(ARM, near(3), 'tool0', HOME).converged
 
 
-def test_a_small_gain_takes_more_steps():
-    quick = iterate(ARM, near(1), 'tool0', HOME)
-    careful = iterate(ARM, near(1), 'tool0', HOME, gain=0.5)
-    assert careful.converged and careful.steps > quick.steps
-    assert not iterate(ARM, near(1), 'tool0', HOME, max_steps=1).converged
-
-
 def test_misuse_is_told():
     for options, argument in (({'gain': 0.0}, 'gain'), ({'max_steps': -1}, 'max_steps')):
         with pytest.raises(InvalidArgumentError, match=argument):

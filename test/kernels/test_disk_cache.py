@@ -8,7 +8,6 @@ import ctypes
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -80,17 +79,6 @@ class TestUse:
         assert compiled.count(TWICE) == 2
         assert not folder.exists()
 
-    def test_in_a_folder_of_ones_choice(self, folder, compiled, monkeypatch, tmp_path):
-        monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / 'deep' / 'chosen'))
-        assert twice() == twice() == 42
-        assert compiled.count(TWICE) == 1
-        assert mode(tmp_path / 'deep' / 'chosen') == 0o700
-        assert not folder.exists()
-
-    def test_another_module_or_processor_is_another_name(self):
-        names = [disk_cache.key(*x) for x in (('ab', 'c'), ('a', 'bc'), ('ab', 'd'), ('abc',))]
-        assert len(set(names)) == len(names)
-
     def test_a_process_takes_what_another_one_has_compiled(self, folder):
         """Machine code has no address of a process."""
         program = (
@@ -128,35 +116,6 @@ class TestUse:
             os.utime(folder / (name + disk_cache.SUFFIX), (1000 + i, 1000 + i))
         disk_cache.write(disk_cache.key('one more'), CODE)
         assert [disk_cache.read(x) is not None for x in names] == [True, False, False, True]
-
-    def test_what_others_keep_in_the_folder_stays(self, folder, monkeypatch):
-        disk_cache.write(NAME, CODE)
-        (folder / 'letter.txt').write_bytes(CODE)
-        os.utime(folder / 'letter.txt', (1000, 1000))
-        monkeypatch.setattr(disk_cache, 'LIMIT', len(CODE) + 32)
-        monkeypatch.setattr(disk_cache, 'CHECK_EVERY', 0)
-        other = disk_cache.key('another')
-        os.utime(folder / (NAME + disk_cache.SUFFIX), (1000, 1000))
-        disk_cache.write(other, CODE)
-        assert (folder / 'letter.txt').read_bytes() == CODE
-        assert disk_cache.read(NAME) is None
-        assert disk_cache.read(other) == CODE
-
-    def test_many_may_write_at_once(self, folder):
-        seen = []
-
-        def work():
-            for _ in range(50):
-                disk_cache.write(NAME, CODE)
-                seen.append(disk_cache.read(NAME))
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert seen == [CODE] * 200
-        assert len(list(folder.iterdir())) == 1
 
 
 class TestTrust:
@@ -238,12 +197,6 @@ class TestNoPlace:
         (tmp_path / 'file').touch()
         monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
         assert twice() == 42
-
-    def test_a_relative_path_is_ignored(self, tmp_path, monkeypatch):
-        monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
-        monkeypatch.setenv('XDG_CACHE_HOME', 'here')
-        monkeypatch.setenv('HOME', str(tmp_path))
-        assert disk_cache.folder() == tmp_path / '.cache' / 'dynamics_ros'
 
     def test_a_full_disk(self, folder, monkeypatch):
         def full(*_, **__):

@@ -13,7 +13,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, compilation, select, trace
 from dynamics_ros.kernels.graph.trace import BATCH_PART_STEPS, PART_STEPS
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
-from dynamics_ros.kernels.llvm.dialect import PLAIN, Processor, of_target
+from dynamics_ros.kernels.llvm.dialect import Processor
 
 LANES = llvm_compiler.platform().processor.lanes
 
@@ -88,13 +88,6 @@ def test_nothing_is_written_or_read_beyond_a_batch():
     np.testing.assert_array_equal(out[-LANES:], 7.0)
 
 
-def test_a_state_does_not_depend_on_its_place(kernel):
-    one = inputs(1)
-    results = kernel(*[np.repeat(x, 61, axis=0) for x in one])
-    for result in results:
-        np.testing.assert_array_equal(result, result[:1].repeat(61, axis=0))
-
-
 def test_inputs_broadcast_and_may_have_any_stride(kernel):
     q, A, s = inputs(80)
     wide = np.zeros((80, 11))
@@ -143,15 +136,6 @@ def test_parts_of_a_long_trace_may_have_nothing_in_common():
     np.testing.assert_array_equal(kernel(x), x[:, :-1] * x[:, 1:])
 
 
-def test_the_width_is_that_of_the_processor():
-    everything = dict.fromkeys(('fma', 'avx2', 'avx512f', 'avx512dq', 'avx512vl'), True)
-    assert of_target('x86_64-unknown-linux-gnu', everything) == Processor(8, True)
-    assert of_target('x86_64-pc-linux', {'fma': True, 'avx2': True}) == Processor(4, True)
-    assert of_target('x86_64-pc-linux', {'sse2': True}) == PLAIN
-    assert of_target('aarch64-unknown-linux-gnu', {}) == Processor(2, True)
-    assert of_target('riscv64-unknown-linux-gnu', {}) == PLAIN
-
-
 @pytest.mark.parametrize('lanes', [2, 4, 8])
 def test_every_width_that_runs_here_gives_the_same(kernel, lanes, monkeypatch):
     if lanes > LANES:
@@ -176,11 +160,3 @@ def test_every_width_that_runs_here_gives_the_same(kernel, lanes, monkeypatch):
     done = run(states, [x.ctypes.data for x in described], [x.strides[0] for x in described])
     assert done == states
     assert_equal(results, state_by_state(kernel, arrays))
-
-
-@pytest.mark.parametrize('place', [0, 50_000, 100_000])
-def test_a_bad_number_in_a_large_batch_is_found(kernel, place):
-    arrays = inputs(100_001)
-    arrays[0][place, 2] = math.inf
-    with pytest.raises(InvalidArgumentError, match=rf'q: inf at \[{place}, 2\]'):
-        kernel(*arrays)

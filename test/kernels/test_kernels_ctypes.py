@@ -2,15 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: what it refuses, and calls through ctypes where there is none."""
 
-import gc
-import importlib
 import inspect
 import pickle
 import subprocess
 import sys
 import threading
-import types
-import weakref
 
 import numpy as np
 import pytest
@@ -24,16 +20,6 @@ from dynamics_ros.kernels import Copy, Kernel, Program, Step, calls, trace
 pytest.importorskip('llvmlite')
 
 
-def affine(A, x, s):
-    """Return s * A x and its squared length."""
-    y = [s * (row[0] * x[0] + row[1] * x[1]) for row in A]
-    return {'y': y, 'length': y[0] * y[0] + y[1] * y[1] + y[2] * y[2]}
-
-
-def traced_affine():
-    return trace(affine, {'A': (3, 2), 'x': 2, 's': ()}, 'affine', 's * A x')
-
-
 def traced_twice():
     return trace(lambda x: [2.0 * e for e in x], {'x': 3}, 'twice', 'two times x')
 
@@ -44,22 +30,6 @@ def no_extension(monkeypatch):
 
 
 class TestWithoutExtension:
-    def test_gives_what_the_extension_gives(self, no_extension):
-        kernel, plain = Kernel(traced_affine(), 'llvm'), Kernel(traced_affine(), 'python')
-        assert isinstance(kernel.call, types.FunctionType)
-        rng = np.random.default_rng(0)
-        for s in (0.5, np.float64(0.25)):
-            A, x = rng.normal(size=(3, 2)), rng.normal(size=2)
-            for mine, other in zip(kernel.call(A, x, s), plain(A, x, s)):
-                assert type(mine) is type(other)
-                np.testing.assert_allclose(mine, other, rtol=1e-14)
-
-    def test_results_stay_what_they_are(self, no_extension):
-        kernel = Kernel(traced_twice(), 'llvm')
-        results = [kernel.call(np.full(3, float(i))) for i in range(3)]
-        for i, result in enumerate(results):
-            np.testing.assert_array_equal(result, 2.0 * i)
-
     def test_takes_any_layout_and_hands_on_the_rest(self, no_extension):
         kernel = Kernel(traced_twice(), 'llvm')
         x = np.arange(6.0)
@@ -95,22 +65,6 @@ class TestWithoutExtension:
         finally:
             sys.setswitchinterval(switching)
         assert not wrong
-
-    def test_the_function_outlives_its_kernel_and_leaves_nothing(self, no_extension):
-        kernel = Kernel(traced_twice(), 'llvm')
-        call, gone = kernel.call, weakref.ref(kernel)
-        del kernel
-        gc.collect()
-        np.testing.assert_array_equal(call(np.ones(3)), 2.0)
-        del call
-        gc.collect()
-        assert gone() is None
-
-    def test_an_empty_trace_and_one_without_inputs(self, no_extension):
-        empty = Kernel(trace(lambda x: x, {'x': 0}, 'empty'), 'llvm')
-        assert empty.call(np.zeros(0)).shape == (0,)
-        constant = Kernel(trace(lambda: [1.0, 2.0], {}, 'constant'), 'llvm')
-        np.testing.assert_array_equal(constant.call(), [1.0, 2.0])
 
     def test_a_program_runs_and_stops_at_a_refusal(self, no_extension):
         twice = Kernel(traced_twice(), 'llvm')
@@ -159,23 +113,6 @@ def test_a_robot_without_the_extension_says_so_once_and_is_right():
     assert done.stderr.count('kernels are called through ctypes') == 1
 
 
-@pytest.mark.parametrize('error', [ImportError('of another NumPy'), RuntimeError('of another ABI')])
-def test_an_extension_that_does_not_load_is_not_used(monkeypatch, error):
-    def fails(_):
-        raise error
-
-    monkeypatch.setattr(importlib, 'import_module', fails)
-    module, reason = calls._loaded()
-    assert module is None and str(error) in reason
-
-
-def test_an_extension_of_another_version_is_not_used(monkeypatch):
-    other = types.SimpleNamespace(VERSION=calls.VERSION + 1)
-    monkeypatch.setattr(importlib, 'import_module', lambda _: other)
-    module, reason = calls._loaded()
-    assert module is None and 'another version' in reason
-
-
 @pytest.mark.skipif(calls.native is None, reason=calls.why_not_native)
 class TestExtension:
     def test_is_the_one_of_these_sources(self):
@@ -211,15 +148,6 @@ class TestExtension:
             with pytest.raises(TypeError):
                 calls.native.Program(steps)
 
-    def test_out_that_overlaps_an_input_in_part_is_right(self):
-        turned = Kernel(trace(lambda x: [x[2], x[0], x[1]], {'x': 3}, 'turned'), 'llvm')
-        for shift in range(-2, 3):
-            numbers = np.arange(8.0)
-            x, out = numbers[2:5], numbers[2 + shift : 5 + shift]
-            wanted = x[[2, 0, 1]].copy()
-            turned.call(x, out=out)
-            np.testing.assert_array_equal(out, wanted)
-
     def test_a_method_is_what_its_function_is(self):
         method, function = Robot.gravity, Robot.gravity.__wrapped__
         assert inspect.isroutine(method)
@@ -232,18 +160,6 @@ class TestExtension:
             method()
         with pytest.raises(AttributeError):
             method(7, np.zeros(3))
-
-    def test_a_method_can_be_traced_after_it_was_called_with_numbers(self):
-        robot = Robot.from_urdf(ARM, backend='llvm')
-        q, frame = robot.neutral() + 0.1, robot.frame_names[-1]
-        wanted = robot.gravity(q), robot.forward_kinematics(q, frame)
-        gravity, pose = robot.gravity, robot.forward_kinematics
-
-        def both(q):
-            return {'g': gravity(q), 'X': pose(q, frame)}
-
-        for computed, one in zip(Kernel(trace(both, {'q': robot.nq}, 'both'))(q), wanted):
-            np.testing.assert_allclose(computed, one, atol=1e-14)
 
     def test_an_object_without_calls_runs_the_function(self):
         class Plain:

@@ -97,15 +97,3 @@ def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
         for result, value in zip(results, expected):
             # Both use libm, and nothing is fused without optimization.
             np.testing.assert_allclose(result, value, rtol=1e-12)
-
-
-def test_exported_c_says_what_it_computes(traced):
-    text = c_source(traced)
-    assert text == c_source(traced)
-    assert f'{traced.operation_count} operations' in text
-    assert 'Inputs: q (2), A (2 x 2), s (scalar), double (3)' in text
-    assert 'Outputs: result (13), int (2 x 3), s (scalar)' in text
-    assert (
-        'void everything(const double q[2], const double A[4], double s, const double double_[3], '
-        'double result[13], double int_[6], double s_[1])'
-    ) in text

@@ -85,20 +85,6 @@ def test_large_batches_are_computed_in_single_precision(kernel):
     assert any((x != y).any() for x, y in zip(computed, rounded))
 
 
-@pytest.mark.parametrize('columns', range(1, 20))
-def test_rows_of_any_length(columns):
-    doubled = Kernel(trace(lambda x: [2.0 * y for y in x], {'x': columns}, 'doubled'), 'llvm')
-    rows = np.arange(50 * columns, dtype=np.float32).reshape(50, columns)
-    np.testing.assert_array_equal(doubled.float32(rows), 2.0 * rows)
-
-
-def test_zeros_of_sparse_results_are_zero():
-    sparse = Kernel(trace(lambda x: [0.0] * 40 + [x[0]] + [0.0] * 7, {'x': 1}, 'sparse'), 'llvm')
-    found = sparse.float32(np.ones((64, 1)))
-    assert found[:, 40].tolist() == [1.0] * 64
-    assert np.count_nonzero(found) == 64
-
-
 def test_arguments_broadcast_and_are_converted(kernel):
     q, A, _ = inputs(64, np.float64)
     shared = kernel.float32(q.reshape(8, 8, 5), A[0], 0.5)
@@ -132,13 +118,6 @@ def test_what_single_precision_cannot_hold_is_computed_in_double_precision():
     np.testing.assert_allclose(ratio.float32(np.full((64, 2), [3e200, 1e200]))[:, 0], 3.0)
 
 
-@pytest.mark.parametrize('backend', ['llvm', 'python'])
-def test_plain_python_answers_as_well(backend):
-    robot = Robot.from_urdf(random_urdf(3), backend=backend)
-    q = np.zeros((40, robot.nq))
-    assert_close(robot.kernel('gravity').float32(q), robot.gravity(q))
-
-
 @pytest.mark.slow
 @examples(2)
 @given(SEEDS)
@@ -159,26 +138,6 @@ def test_dynamics_of_random_robots(seed):
         # Of the same numbers, as rounding the inputs is another question.
         rounded = [x.astype(np.float32).astype(np.float64) for x in arrays]
         assert_close(kernel.float32(*rounded), kernel(*rounded), tolerance)
-
-
-def test_a_robot_on_a_free_base_wants_unit_quaternions_to_single_precision():
-    robot = Robot.from_urdf(random_urdf(5), root_joint='floating', backend='llvm')
-    rng = np.random.default_rng(0)
-    q = np.array([robot.random_configuration(rng) for _ in range(64)])
-    kernel = robot.kernel('gravity')
-    assert_close(kernel.float32(q.astype(np.float32)), kernel(q))
-    q[40, 3:7] *= 1.01
-    with pytest.raises(InvalidArgumentError, match='unit quaternion'):
-        kernel.float32(q)
-
-
-def test_payload_of_an_adjustable_robot():
-    robot = Robot.from_urdf(random_urdf(7), backend='llvm').adjustable('link_5')
-    loaded = robot.with_payload('link_5', 2.0)
-    q = np.random.default_rng(0).uniform(-1.0, 1.0, (64, robot.nq))
-    for one in (robot, loaded):
-        assert_close(one.kernel('gravity').float32(q), one.gravity(q))
-    assert np.abs(loaded.gravity(q) - robot.gravity(q)).max() > 1.0
 
 
 def test_singular_ones_are_told_as_in_double_precision():

@@ -84,13 +84,6 @@ def test_are_exact_for_angles(kind):
     assert max(errors_in_ulps(cosines, mpmath.cos, angles)) <= allowed
 
 
-@pytest.mark.parametrize('width', WIDTHS)
-def test_are_the_same_in_vectors_of_any_width(width):
-    angles = np.concatenate([angles_of(kind)[:200] for kind in KINDS])
-    for one, other in zip(sines_and_cosines(angles, 1), sines_and_cosines(angles, width)):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_are_odd_and_even_to_the_bit():
     angles = np.concatenate([angles_of(kind)[:300] for kind in KINDS])
     s, c = sines_and_cosines(angles, WIDTHS[-1])
@@ -120,15 +113,3 @@ define void @run(ptr %x, ptr %s, ptr %c) {{
     run(x.ctypes.data, s.ctypes.data, c.ctypes.data)
     np.testing.assert_array_equal(s, [math.sin(e) for e in x])
     np.testing.assert_array_equal(c, [math.cos(e) for e in x])
-
-
-def test_angles_that_do_not_depend_on_each_other_are_one_call():
-    def function(x):
-        inner = [e.sin() * e.cos() for e in x]
-        return [e.cos() for e in inner]
-
-    traced = trace(function, {'x': WIDTHS[-1]}, 'nested')
-    text = kernel_text(Kernel(traced, 'llvm'))
-    assert text.count('call void @dynamics_ros_sincos') == 2
-    x = np.linspace(-2.0, 3.0, WIDTHS[-1])
-    np.testing.assert_allclose(Kernel(traced, 'llvm')(x), np.cos(np.sin(x) * np.cos(x)), rtol=4e-16)

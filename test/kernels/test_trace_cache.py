@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.kernels import trace_cache
-from dynamics_ros.kernels.graph.trace import STEPS
 from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.multibody import kernel_set
 
@@ -95,34 +93,11 @@ def test_another_robot_is_another_trace(folder, traced):
     assert len(traced) == 3
 
 
-def test_other_gravity_or_payload_is_the_same_trace(folder, traced):
-    q = np.zeros(7)
-    expected = arm(backend='python').with_gravity((1.0, 2.0, -3.0)).gravity(q)
-    traced.clear()
-    for gravity in ((0.0, 0.0, -9.81), (1.0, 2.0, -3.0)):
-        robot = arm(gravity=gravity)
-        answer = robot.gravity(q)
-    assert traced == ['gravity']
-    assert answer == pytest.approx(expected, abs=1e-12)
-
-
 def test_a_change_of_the_package_makes_it_trace_anew(folder, traced, monkeypatch):
     arm().gravity(Q)
     monkeypatch.setattr(trace_cache, '_code', lambda rooms: 'of another version')
     arm().gravity(Q)
     assert traced == ['gravity', 'gravity']
-
-
-def test_only_the_rooms_that_make_traces_count(tmp_path, monkeypatch):
-    for room in ('kernels', 'model', 'viewer'):
-        (tmp_path / room).mkdir()
-        (tmp_path / room / 'a.py').write_text('1')
-    monkeypatch.setattr(trace_cache, 'PACKAGE', tmp_path)
-    before = trace_cache._code.__wrapped__(('model',))
-    (tmp_path / 'viewer' / 'a.py').write_text('2')
-    assert trace_cache._code.__wrapped__(('model',)) == before
-    (tmp_path / 'model' / 'a.py').write_text('2')
-    assert trace_cache._code.__wrapped__(('model',)) != before
 
 
 @pytest.mark.parametrize('without', ['cache', 'sources'])
@@ -142,27 +117,3 @@ def test_a_damaged_file_is_made_anew(folder, traced):
         file.write_bytes(file.read_bytes()[:-1])
     assert np.isfinite(arm().gravity(Q)).all()
     assert traced == ['gravity', 'gravity']
-
-
-def test_what_cannot_be_pickled_is_traced_each_time(folder):
-    made = arm().kernel('gravity').trace
-    assert trace_cache.cached(lambda: None, (), lambda: made).origin == ''
-
-
-def test_a_kernel_from_the_disk_does_not_look_at_its_steps(folder):
-    for _ in range(2):
-        kernel = arm(backend='llvm').kernel('gravity')
-        assert np.isfinite(kernel(Q)).all()
-    assert 'nodes' not in vars(kernel.trace)
-
-
-def test_the_steps_of_a_pickled_trace_are_unpacked_when_they_are_looked_at():
-    trace = arm().kernel('gravity').trace
-    copy = pickle.loads(pickle.dumps(trace))
-    assert copy.operation_counts == trace.operation_counts
-    assert STEPS in vars(pickle.loads(pickle.dumps(copy)))
-    assert STEPS in vars(copy)
-    assert copy.nodes == trace.nodes
-    assert copy.results == trace.results
-    with pytest.raises(AttributeError, match='no attribute'):
-        copy.something  # noqa: B018

@@ -117,12 +117,6 @@ def test_stl_files_are_read_relative_to_the_description_and_scaled(tmp_path, con
     np.testing.assert_array_equal(geometry.triangles['a'], 2.0 * TETRAHEDRON)
 
 
-def test_a_mirrored_mesh_still_faces_outward(tmp_path):
-    (tmp_path / 'mesh.stl').write_bytes(binary_stl(TETRAHEDRON))
-    text = robot(f'<mesh filename="file://{tmp_path}/mesh.stl" scale="-1 1 1"/>')
-    assert volume(read_collision_geometry(text).triangles['a']) == pytest.approx(1.0 / 6.0)
-
-
 @pytest.mark.parametrize('variable', ['AMENT_PREFIX_PATH', 'ROS_PACKAGE_PATH'])
 def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch, variable):
     share = tmp_path / ('share' if variable == 'AMENT_PREFIX_PATH' else '')
@@ -133,34 +127,6 @@ def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, f'/nowhere:{tmp_path}')
     assert resolve_mesh('package://some_robot/meshes/a.stl') == mesh
-
-
-@pytest.mark.parametrize('beside', ['', 'other_robot/urdf', 'some_robot/urdf'])
-def test_packages_are_found_above_a_description_that_nobody_has_built(
-    tmp_path, monkeypatch, beside
-):
-    for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
-        monkeypatch.delenv(name, raising=False)
-    mesh = tmp_path / 'src' / 'some_robot' / 'meshes' / 'a.stl'
-    mesh.parent.mkdir(parents=True)
-    mesh.write_bytes(binary_stl(TETRAHEDRON))
-    folder = tmp_path / 'src' / beside
-    folder.mkdir(parents=True, exist_ok=True)
-    assert resolve_mesh('package://some_robot/meshes/a.stl', folder) == mesh
-    text = robot('<mesh filename="package://some_robot/meshes/a.stl"/>')
-    (folder / 'a.urdf').write_text(text)
-    assert not read_collision_geometry(folder / 'a.urdf').problems
-    assert not read_collision_geometry(text, folder).problems
-    with pytest.raises(ModelError, match=r"'some_robot' at '.*src/some_robot'"):
-        resolve_mesh('package://some_robot/meshes/b.stl', folder)
-
-
-@pytest.mark.parametrize('package', ['', '.', '..'])
-def test_no_folder_is_taken_for_a_package_that_has_no_name(tmp_path, monkeypatch, package):
-    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
-    (tmp_path / 'a.stl').write_bytes(binary_stl(TETRAHEDRON))
-    with pytest.raises(ModelError, match='not found'):
-        resolve_mesh(f'package://{package}/a.stl', tmp_path)
 
 
 def test_a_collada_file_names_the_package_that_reads_it(tmp_path, monkeypatch):
@@ -211,11 +177,6 @@ def test_a_broken_mesh_is_refused_with_its_reason(tmp_path, name, content, reaso
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelError, match=reason):
         read_mesh(tmp_path / name)
-
-
-def test_a_description_that_is_no_file_is_refused(tmp_path):
-    with pytest.raises(ModelError, match='cannot be read'):
-        read_collision_geometry(tmp_path / 'none.urdf')
 
 
 class TestFilesOfMeshes:

@@ -7,10 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
-import pinocchio
 import pytest
 
-from dynamics_ros.model.description import Inertial
 from dynamics_ros.model.urdf import read_urdf, rotation_of_rpy
 
 DEFAULT_ROBOT = Path(__file__).resolve().parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -52,10 +50,6 @@ class TestDefaultRobot:
         massless = [found.name for found in arm.links if found.inertial.mass == 0]
         assert massless == ['base_link', 'tool0']
 
-    def test_has_a_root_without_inertia_as_kdl_wants_it(self, arm):
-        assert arm.root == arm.links[0].name == 'base_link'
-        assert arm.links[0].inertial == Inertial()
-
     def test_has_the_inertials_of_its_shapes(self, arm, shapes):
         for found in arm.links[1:-1]:
             parts = shapes[found.name]
@@ -70,16 +64,6 @@ class TestDefaultRobot:
             assert given.mass == pytest.approx(mass, abs=0.5e-3)
             assert np.allclose(given.center_of_mass, center, rtol=0, atol=0.5e-4)
             assert np.allclose(given.inertia, inertia, rtol=5e-4, atol=1e-12)
-
-    def test_can_hold_itself_everywhere_with_half_its_effort(self):
-        model = pinocchio.buildModelFromUrdf(str(DEFAULT_ROBOT))
-        data = model.createData()
-        rng = np.random.default_rng(7)
-        samples = rng.uniform(model.lowerPositionLimit, model.upperPositionLimit, (1000, 7))
-        worst = np.max(
-            [np.abs(pinocchio.computeGeneralizedGravity(model, data, q)) for q in samples], axis=0
-        )
-        assert np.all(worst < 0.5 * model.effortLimit)
 
 
 def solid(collision):

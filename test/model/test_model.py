@@ -9,7 +9,6 @@ import pytest
 from tolerances import EXACT
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError
 
 STEP = 1e-6
 """Seconds of a central difference: truncation and rounding are both near 1e-10 here."""
@@ -92,22 +91,6 @@ class TestEveryJointKind:
         np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
 
 
-def test_the_normal_of_a_planar_joint_stays_normal():
-    robot = Robot.from_urdf(two_links('planar', '1 0.3 -0.4'))
-    placement = robot.forward_kinematics(robot.neutral(), 'tip')
-    normal = placement[:3, :3] @ (np.array([1, 0.3, -0.4]) / np.linalg.norm([1, 0.3, -0.4]))
-    moved = robot.forward_kinematics(np.array([0.7, -0.4, 1.1]), 'tip')
-    assert normal @ (moved[:3, 3] - placement[:3, 3]) == pytest.approx(0.0, abs=EXACT)
-
-
-def test_a_planar_angle_counts_turns():
-    robot = Robot.from_urdf(two_links('planar'))
-    q0, q1 = np.zeros(3), np.array([0.3, 0.1, 2 * np.pi + 0.5])
-    v = robot.difference(q0, q1)
-    assert v[2] == pytest.approx(2 * np.pi + 0.5)
-    np.testing.assert_allclose(robot.integrate(q0, v), q1, atol=EXACT)
-
-
 def test_links_behind_fixed_joints_add_their_inertia_and_stay_frames():
     flange = """<link name="flange"><inertial><origin xyz="0 0 0.1"/><mass value="0.5"/>
         <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
@@ -178,15 +161,6 @@ def test_the_follower_of_a_locked_joint_is_locked_with_it():
     )
 
 
-def test_a_mimic_joint_cannot_be_locked_by_itself():
-    mimic = '<mimic joint="leader"/>'
-    text = two_links(
-        'revolute', '1 0 0', finger('leader', 'tip') + finger('follower', 'tip', mimic)
-    )
-    with pytest.raises(InvalidArgumentError, match='follower'):
-        Robot.from_urdf(text, locked_joints={'follower': 0.3})
-
-
 FOLLOWERS = {
     # multiplier, offset, limits of the follower: range and velocity limit of the leader, warnings.
     'narrower': (-1, 0, (-0.3, 0.6, 0.5), (-0.6, 0.3, 0.5), ()),
@@ -242,32 +216,3 @@ def test_the_nominal_configuration_is_within_the_limits():
     np.testing.assert_array_equal(q[:8], robot.neutral()[:8])
     np.testing.assert_allclose(q[8:], [2.5, -2.0, 1.25, 0.0, 2.0])
     assert (q[7:] >= robot.lower_limits).all() and (q[7:] <= robot.upper_limits).all()
-
-
-@pytest.mark.parametrize('root', ['floating', 'planar'])
-def test_a_moving_base_has_one_frame_of_the_name_world(root, caplog):
-    text = two_links('revolute').replace('"base"', '"world"')
-    fixed = Robot.from_urdf(text)
-    assert fixed.frame_names == ('world', 'tip') and fixed.root_frame == 'world'
-    assert not caplog.text
-    robot = Robot.from_urdf(text, root)
-    assert robot.frame_names == ('world_link', 'tip') and robot.root_frame == 'world'
-    assert robot.body_names == ('world_link', 'tip')
-    assert "link 'world' is called 'world_link'" in caplog.text
-    again = Robot.from_urdf(text.replace('"tip"', '"world_link"'), root)
-    assert set(again.frame_names) == {'world_link', 'world_link_'}
-    moving = Robot.from_urdf(two_links('revolute'), root)
-    with pytest.raises(InvalidArgumentError, match='world'):
-        moving.with_frame('world', 'tip', np.eye(4))
-    with pytest.raises(InvalidArgumentError, match='prefix'):
-        moving.with_tool(fixed.with_frame('more', 'world', np.eye(4)), 'tip')
-    other = moving.with_tool(fixed, 'tip', prefix='tool_')
-    assert 'tool_world' in other.frame_names
-
-
-def test_limits_come_from_the_description():
-    robot = Robot.from_urdf(two_links('revolute'))
-    assert (robot.lower_limits, robot.upper_limits) == ([-2.0], [2.0])
-    assert (robot.velocity_limits, robot.effort_limits) == ([3.0], [10.0])
-    continuous = Robot.from_urdf(two_links('continuous'))
-    assert np.isneginf(continuous.lower_limits).all()

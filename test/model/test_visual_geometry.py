@@ -52,9 +52,3 @@ def test_a_link_whose_looks_cannot_be_read_has_its_collision_shapes() -> None:
     assert np.ptp(shapes[0].triangles.reshape(-1, 3), axis=0).tolist() == [2.0, 4.0, 6.0]
     assert len(problems) == 1
     assert 'package://nowhere/arm.stl' in problems[0]
-
-
-def test_collision_shapes_are_not_drawn_beside_looks() -> None:
-    sphere = '<collision><geometry><sphere radius="9"/></geometry></collision>'
-    shapes, _ = read_visual_geometry(robot(visual(), sphere))
-    assert len(shapes) == 1

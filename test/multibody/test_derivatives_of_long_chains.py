@@ -50,23 +50,6 @@ def test_are_those_of_the_kernel(robot, seed):
             assert_close(ours, kernels, LAW, 10.0)
 
 
-def test_the_kernel_is_not_compiled_for_a_long_chain(long_chain):
-    q, v, tau = np.random.default_rng(2).uniform(-1.0, 1.0, (3, JOINTS))
-    dq, dv, dtau = long_chain.forward_dynamics_derivatives(q, v, tau)
-    assert not any(name.startswith('forward_dynamics') for name in long_chain.kernels)
-    step = 1e-6
-    for matrix, place in ((dq, 0), (dv, 1), (dtau, 2)):
-        for k in (0, 20, JOINTS - 1):
-            ends = []
-            for sign in (1.0, -1.0):
-                moved = [q.copy(), v.copy(), tau.copy()]
-                moved[place][k] += sign * step
-                ends.append(long_chain.forward_dynamics(*moved))
-            slope = (ends[0] - ends[1]) / (2.0 * step)
-            # Differences lose half of the digits of accelerations.
-            np.testing.assert_allclose(matrix[:, k], slope, atol=1e-5 * np.abs(ends[0]).max())
-
-
 def test_batches_lists_and_given_arrays(long_chain):
     q, v, tau = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 2, JOINTS))
     found = long_chain.forward_dynamics_derivatives(q, v, tau)

@@ -23,7 +23,7 @@ from dynamics_ros.multibody.end_effector import (
     parameters_of_pose,
     pose_parameters,
 )
-from dynamics_ros.spatial import EULER_ZYX, POSITIONS, QUATERNION, ROTATIONS
+from dynamics_ros.spatial import EULER_ZYX, POSITIONS, ROTATIONS
 
 EVERY_ROTATION = st.sampled_from(sorted(ROTATIONS))
 EVERY_POSITION = st.sampled_from(sorted(POSITIONS))
@@ -59,15 +59,6 @@ def test_the_parameters_give_the_pose_back(robot, seed, turn, place):
     assert_close(position.to_cartesian(chi[:3]), X[:3, 3], EXACT * (1.0 + np.abs(X).max()))
     assert_close(rotation.to_matrix(chi[3:]), X[:3, :3], 1e-7)
     assert_close(parameters_of_pose(X, rotation, position), chi, 0.0)
-
-
-def test_states_broadcast():
-    robot = random_robot(1, joints=3)
-    q = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 5, robot.nq))
-    many = pose_parameters(robot, q, robot.body_names[-1], QUATERNION)
-    assert many.shape == (2, 5, 7)
-    one = pose_parameters(robot, q[1, 2], robot.body_names[-1], QUATERNION)
-    assert_close(many[1, 2], one, EXACT)
 
 
 def test_bad_input_is_named():

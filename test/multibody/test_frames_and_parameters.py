@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 from arm import ARM
@@ -17,8 +14,7 @@ from random_robots import robots
 from tolerances import EXACT, LAW
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.multibody import kernel_set
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.spatial import Motion, Transform
 
 
@@ -55,27 +51,6 @@ class TestSeveralFrames:
                     found = call(*arguments, several, *options)
                     np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
 
-    def test_share_their_work(self, robot):
-        frames = list(robot.frame_names[-3:])
-        robot.jacobian(state(robot)[0], frames)
-        together = robot.kernel('of_frames', 'jacobian', 'local_world_aligned', *frames)
-        alone = [robot.kernel('jacobian', x, 'local_world_aligned') for x in frames]
-        assert together.operation_count < 0.7 * sum(x.operation_count for x in alone)
-
-    def test_of_many_states(self, robot):
-        q = state(robot)[0]
-        frames = list(robot.frame_names[-2:])
-        assert robot.jacobian(np.tile(q, (4, 5, 1)), frames).shape == (4, 5, 2, 6, robot.nv)
-
-    @pytest.mark.parametrize('frames', [['nowhere'], ['nowhere', 3], [['tool0']], [None], {'a'}])
-    def test_that_there_are_not(self, robot, frames):
-        with pytest.raises(UnknownFrameError, match=r'^frame: unknown frame'):
-            robot.jacobian(state(robot)[0], frames)
-
-    def test_none_are_refused(self, robot):
-        with pytest.raises(InvalidArgumentError, match=r'^frame: an empty list'):
-            robot.forward_kinematics(state(robot)[0], [])
-
 
 class TestParameters:
     def test_gravity(self, robot):
@@ -102,20 +77,6 @@ class TestParameters:
             wanted = poses.get(frame.body, np.eye(4)) @ frame.placement.array()
             np.testing.assert_allclose(pose, wanted, rtol=LAW, atol=LAW)
 
-    def test_placements_of_zero_are_the_description(self, robot):
-        q, v, a = state(robot)
-        zeros = np.zeros((len(robot.body_names), 6))
-        for name, arguments in {
-            'inverse_dynamics': (q, v, a),
-            'mass_matrix': (q,),
-            'link_transforms': (q,),
-        }.items():
-            options = ('base',) if name == 'link_transforms' else ()
-            kernel = robot.kernel(name, *options, parameters='placements')
-            wanted = robot.kernel(name, *options)(*arguments)
-            for ours, theirs in zip(kernel(*arguments, zeros), wanted, strict=True):
-                np.testing.assert_allclose(ours, theirs, rtol=LAW, atol=LAW)
-
     def test_the_derivative_by_placements_is_a_slope(self, robot):
         q, n, step = state(robot)[0], len(robot.body_names), 1e-6
         kernel = robot.kernel('forward_kinematics', robot.frame_names[-1], parameters='placements')
@@ -131,23 +92,3 @@ class TestParameters:
         for name in ('lengths', 3, ['gravity']):
             with pytest.raises(InvalidArgumentError, match=r"^parameters.*'placements'"):
                 robot.kernel('gravity', parameters=name)
-
-
-def test_of_kernels_of_which_there_may_be_any_number_the_latest_stay(monkeypatch):
-    monkeypatch.setattr(kernel_set, 'MANY', 3)
-    robot = Robot.from_urdf(ARM, backend='python')
-    q, v, a = state(robot)
-    wanted = robot.gravity(q)
-    masks = [[i == k for i in range(robot.nv)] for k in range(6)]
-    first = robot.hybrid_dynamics(q, v, a, a, masks[0])
-    kernel = weakref.ref(robot.kernel('hybrid_dynamics', '0'))
-    for mask in masks[1:]:
-        robot.hybrid_dynamics(q, v, a, a, mask)
-    gc.collect()
-    assert kernel() is None
-    assert sum(name.startswith('hybrid_dynamics') for name in robot.kernels) == 3
-    assert not robot.has_kernels(['hybrid_dynamics(0)'])
-    for again, before in zip(robot.hybrid_dynamics(q, v, a, a, masks[0]), first, strict=True):
-        np.testing.assert_array_equal(again, before)
-    assert robot.has_kernels(['gravity()', 'hybrid_dynamics(0)'])
-    np.testing.assert_array_equal(robot.gravity(q), wanted)

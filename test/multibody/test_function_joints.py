@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -189,19 +187,6 @@ def test_motions_of_frames_are_those_of_their_poses(seed):
     )
 
 
-def test_a_copy_is_the_same_robot(pair):
-    s = random_state(pair[0], 5)
-    copy = pickle.loads(pickle.dumps(pair[0]))
-    assert np.array_equal(copy.mass_matrix(s.q), pair[0].mass_matrix(s.q))
-
-
-def test_a_joint_of_one_coordinate_has_its_place_by_name():
-    robot = tree(0)
-    assert robot.joint_names == ('joint_1', 'joint_2', 'joint_3', 'joint_4')
-    assert robot.nq == robot.nv == 5
-    assert robot.joint_q_indices == {'joint_1': 0, 'joint_2': 1, 'joint_4': 4}
-
-
 @pytest.mark.parametrize(
     ('function', 'units', 'told'),
     [
@@ -223,19 +208,3 @@ def test_a_kind_belongs_to_a_joint_that_moves_by_itself():
     fixed = text.replace('name="both" type="continuous"', 'name="both" type="fixed"')
     with pytest.raises(ModelError, match='is fixed'):
         Robot.from_urdf(fixed, joint_kinds={'both': KNEE})
-
-
-@FEW
-@given(seed=SEEDS)
-def test_inverse_kinematics_moves_a_joint_of_one_coordinate(arm, seed):
-    q = np.random.default_rng(seed).uniform(-0.8, 0.8, arm.nq)
-    target = arm.forward_kinematics(q, 'tool0')
-    found = arm.inverse_kinematics(target, 'tool0', q + 0.05)
-    assert found.success
-    assert_close(arm.forward_kinematics(found.q, 'tool0'), target, 2e-5)
-
-
-@pytest.fixture(scope='module')
-def arm():
-    path = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
-    return Robot.from_urdf(path, joint_kinds={'elbow_pitch': KNEE}, backend='python')

@@ -11,7 +11,6 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownOptionError
-from dynamics_ros.multibody.end_effector import manipulability
 
 ARM_TEXT = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
 ARM = Robot.from_urdf(ARM_TEXT)
@@ -45,19 +44,6 @@ def test_an_option_that_there_is_not(call, option, meant):
     assert 'robot' not in error.known
 
 
-def test_an_option_that_is_like_no_other():
-    with pytest.raises(UnknownOptionError, match='zzz: no such option; expected one of target, '):
-        ARM.inverse_kinematics(TARGET, 'tool0', zzz=1)
-
-
-@pytest.mark.parametrize(
-    'jacobian', [np.full((6, 7), np.nan), np.full((6, 7), np.inf), np.ones(6), 'six by seven']
-)
-def test_manipulability_of_what_is_no_jacobian(jacobian):
-    with pytest.raises(InvalidArgumentError, match='jacobian'):
-        manipulability(jacobian)
-
-
 HUGE = np.full(7, 1e200)
 REST = np.zeros(7)
 
@@ -83,31 +69,3 @@ def test_numbers_whose_dynamics_overflows_are_named(backend, call, argument):
     robot = Robot.from_urdf(ARM_TEXT, backend=backend)
     with pytest.raises(InvalidArgumentError, match=f'^{argument}.*overflow'):
         call(robot)
-
-
-def test_positions_that_overflow_are_named():
-    slider = Robot.from_urdf(
-        '<robot name="slider"><link name="rail"/><link name="sled"><inertial><mass value="1"/>'
-        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        '<link name="arm"><inertial><origin xyz="1 0 0"/><mass value="1"/>'
-        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        '<joint name="turn" type="continuous"><parent link="rail"/><child link="sled"/></joint>'
-        '<joint name="slide" type="prismatic"><parent link="sled"/><child link="arm"/>'
-        '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
-    )
-    with pytest.raises(InvalidArgumentError, match=r'^q: numbers up to 1e\+200.*overflow'):
-        slider.inverse_dynamics([0.1, 1e200], [0.0, 0.0], [1.0, 0.0])
-
-
-def test_the_order_of_wrenches_is_no_other_kernel():
-    robot = Robot.from_urdf(ARM_TEXT, backend='python')
-    one, two = np.arange(6.0), np.ones(6)
-    first, second = robot.frame_names[-2:]
-    tau = robot.inverse_dynamics(Q, REST, REST, {first: one, second: two})
-    made = set(robot.kernels)
-    np.testing.assert_array_equal(
-        robot.inverse_dynamics(Q, REST, REST, {second: two, first: one}), tau
-    )
-    assert set(robot.kernels) == made
-    with pytest.raises(InvalidArgumentError, match=rf"external_wrenches\['{first}'\]"):
-        robot.inverse_dynamics(Q, REST, REST, {second: two, first: one[:5]})

@@ -5,15 +5,11 @@
 from __future__ import annotations
 
 import inspect
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
 from laws import assert_close
-from patience import examples
-from random_robots import SEEDS, random_state, robots
 from tolerances import LAW
 from urdf_texts import pendulum
 
@@ -105,55 +101,6 @@ def test_numbers_and_symbols_come_in_any_order(name, first):
         )
 
 
-OTHER_ARGUMENTS = {
-    'hybrid_dynamics': lambda x: (x, x, x, x, np.array([True, False, True, False])),
-    'inverse_dynamics': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
-    'forward_dynamics_derivatives': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
-}
-
-
-@pytest.mark.parametrize('name', OTHER_ARGUMENTS)
-def test_methods_with_other_arguments_are_traced_after_numbers(name):
-    robot, x = Robot.from_urdf(pendulum('p'), 'planar'), np.linspace(0.1, 0.4, 4)
-    values = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-    for i, wanted in enumerate(values if isinstance(values, tuple) else (values,)):
-
-        def part(x, i=i):
-            result = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-            return result[i] if isinstance(result, tuple) else result
-
-        for _ in range(2):
-            assert_close(kernels.compile(part, {'x': 4}, backend='python')(x), wanted, LAW)
-            getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-
-
-def test_threads_trace_and_compute_in_any_order():
-    robot = Robot.from_urdf(pendulum('p'), 'planar')
-    names = [name for name in METHODS if 'derivatives' not in name]
-
-    def work(k):
-        for name in names[k % 3 :: 3] + names:
-            values, rest = case_of(robot, name)
-            for _ in range(2):
-                found = of_symbols(robot, name, values, rest)
-                check_equal(found, getattr(robot, name)(*values.values(), *rest))
-
-    with ThreadPoolExecutor(6) as threads:
-        assert list(threads.map(work, range(6))) == [None] * 6
-
-
-def test_numbers_and_symbols_mix(arm):
-    q = arm.neutral()
-
-    def tool(angle):
-        moved = [*q[:-1], angle]
-        return arm.forward_kinematics(moved, 'tool0')[:3, 3] - np.ones(3)
-
-    kernel = kernels.compile(tool, {'angle': ()}, backend='python')
-    q[-1] = 0.7
-    assert_close(kernel(0.7), arm.forward_kinematics(q, 'tool0')[:3, 3] - 1.0)
-
-
 def test_wrenches_may_be_symbols(arm):
     q, v = arm.neutral(), np.zeros(arm.nv)
     kernel = kernels.compile(
@@ -163,14 +110,6 @@ def test_wrenches_may_be_symbols(arm):
     assert_close(kernel(wrench), arm.inverse_dynamics(q, v, v, {'tool0': wrench}), LAW)
     J = arm.jacobian(q, 'tool0', 'local')
     assert_close(kernel.derivative('wrench')(wrench), -J.T, LAW)
-
-
-@examples(5)
-@given(robots(roots=('fixed',), joints=(1, 3)), SEEDS)
-def test_torques_of_gravity_are_the_slope_of_the_potential(robot, seed):
-    s = random_state(robot, seed)
-    energy = kernels.compile(robot.potential_energy, {'q': robot.nq}, 'energy', backend='python')
-    assert_close(energy.derivative('q')(s.q), robot.gravity(s.q), LAW)
 
 
 @pytest.mark.parametrize(

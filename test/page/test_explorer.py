@@ -67,10 +67,6 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
     assert not explorer._scene._frames['tool0'].show_axes
 
 
-def test_nodes_of_the_scene_are_named_as_links_are(explorer):
-    assert explorer._scene._frames['hand_link'].name == '/robot/hand_link'
-
-
 def test_what_is_drawn_keeps_its_colour_when_it_moves(explorer):
     scene, color = explorer._scene, (0.85, 0.1, 0.5)
     axes, radii = np.array([1.0, 0.0, 0.0, 0.0]), np.full(3, 0.05)
@@ -131,15 +127,3 @@ def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypa
     np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[-1].q)
     explorer._toggle_target(False)
     assert not explorer._scene._ghosts
-
-
-def test_a_target_out_of_reach_says_so(explorer):
-    explorer._toggle_target(True)
-    explorer._solve_for(((9.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
-    assert 'no solution' in explorer._reach_text.content
-    assert explorer._choice.options == ('none',)
-
-
-def test_torques_have_four_significant_digits():
-    values = (-0.00001, 1.23456, -12.3456, 123.456, 1234.56)
-    assert [four_digits(x) for x in values] == ['0.000', '1.235', '-12.35', '123.5', '1235']

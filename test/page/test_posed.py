@@ -86,11 +86,6 @@ def test_the_ground_is_below_the_legs_of_a_base_that_floats(root_joint, ground):
     assert PosedRobot(FakeScene(), leg, ())._scene.ground == ground
 
 
-def test_frames_of_others_have_no_pose(posed):
-    assert posed.frame_pose('nobody') is None
-    np.testing.assert_array_equal(posed.frame_pose('base_link'), np.eye(4))
-
-
 def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'viser', None)
     monkeypatch.delitem(sys.modules, 'dynamics_ros.page.scene', raising=False)

@@ -41,21 +41,6 @@ def messages(names, told='pve', frame='', count=COUNT):
     return found
 
 
-def swapped(data, frame):
-    """The same message with the higher bytes of each number first."""
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS2_KILTED)
-    kind = 'sensor_msgs/msg/JointState'
-    plain = JointStateReader().read(data)
-    header = store.types['std_msgs/msg/Header'](
-        store.types['builtin_interfaces/msg/Time'](plain.seconds, plain.nanoseconds), frame
-    )
-    arrays = plain.position, plain.velocity, plain.effort
-    message = store.types[kind](header, list(plain.names), *arrays)
-    return bytes(store.serialize_cdr(message, kind, little_endian=False))
-
-
 @pytest.mark.parametrize('told', ['pve', 'pv', 'pe', 'p', ''])
 @pytest.mark.parametrize('frame', ['', 'base'])
 def test_they_are_read_as_one_by_one(robot, told, frame):
@@ -66,16 +51,6 @@ def test_they_are_read_as_one_by_one(robot, told, frame):
         assert (together.names, together.time[k]) == (one.names, one.time)
         for field in ('position', 'velocity', 'effort'):
             np.testing.assert_array_equal(getattr(together, field)[k], getattr(one, field))
-
-
-def test_those_of_the_other_byte_order_are_read_one_by_one(robot):
-    pytest.importorskip('rosbags')
-    data = messages(robot.joint_names)
-    reader, others = JointStateReader(), [swapped(one, '') for one in data]
-    assert reader.read_all(others) is None
-    for one, other in zip(data, others, strict=True):
-        for ours, theirs in zip(reader.read(other)[:6], reader.read(one)[:6], strict=True):
-            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_those_of_other_joints_are_not_read_together(robot):
@@ -109,16 +84,3 @@ def test_they_are_merged_as_one_by_one(robot, told, more):
     assert many.unknown_names == one.unknown_names
     for ours, theirs in zip(many.state(), one.state(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_what_is_no_number_or_older_is_merged_one_by_one(robot):
-    data, reader = messages(robot.joint_names), JointStateReader()
-    buffer = StateBuffer(robot, (), joint_timeout=1.0)
-    buffer.update(reader.read(data[0]))
-    values = reader.read_all(data[1:])
-    assert buffer.update_all(values._replace(seconds=values.seconds[::-1])) is None
-    assert buffer.update_all(values._replace(nanoseconds=values.nanoseconds + 10**9)) is None
-    block = values.block.copy()
-    block[5, 3] = np.nan
-    assert buffer.update_all(values._replace(block=block)) is None
-    assert buffer.update_all(values) is not None

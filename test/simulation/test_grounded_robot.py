@@ -60,17 +60,6 @@ def test_it_stands_and_its_feet_carry_its_weight(standing):
     assert lowest == pytest.approx(RADIUS, abs=2e-3)
 
 
-def test_sensed_efforts_are_what_balances_weight_and_ground(standing):
-    simulated, sample = standing
-    robot = simulated.robot
-    held = sum(robot.jacobian(sample.q, foot).T @ w for foot, w in sample.touching.items())
-    assert held[6:] == pytest.approx(sample.external_torque, abs=1e-9)
-    missing = robot.inverse_dynamics(sample.q, sample.v, sample.a) - held
-    # The base has no motor: what is left there is that the forces are those of a moment before.
-    assert np.abs(missing[:6]).max() < 0.01 * 9.81 * robot.total_mass
-    assert missing[6:] == pytest.approx(sample.effort, abs=1e-9)
-
-
 @pytest.mark.slow
 def test_felt_forces_of_feet_are_the_true_ones_while_it_is_pushed():
     simulated = anymal()

@@ -72,15 +72,3 @@ def test_on_random_trees(root, seed, n_joints):
 def test_on_known_robots(name, root):
     robot = Robot.from_urdf(urdf_path(name).read_text(), root, backend='python')
     assert_same_poses(robot, robot.random_configuration(np.random.default_rng(3)))
-
-
-def test_on_many_configurations_at_once():
-    robot = Robot.from_urdf(urdf_path('panda').read_text(), 'floating', backend='python')
-    rng = np.random.default_rng(5)
-    q = np.stack([robot.random_configuration(rng) for _ in range(4)])
-    last = len(robot.model.joints) - 1
-    batch = product_of_exponentials(robot.model, list(q.T))[last].array()
-    assert batch.shape == (4, 4, 4)
-    for state, pose in zip(q, batch, strict=True):
-        alone = product_of_exponentials(robot.model, list(state))[last].array()
-        assert np.abs(pose - alone).max() <= EXACT

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy
 
 from dynamics_ros.identification.bodies.consistency import Program, solve
 from dynamics_ros.identification.bodies.pseudo_inertia import (
@@ -54,16 +53,6 @@ def test_newton_copes_with_unknowns_of_very_different_size_and_bodies_that_are_h
     assert consistent(x[:20].reshape(2, 10))
     assert np.linalg.eigvalsh(pseudo_inertia(x[:20].reshape(2, 10)))[:, 0].min() < 1e-4
     assert x / size == pytest.approx(solve(task), abs=1e-5)
-
-
-def test_newton_finds_what_has_no_bodies():
-    rng = np.random.default_rng(2)
-    A, positive = rng.normal(size=(30, 6)), np.arange(6) < 4
-    b = A @ np.array([1.0, -1.0, 2.0, -0.5, -3.0, 0.3])
-    none = np.zeros((0, 10))
-    x = solve(Program(A.T @ A, A.T @ b, none, 1.0, positive))
-    bounds = np.where(positive, 0.0, -np.inf), np.full(6, np.inf)
-    assert x == pytest.approx(scipy.optimize.lsq_linear(A, b, bounds, tol=1e-12).x, abs=1e-4)
 
 
 def test_no_step_from_the_solution_is_better():

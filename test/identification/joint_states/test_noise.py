@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.identification.joint_states.clock import Stretch
-from dynamics_ros.identification.joint_states.noise import sample_noise, third_difference_variance
+from dynamics_ros.identification.joint_states.noise import sample_noise
 
 PERIOD, STEP = 2e-3, 1e-4
 
@@ -71,20 +71,6 @@ def test_a_filter_of_the_driver_does_not_hide_what_is_slow():
     assert velocity * np.sqrt(share) == pytest.approx(np.full(2, slow), rel=0.15)
 
 
-@pytest.mark.parametrize('count', [10, 14])
-def test_a_few_samples_are_enough_for_an_answer(count):
-    q, v = swing(count)
-    assert all(np.isfinite(part).all() for part in noise_of(q, v))
-
-
-def test_without_velocities_they_are_those_of_positions():
-    q, _ = swing()
-    ticks = STEP * np.round(q / STEP)
-    _, velocity, share = noise_of(ticks, None)
-    assert velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.1)
-    assert (share > 0.9).all()
-
-
 def filtered(cutoff):
     """Positions in steps, and their differences behind a driver's low-pass filter [Hz]."""
     q, _ = swing()
@@ -103,28 +89,3 @@ def test_the_filter_of_the_driver_is_identified(cutoff):
     assert found.cutoff == pytest.approx(np.full(2, cutoff), rel=0.1)
     assert found.velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.05)
     assert (found.differenced > 0.95).all()
-
-
-@pytest.mark.parametrize('kind', ['none', 'white', 'delayed'])
-def test_other_velocities_have_no_filter(kind):
-    q, v = swing()
-    ticks = STEP * np.round(q / STEP)
-    velocity = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
-    if kind == 'white':
-        velocity = v + 0.01 * np.random.default_rng(0).normal(size=v.shape)
-    if kind == 'delayed':
-        velocity = np.concatenate([velocity[:2], velocity[:-2]])
-    found = sample_noise([Stretch(0.0, PERIOD, ticks, velocity, 0.0 * q)], np.ones(2))
-    # A filter of that cutoff leaves 0.97 of the noise of third differences.
-    assert ((found.cutoff == 0.0) | (found.cutoff > 300.0)).all()
-
-
-def test_a_moving_average_is_told_by_the_noise_that_it_leaves():
-    ticks, _ = filtered(60.0)
-    steps = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
-    average = np.stack([np.convolve(one, np.full(4, 0.25))[: len(one)] for one in steps.T], axis=1)
-    found = sample_noise([Stretch(0.0, PERIOD, ticks, average, 0.0 * ticks)], np.ones(2))
-    noise = np.random.default_rng(1).normal(size=20_000)
-    left = np.diff(np.convolve(noise, np.full(4, 0.25)), 3).var()
-    decay = np.exp(-2.0 * np.pi * found.cutoff * PERIOD)
-    assert third_difference_variance(decay) == pytest.approx(np.full(2, left), rel=0.1)

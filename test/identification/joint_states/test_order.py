@@ -48,27 +48,6 @@ def test_a_second_motion_in_the_same_file_is_another_piece():
     assert 'go back' in note and '2 pieces' in note
 
 
-def test_a_clock_that_was_set_back_parts_a_motion():
-    one = moved()
-    back = replace(one, time=np.where(one.time < 5.0, one.time, one.time - 3.0))
-    assert len(regular_stretches(back)) == 2
-    assert roughness(back) < 1e-4
-    assert back.cleaned().cleaned().notes == back.cleaned().notes
-
-
-def test_a_loop_of_the_same_samples_counts_once():
-    whole = joined(moved(), moved()).cleaned()
-    assert whole.time == pytest.approx(moved().time)
-    (note,) = whole.notes
-    assert '1000 samples that repeat' in note and 'pieces' not in note
-
-
-def test_pieces_in_another_order_keep_their_times():
-    one = moved()
-    swapped = joined(one.rows(one.time >= 5.0), one.rows(one.time < 5.0)).cleaned()
-    assert swapped.time == pytest.approx(one.time)
-
-
 def test_late_and_reversed_samples_are_put_where_they_belong():
     one = moved()
     order = np.arange(len(one))
@@ -89,13 +68,6 @@ def test_two_motions_at_once_are_refused(other_stamps):
         replace(whole, time=time).rows(order).cleaned()
 
 
-def test_positions_that_hardly_move_beside_their_noise_are_not_two_motions():
-    one = moved()
-    noise = 0.3 * np.random.default_rng(2).normal(size=one.position.shape)
-    replace(one, position=one.position + noise).cleaned()
-    replace(one, position=np.round(one.position, 1)).cleaned()
-
-
 @pytest.mark.parametrize('step', [0.1, 1.0])
 def test_coarse_stamps_are_spread(step):
     one = moved()
@@ -103,13 +75,6 @@ def test_coarse_stamps_are_spread(step):
     assert len(whole) == len(one)
     assert whole.time == pytest.approx(one.time, abs=1e-6)
     assert 'coarse' in whole.notes[0]
-
-
-def test_repeated_samples_are_dropped_without_a_word():
-    one = moved()
-    twice = one.rows(np.repeat(np.arange(len(one)), 2)).cleaned()
-    assert twice.time == pytest.approx(one.time)
-    assert not twice.notes
 
 
 def test_one_stamp_for_all_is_told():

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -56,30 +54,6 @@ def test_measured_velocities_give_better_accelerations_late_or_not(late):
     assert np.abs(fused - smooth(TIME))[500:-500].max() < STEP
 
 
-def differences(position):
-    return np.diff(position, axis=0, prepend=position[:1]) / PERIOD
-
-
-@pytest.mark.parametrize(
-    'velocity',
-    [
-        None,
-        differences(stretch(None).position),
-        1.1 * measured(),
-        measured(late=0.05),
-        measured()[:, [1, 2, 0]],
-        measured(noise=1.0),
-        np.zeros((len(TIME), 3)),
-    ],
-    ids=['none', 'differences', 'scaled', 'too late', 'of others', 'noisy', 'zero'],
-)
-def test_velocities_that_tell_no_more_change_nothing(velocity):
-    one = stretch(velocity)
-    assert with_velocities(one, HIGHEST) is one.position or np.array_equal(
-        with_velocities(one, HIGHEST), one.position
-    )
-
-
 def test_a_joint_whose_velocities_are_wrong_keeps_its_positions_and_the_others_gain():
     velocity = measured()
     velocity[:, 1] *= -1.0
@@ -89,17 +63,6 @@ def test_a_joint_whose_velocities_are_wrong_keeps_its_positions_and_the_others_g
     assert (
         error_of_acceleration(fused)[[0, 2]] < 0.4 * error_of_acceleration(one.position)[[0, 2]]
     ).all()
-
-
-def test_a_joint_that_stands_and_a_short_recording_are_left_as_they_are():
-    velocity = measured()
-    one = stretch(velocity)
-    position = one.position.copy()
-    position[:, 2], velocity[:, 2] = 0.5, 0.0
-    fused = with_velocities(replace(one, position=position, velocity=velocity), HIGHEST)
-    assert np.array_equal(fused[:, 2], position[:, 2])
-    brief = Stretch(0.0, PERIOD, position[:400], velocity[:400], one.effort[:400])
-    assert np.array_equal(with_velocities(brief, HIGHEST), position[:400])
 
 
 def test_stamps_of_a_loop_whose_pace_changes_are_believed_although_encoders_are_coarse():
