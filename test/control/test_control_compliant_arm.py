@@ -216,7 +216,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize('name', CHANGES)
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_other_settings_move_an_arm_slowly_or_are_refused(name):
     plant, change = Plant(), CHANGES[name]
     arm, guided = plant.arm, 'guiding' in change

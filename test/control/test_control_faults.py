@@ -40,7 +40,7 @@ def cell(request):
 
 @pytest.mark.parametrize('fault', FAULTS)
 @pytest.mark.parametrize('mode', ['twist', 'guiding', 'braking', 'rest'])
-@pytest.mark.few(20)
+@pytest.mark.few(8)
 def test_an_arm_with_wrong_joint_states_is_braked(cell, fault, mode):
     speed, energy = ALLOWED.get(fault, (0.5, 2.0))
     for joints in (range(7), *([number] for number in times((3,), (1, 3, 5)))):
@@ -64,7 +64,7 @@ def test_an_arm_that_stays_blind_gets_gravity_torques_and_slows_down(cell):
 
 @pytest.mark.parametrize('driver', DRIVERS)
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_true_joint_states_stop_nothing(driver, slow):
     cell = next(cells('arm', 0.1))
     usual = (('twist', 1000.0), ('guiding', 250.0))

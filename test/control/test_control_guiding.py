@@ -45,7 +45,7 @@ def turned_about(angles):
 
 @pytest.mark.parametrize('locked', [LOCKED, ALL])
 @pytest.mark.parametrize('direction', range(3))
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_a_lock_begins_where_the_tool_is_however_far_its_target_was(locked, direction):
     plant = Plant(guiding=replace(EVERYWHERE, locked=locked))
     # Held by the hand, the tool does not follow its target, which is ahead by the largest lead.

@@ -130,7 +130,7 @@ def without():
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_a_reaction_lowers_the_peak_force_of_a_collision_by_60_percent(without, strategy):
     run = Run(strategy)
     assert run.speed == pytest.approx(SPEED, rel=0.1)
@@ -144,7 +144,7 @@ def test_a_reaction_lowers_the_peak_force_of_a_collision_by_60_percent(without, 
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_after_the_reflex_the_arm_rests_on_springs_where_it_is(strategy):
     run = Run(strategy, 2.2, duration=0.3)
     assert run.held

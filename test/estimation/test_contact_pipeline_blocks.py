@@ -100,7 +100,7 @@ CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), st
 
 @pytest.mark.parametrize('kind', OBSERVERS)
 @pytest.mark.parametrize('unexplained', [UnexplainedSettings(), CALIBRATED], ids=['', 'calibrated'])
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_blocks_say_what_single_states_say(robot, stream, kind, unexplained):
     parameters = ContactParameters()
     more = {'observer': replace(parameters.observer, kind=kind), 'unexplained': unexplained}

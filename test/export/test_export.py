@@ -81,6 +81,7 @@ class TestTheCode:
     """Compiled strictly as C and as C++; the values are those of the plain traces."""
 
     @needs_compilers
+    @pytest.mark.few(3)
     def test_it_computes_what_the_robot_computes(self, exported):
         robot, code, _ = exported
         library = code.with_suffix('.so')
@@ -102,6 +103,15 @@ class TestTheCode:
                 scale = max(1.0, np.abs(value).max(initial=0.0))
                 tolerance = LAW if catalogue()[key[0]].may_be_singular else EXACT
                 assert np.abs(result - value).max(initial=0.0) <= tolerance * scale, text
+
+    @needs_compilers
+    @pytest.mark.few(1)
+    def test_it_is_cpp_too(self, exported, tmp_path):
+        _, code, header = exported
+        made(CPP, '-std=c++14', *STRICT, '-x', 'c++', '-c', code, '-o', tmp_path / 'code.o')
+        twice = tmp_path / 'twice.cpp'
+        twice.write_text(f'#include "{header}"\n#include "{header}"\n')
+        made(CPP, '-std=c++14', *STRICT, '-c', twice, '-o', tmp_path / 'header.o')
 
     def test_it_keeps_no_state_and_allocates_nothing(self, exported):
         text = exported[1].read_text()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from built import once
 from few_joint_arms import ARMS, few_joint_arm
-from patience import PATIENCE
+from patience import PATIENCE, times
 from tolerances import LAW
 
 from dynamics_ros import Robot
@@ -51,6 +51,9 @@ ROBOTS = {
     'four joints': ('scara', 'tool', {}),
 }
 """File of the package example-robot-data, tool and locked joints."""
+
+USUAL = ('seven_joint_arm', 'fingers, one a mimic', 'a lift', 'four joints')
+"""Robots that differ in kind; --thorough takes all."""
 
 
 def on_a_lift(urdf):
@@ -113,7 +116,7 @@ def compiled(package):
     return package
 
 
-@pytest.fixture(scope='module', params=ROBOTS)
+@pytest.fixture(scope='module', params=times(USUAL, ROBOTS))
 def package(request, tmp_path_factory):
     """A package with its library, and the structures of its header."""
     if C is None:

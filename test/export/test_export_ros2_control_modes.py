@@ -157,7 +157,7 @@ def test_an_arm_without_states_brakes_as_that_of_the_library(compiled):  # noqa:
 @pytest.mark.parametrize('step', ['brake', 'guide', 'reflex'])
 @pytest.mark.parametrize('where', ['q', 'v', 'interval'])
 @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
-@pytest.mark.few(40)
+@pytest.mark.few(12)
 def test_numbers_that_are_none_leave_torques_within_limits(compiled, step, where, number):  # noqa: F811
     both = Both(compiled)
     n = both.robot.nv

@@ -22,6 +22,7 @@ PROGRAM = Path(__file__).with_name('call_cycles.py')
     ],
     ids=['freed memory is overwritten', 'debug allocator', 'collected at every allocation'],
 )
+@pytest.mark.few(1)
 def test_every_kind_of_call_outlives_what_is_collected_around_it(variables, arguments):
     pytest.importorskip('llvmlite')
     done = subprocess.run(

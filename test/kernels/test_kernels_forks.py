@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name('forking.py')
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='there are no forks here')
 @pytest.mark.parametrize('case', CASES)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_a_forked_process_compiles_what_it_needs(case):
     pytest.importorskip('llvmlite')
     done = subprocess.run(

@@ -27,6 +27,7 @@ REFUSED = {
 
 class TestCollection:
     @pytest.mark.parametrize('path', COLLECTION, ids=lambda path: path.name)
+    @pytest.mark.few(20)
     def test_loads_as_in_pinocchio_or_is_refused_for_a_true_reason(self, path):
         if path.name in REFUSED:
             element, reason = REFUSED[path.name]

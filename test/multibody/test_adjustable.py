@@ -87,7 +87,7 @@ def assert_same(a, b, name, values, tolerance=LAW):
 
 
 @pytest.mark.parametrize('name', METHODS)
-@pytest.mark.few(12)
+@pytest.mark.few(5)
 def test_every_method_is_that_of_the_folded_robot(folded, adjustable, name):
     values = state(folded)
     assert_same(adjustable, folded, name, values)

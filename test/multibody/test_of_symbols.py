@@ -69,6 +69,7 @@ def check_equal(found, wanted):
 
 
 @pytest.mark.parametrize('name', METHODS)
+@pytest.mark.few(12)
 def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
     values, frame = case_of(arm, name)
     wanted = getattr(arm, name)(*values.values(), *frame)
@@ -77,6 +78,7 @@ def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
 
 @pytest.mark.parametrize('name', METHODS)
 @pytest.mark.parametrize('first', ['numbers', 'symbols'])
+@pytest.mark.few(12)
 def test_numbers_and_symbols_come_in_any_order(name, first):
     """Machine code replaces a method after its first call, for each frame and reference."""
     robot = Robot.from_urdf(pendulum('p'), 'planar', adjustable=True)

@@ -78,6 +78,7 @@ def robot(backend):
 
 
 @pytest.mark.parametrize('name', METHODS)
+@pytest.mark.few(20)
 def test_every_method_fills_single_states_and_batches(robot, name):
     assert_fills(robot, name, arguments(name))
     assert_fills(robot, name, arguments(name, (2, 2)))
@@ -99,6 +100,7 @@ def test_frames_in_any_reference_and_several_at_once(robot, name):
     'name',
     [name for name, x in METHODS.items() if 'external_wrenches' in inspect.signature(x).parameters],
 )
+@pytest.mark.few(4)
 def test_under_wrenches(robot, name):
     wrenches = {FRAMES[0]: RNG.normal(size=(2, 6)), TIP: RNG.normal(size=6)}
     assert_fills(robot, name, arguments(name, (2,)), external_wrenches=wrenches)

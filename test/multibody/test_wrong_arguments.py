@@ -133,6 +133,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(('function', 'required', 'argument'), CASES)
+@pytest.mark.few(60)
 def test_a_wrong_argument_is_told(function, required, argument):
     for kind, value in hostile().items():
         given = {name: FITTING[name] for name in required} | {argument: value}
