@@ -1,24 +1,40 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every parametrization of rotations: conversions in all chains, rates in both frames, errors."""
+"""Parametrizations of rotations and positions, and products of exponentials."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
 from dual_numbers import moving, rates, values
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from patience import examples
 from scipy.spatial.transform import Rotation
 from spatial_samples import angles, quaternions, rotation_vectors, tiny, vectors
-from tolerances import GROUP, RATES
+from tolerances import EXACT, GROUP, RATES
 
-from dynamics_ros import spatial
-from dynamics_ros.errors import InvalidArgumentError, SingularParametrizationError
-from dynamics_ros.spatial import ANGLE_AXIS, QUATERNION, ROTATION_VECTOR, ROTATIONS, EulerAngles
+from benchmarks.robots import NAMED, urdf_path
+from dynamics_ros import Robot, spatial
+from dynamics_ros.algorithms.forward_kinematics import body_poses
+from dynamics_ros.algorithms.product_of_exponentials import product_of_exponentials
+from dynamics_ros.errors import InvalidArgumentError, SingularError, SingularParametrizationError
+from dynamics_ros.model import ROOT
+from dynamics_ros.spatial import (
+    ANGLE_AXIS,
+    CYLINDRICAL,
+    POSITIONS,
+    QUATERNION,
+    ROTATION_VECTOR,
+    ROTATIONS,
+    SPHERICAL,
+    EulerAngles,
+    Vector3,
+)
 
 ALL = pytest.mark.parametrize('kind', ROTATIONS.values(), ids=ROTATIONS)
 EULER = {name: kind for name, kind in ROTATIONS.items() if isinstance(kind, EulerAngles)}
@@ -212,3 +228,124 @@ def test_every_parametrization_steps_and_interpolates(kind, a, v, t):
     between = kind.to_matrix(kind.interpolate(p, there, t))
     expected = spatial.exp_matrix(t * v) @ spatial.quaternion_to_matrix(a)
     assert_close(between, expected, 4 * ANGLE_TOLERANCE)
+
+
+POSITIONS_ALL = pytest.mark.parametrize('kind', POSITIONS.values(), ids=POSITIONS)
+
+lengths = st.floats(0.01, 10.0)
+polar_angles = st.floats(0.01, math.pi - 0.01)
+
+
+def parameters_of(kind):
+    """Parameters off the singular axis."""
+    third = polar_angles if kind is SPHERICAL else st.floats(-10.0, 10.0)
+    return st.tuples(lengths, angles, third).map(np.array)
+
+
+@POSITIONS_ALL
+@given(r=vectors)
+def test_a_position_survives_the_way_there_and_back(kind, r):
+    back = kind.to_cartesian(kind.from_cartesian(r))
+    assert np.abs(back - r).max() <= GROUP * 20
+
+
+def test_coordinates_are_those_of_the_lecture_notes():
+    """[RD] eq. 2.6 and 2.8."""
+    assert CYLINDRICAL.to_cartesian(np.array([2.0, math.pi / 6, 3.0])) == pytest.approx(
+        [math.sqrt(3.0), 1.0, 3.0]
+    )
+    assert SPHERICAL.to_cartesian(np.array([2.0, math.pi / 2, math.pi / 3])) == pytest.approx(
+        [0.0, math.sqrt(3.0), 1.0]
+    )
+    assert SPHERICAL.parameters == ('r', 'theta', 'phi')
+
+
+@POSITIONS_ALL
+@given(data=st.data(), rate=vectors)
+def test_the_rate_map_is_the_derivative_of_the_position(kind, data, rate):
+    p = data.draw(parameters_of(kind))
+    exact = rates(kind.to_cartesian(Vector3.of(moving(p, rate))))
+    assert np.abs(kind.rate_map(p) @ rate - exact).max() <= RATES * 100
+
+
+@POSITIONS_ALL
+@given(data=st.data())
+def test_the_inverse_rate_map_is_the_inverse(kind, data):
+    p = data.draw(parameters_of(kind))
+    E, inverse = kind.rate_map(p), kind.rate_map_inverse(p)
+    scale = np.abs(E).max() * np.abs(inverse).max()
+    assert np.abs(E @ inverse - np.eye(3)).max() <= GROUP * scale
+    assert np.abs(inverse @ E - np.eye(3)).max() <= GROUP * scale
+
+
+@pytest.mark.parametrize(
+    ('kind', 'p'),
+    [
+        (CYLINDRICAL, (0.0, 0.3, 1.0)),
+        (SPHERICAL, (1.0, 0.3, 0.0)),
+        (SPHERICAL, (1.0, 0.3, math.pi)),
+        (SPHERICAL, (0.0, 0.3, 1.0)),
+    ],
+)
+def test_on_the_axis_the_rates_are_refused_by_name(kind, p):
+    with pytest.raises(SingularParametrizationError, match='z axis') as caught:
+        kind.rate_map_inverse(Vector3(*p))
+    assert caught.value.parametrization == kind.name
+    batch = np.stack([(1.0, 0.2, 0.4), p])
+    with pytest.raises(SingularError, match=kind.name):
+        kind.rate_map_inverse(batch)
+
+
+KINDS = ('revolute', 'continuous', 'prismatic')
+
+
+def random_urdf(seed, n_joints):
+    """A random tree of moving joints in any pose about any axis; one joint in four is a mimic."""
+    rng = random.Random(seed)
+
+    def three(scale):
+        return ' '.join(f'{rng.uniform(-scale, scale):.6f}' for _ in range(3))
+
+    links = ''.join(
+        f'<link name="link{i}"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for i in range(n_joints + 1)
+    )
+    joints, leaders = '', []
+    for i in range(n_joints):
+        mimic = ''
+        if leaders and rng.random() < 0.25:
+            mimic = f'<mimic joint="{rng.choice(leaders)}" multiplier="-1.7" offset="0.3"/>'
+        else:
+            leaders.append(f'joint{i}')
+        joints += (
+            f'<joint name="joint{i}" type="{rng.choice(KINDS)}">'
+            f'<parent link="link{rng.randint(0, i)}"/><child link="link{i + 1}"/>'
+            f'<origin xyz="{three(1.0)}" rpy="{three(3.0)}"/><axis xyz="{three(1.0)}"/>'
+            f'<limit lower="-3" upper="3" effort="1" velocity="1"/>{mimic}</joint>'
+        )
+    return f'<robot name="random">{links}{joints}</robot>'
+
+
+def assert_same_poses(robot, q):
+    tree = body_poses(robot.model, list(q))
+    product = product_of_exponentials(robot.model, list(q))
+    assert tree.keys() == product.keys() == {ROOT, *range(len(robot.model.joints))}
+    for body in tree:
+        ours, independent = tree[body].array(), product[body].array()
+        assert np.abs(ours - independent).max() <= EXACT * max(1.0, np.abs(independent).max())
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
+@given(seed=st.integers(0, 10**6), n_joints=st.integers(1, 8))
+@examples(30)
+def test_on_random_trees(root, seed, n_joints):
+    robot = Robot.from_urdf(random_urdf(seed, n_joints), root, backend='python')
+    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
+@pytest.mark.parametrize('name', NAMED)
+def test_on_known_robots(name, root):
+    robot = Robot.from_urdf(urdf_path(name).read_text(), root, backend='python')
+    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(3)))
