@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motion that nobody asked for: what runs away, what cannot be meant, what pulls at once."""
+"""Motion that nobody asked for ends, and a hand that leads the tool."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import test_control_compliant_arm as arms
 from test_control_compliant_arm import CONTROLLER, DT, EVERYWHERE, HOME, ROBOT, TOOL, settings
 from test_control_guiding import fastest_of, speed
 
+from benchmarks.control_plant import TANK, Plant, energy_taken, guiding_measures, stiffness_measures
+from benchmarks.robots import SUBJECTS
+from dynamics_ros.algorithms.control.torque_limits import MIN_PART, share_beside
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.simulation import Actuators, SimulatedRobot
@@ -210,3 +213,40 @@ def speeds_of_a_light_arm(step, rate, force, seconds=0.8):
 def test_an_arm_that_brakes_holds_back_a_hand_that_pushes_it(direction, rate, fastest):
     # 1.1 to 1.5 m/s with 1000 Nm/s and 2.0 to 3.7 m/s with 400 Nm/s, where it did not.
     assert speeds_of_a_light_arm('brake', rate, 30.0 * np.array(direction)).max() < fastest
+
+
+def plant_of_plant(name):
+    return Plant(next(subject for subject in SUBJECTS if subject.name == name))
+
+
+@pytest.fixture
+def panda():
+    return plant_of_plant('panda')
+
+
+def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(panda):
+    seconds = 4.0
+    assert energy_taken(panda, TANK, seconds) <= TANK
+    assert 'energy' in panda.acting
+    assert energy_taken(panda, np.inf, seconds) > 3.0 * TANK
+
+
+def test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly(panda):
+    for case, value, _, goal in [*stiffness_measures(panda), *guiding_measures(panda, 2.0)]:
+        assert goal is None or value <= goal.limit, case
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'share'),
+    [
+        ([0.0, 0.0], [0.5, -0.5], 1.0),
+        ([0.0, 0.0], [4.0, -0.5], 0.25),
+        ([-0.5, 0.0], [0.5, 2.0], 0.5),
+        ([9.0, 0.0], [1.0, 1.0], MIN_PART),
+        ([9.0, 0.0], [0.0, 1.0], 1.0),
+        ([-9.0, 0.0], [8.5, 0.5], 1.0),
+        ([-9.0, 0.0], [8.5, 2.0], 0.5),
+    ],
+)
+def test_a_change_gets_the_share_that_rates_leave_beside_another(first, second, share):
+    assert share_beside(first, second, [1.0, 1.0]) == pytest.approx(share)

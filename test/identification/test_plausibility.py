@@ -1,18 +1,32 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that are not of the robot as described, or whose units and stamps are wrong."""
+"""Recordings of another robot, unit, clock or mounting, and such with faults of drivers."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from few_joint_arms import few_joint_arm
-from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, recording, truth
+from simulated_arm import (
+    COULOMB,
+    FILE,
+    OFFSET,
+    ROBOT,
+    ROTOR,
+    VISCOUS,
+    Truth,
+    efforts,
+    motion,
+    recording,
+    truth,
+)
 
 from dynamics_ros import Robot
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification import (
@@ -22,9 +36,12 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
+from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.plausibility import cut_off_at
+from dynamics_ros.identification.mounting import check_mounting
 from dynamics_ros.identification.uncertainty import identify_drives
+from dynamics_ros.spatial import Inertia
 
 ARM = truth(1)
 NAMES = ROBOT.joint_names
@@ -164,3 +181,149 @@ def test_slow_slides_are_checked_by_the_size_of_their_strokes():
     )]  # fmt: skip
     with pytest.raises(UnusableRecordingError, match='two motions are mixed'):
         for_robot(JointSamples('gantry', one.joint_names, time, *both), FINE)
+
+
+def said(samples):
+    """What is said of a recording: by an error, or by a sentence."""
+    try:
+        return ' '.join(check_mounting(ROBOT, regular_stretches(samples), np.ones(7)))
+    except DynamicsRosError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize('degrees', [10.0, 30.0, 60.0])
+def test_a_base_that_leans_is_told_by_direction(samples, degrees):
+    angle = np.radians(degrees)
+    gravity = 9.81 * np.array([0.8 * np.sin(angle), 0.6 * np.sin(angle), -np.cos(angle)])
+    difference = ARM.robot.with_gravity(tuple(gravity)).gravity(samples.position)
+    difference = difference - ARM.robot.gravity(samples.position)
+    sentence = said(replace(samples, effort=samples.effort + difference))
+    told = [float(x) for x in sentence.partition('--gravity ')[2].partition(')')[0].split()]
+    assert told == pytest.approx(gravity, abs=0.3)
+
+
+@pytest.mark.parametrize('mass', [1.0, 3.0])
+def test_a_tool_that_is_not_described_is_neither_another_unit_nor_another_sign(mass):
+    robot = ARM.robot.with_payload('tool0', mass, (0.03, -0.02, 0.08), 0.003 * mass * np.eye(3))
+    samples = recording(Truth(robot, ARM.bodies, ARM.scale), duration=30.0, rate=100.0)
+    assert said(samples) == ''
+    found = identify(ROBOT, [samples])
+    assert found.effort_model.scale.tolist() == [1.0] * 7
+    assert found.train.percent_all < 1.5
+
+
+@pytest.mark.parametrize(('factor', 'words'), [(100.0, 'percent'), (1.0, 'shares')])
+def test_efforts_in_percent_of_their_limits_are_told_and_converted(samples, factor, words):
+    shares = replace(samples, effort=factor * samples.effort / ROBOT.effort_limits)
+    found = identify(ROBOT, [shares])
+    assert found.effort_model.scale == pytest.approx(ROBOT.effort_limits / factor)
+    told = [one for one in found.findings if f'efforts seem to be {words} of the effort' in one]
+    assert len(told) == 1
+    assert 'masses' not in told[0]
+    assert found.train.percent_all < 1.5
+
+
+@pytest.mark.parametrize('held', [False, True])
+def test_missing_gravity_is_named_where_other_masses_hide_it(held):
+    t = 0.01 * np.arange(1600)
+    q, v, a = motion(t, 0, speed=2.0)
+    effort = efforts(ARM, q, v, a) - ARM.robot.gravity(q)
+    samples = JointSamples('bare', tuple(NAMES), t, q, v, effort)
+    with pytest.raises(DynamicsRosError, match=r'effort\.includes_gravity false'):
+        check_mounting(ROBOT, regular_stretches(samples), np.ones(7), held)
+
+
+@pytest.fixture(scope='module')
+def samples_imperfect_recordings():
+    return replace(recording(ARM, duration=40.0), velocity=None)
+
+
+def spiky(samples):
+    rng = np.random.default_rng(1)
+    effort, position = samples.effort.copy(), samples.position.copy()
+    for values, size, count in ((effort, 80.0, 60), (position, 2.0, 10)):
+        rows, columns = rng.integers(10, len(values) - 10, count), rng.integers(0, 7, count)
+        values[rows, columns] += size * rng.choice([-1.0, 1.0], count)
+    return replace(samples, effort=effort, position=position)
+
+
+def jittery(samples):
+    rng = np.random.default_rng(2)
+    kept = np.flatnonzero(rng.random(len(samples)) > 0.03)
+    late = samples.rows(kept)
+    return replace(late, time=np.sort(late.time + rng.exponential(0.001, len(late))))
+
+
+def coarse(samples):
+    step, unit = 2.0 * np.pi / 4096.0, 0.05
+    return replace(
+        samples,
+        position=step * np.round(samples.position / step),
+        effort=unit * np.round(samples.effort / unit),
+    )
+
+
+def currents(samples):
+    return replace(samples, effort=samples.effort / 11.5)
+
+
+def without_numbers(samples):
+    """With values that no sensor reads, in some samples each."""
+    velocity = np.gradient(samples.position, samples.time, axis=0)
+    values = {'position': samples.position.copy(), 'effort': samples.effort.copy()}
+    for row, (kind, wrong) in enumerate(itertools.product(values, (np.nan, np.inf, 1e300))):
+        values[kind][700 * (row + 1), row % 7] = wrong
+    time = samples.time.copy()
+    time[[33, 333]] = np.nan, np.inf
+    velocity[:, 3] = np.nan  # by a driver that does not fill it
+    return replace(samples, time=time, velocity=velocity, **values)
+
+
+@pytest.mark.parametrize('changed', [spiky, jittery, coarse, without_numbers])
+def test_the_robot_is_found_all_the_same(samples_imperfect_recordings, changed):
+    found = identify(ROBOT, [changed(samples_imperfect_recordings)])
+    assert found.evaluate(recording(ARM, seed=5)).percent_all < 1.0
+    assert found.consistent
+    assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.1)
+
+
+def test_efforts_that_never_change_are_told_by_joint(samples_imperfect_recordings):
+    effort = samples_imperfect_recordings.effort.copy()
+    effort[:, 2] = 0.5
+    silent = replace(samples_imperfect_recordings, effort=effort)
+    name = ROBOT.joint_names[2]
+    # Masses would be such that this joint carries nothing.
+    with pytest.raises(UnusableRecordingError, match=f'efforts of {name} never change'):
+        identify(ROBOT, [silent])
+    found = identify(ROBOT, [replace(silent, effort=effort)], held=True)
+    assert any(f'efforts of {name} never change' in finding for finding in found.findings)
+    with pytest.raises(UnusableRecordingError, match='does not report them'):
+        identify(ROBOT, [replace(samples_imperfect_recordings, effort=np.ones_like(effort))])
+
+
+def test_currents_are_turned_into_torques_as_far_as_the_description_tells(
+    samples_imperfect_recordings,
+):
+    found = identify(ROBOT, [currents(samples_imperfect_recordings)])
+    assert found.evaluate(currents(recording(ARM, seed=5))).percent_all < 1.5
+    assert found.effort_model.scale == pytest.approx(np.full(7, 11.5), rel=0.25)
+    assert any('other units' in sentence for sentence in found.findings)
+
+
+def test_spikes_are_counted_and_told(samples_imperfect_recordings):
+    found = identify(ROBOT, [spiky(samples_imperfect_recordings)])
+    told = [one for one in found.findings if 'left out' in one]
+    assert [one.split(' are ')[0] for one in told] == ['single positions', 'single efforts']
+    assert not any(
+        'left out' in one for one in identify(ROBOT, [samples_imperfect_recordings]).findings
+    )
+
+
+def test_a_description_of_a_larger_robot_is_doubted_and_loads_are_not():
+    samples = recording(ARM, duration=30.0, rate=100.0)
+    model = ROBOT.model
+    for factor, doubted in ((2.2, True), (0.6, False)):
+        bodies = tuple(Inertia.from_array(factor * body) for body in described(ROBOT))
+        found = identify(Robot(replace(model, inertias=bodies)), [samples])
+        assert any('larger robot' in one for one in found.findings) == doubted
+        assert (found.effort_model.scale == 1.0).all()

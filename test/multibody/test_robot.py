@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robot: names and limits, shapes and broadcasting, other gravity and payloads, clear errors."""
+"""Robot: names and limits, shapes and broadcasting, gravity and payloads, clear errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from tolerances import EXACT
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import (
+    DynamicsRosError,
     InvalidArgumentError,
+    ModelError,
     SingularError,
     UnknownFrameError,
+    UnknownOptionError,
 )
+from dynamics_ros.multibody.large_robots import check_kernels, is_large
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -281,3 +285,163 @@ def test_a_robot_can_be_copied_and_pickled(arm):
     copied = pickle.loads(pickle.dumps(loaded))
     np.testing.assert_array_equal(copied.gravity(q), loaded.gravity(q))
     np.testing.assert_allclose(copied.with_payload(None).gravity(q), arm.gravity(q), rtol=EXACT)
+
+
+INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+TWO = """<robot name="two {name}"><link name="base"/>
+<link name="upper"><inertial><mass value="2"/>INERTIA
+</inertial></link><link name="tip"/><link name="finger"/>
+<joint name="lift" type="prismatic"><parent link="base"/><child link="upper"/>
+<limit lower="0" upper="0.5" effort="10" velocity="1"/></joint>
+<joint name="bolt" type="fixed"><parent link="upper"/><child link="tip"/></joint>
+<joint name="grip" type="prismatic"><parent link="upper"/><child link="finger"/>
+<mimic joint="lift"/><limit lower="0" upper="0.5" effort="10" velocity="1"/></joint>
+</robot>""".replace('INERTIA', INERTIA)
+XACRO = """<robot name="made" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="mass" default="1.0"/><link name="base"/><link name="tip"><inertial>
+<mass value="${2 * $(arg mass)}"/>INERTIA</inertial>
+</link><joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>""".replace('INERTIA', INERTIA)
+
+
+@pytest.fixture
+def two():
+    return Robot.from_urdf(TWO.replace('{name}', '&lt;b&gt;'), 'floating', backend='python')
+
+
+def test_a_robot_says_what_it_is(two):
+    assert repr(two) == "<Robot 'two <b>': 1 joints, 4 links, floating base, 2 kg>"
+
+    class Mine(Robot):
+        pass
+
+    assert repr(Mine(two.model)).startswith('<Mine ')
+    assert repr(pickle.loads(pickle.dumps(two))) == repr(two)
+
+
+def test_a_tree_has_all_links_below_their_parents(two):
+    assert two.tree().splitlines() == [
+        'base  (root_joint: floating, q[0:7])',
+        '  upper  (lift: prismatic, q[7])',
+        '    tip',
+        '    finger  (grip: prismatic, follows lift)',
+    ]
+
+
+def test_a_notebook_shows_joints_and_no_markup_of_names(two):
+    shown = two._repr_html_()
+    assert '<td>lift</td><td>prismatic</td><td>0</td><td>0.5</td><td>1</td><td>10</td>' in shown
+    assert '<b>' not in shown and '&lt;b&gt;' in shown
+
+
+class TestXacro:
+    def test_a_file_is_expanded_with_its_arguments(self, tmp_path):
+        pytest.importorskip('xacro')
+        file = tmp_path / 'made.urdf.xacro'
+        file.write_text(XACRO)
+        assert Robot.from_urdf(file, backend='python').total_mass == 2.0
+        heavy = Robot.from_urdf(str(file), backend='python', xacro_arguments={'mass': 3.5})
+        assert heavy.total_mass == 7.0
+
+    def test_what_xacro_refuses_is_told(self, tmp_path):
+        pytest.importorskip('xacro')
+        file = tmp_path / 'bad.xacro'
+        file.write_text(XACRO.replace('2 * ', 'nothing * '))
+        with pytest.raises(ModelError, match='xacro cannot expand it'):
+            Robot.from_urdf(file)
+        with pytest.raises(ModelError, match=r'missing\.xacro.* cannot be read: No such file'):
+            Robot.from_urdf(tmp_path / 'missing.xacro')
+
+
+ARM_TEXT = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
+MISUSE_ARM = Robot.from_urdf(ARM_TEXT)
+Q = MISUSE_ARM.random_configuration(0)
+TARGET = MISUSE_ARM.forward_kinematics(Q, 'tool0')
+
+
+@pytest.mark.parametrize(
+    ('call', 'option', 'meant'),
+    [
+        (lambda **o: MISUSE_ARM.inverse_kinematics(TARGET, 'tool0', **o), 'sed', 'seed'),
+        (
+            lambda **o: MISUSE_ARM.inverse_kinematics(TARGET, 'tool0', **o),
+            'position_tolerence',
+            'position_tolerance',
+        ),
+        (
+            lambda **o: MISUSE_ARM.inverse_kinematics(TARGET[None], 'tool0', **o),
+            'time_out',
+            'timeout',
+        ),
+        (lambda **o: MISUSE_ARM.inverse_kinematics(TARGET[None][:0], 'tool0', **o), 'sed', 'seed'),
+        (
+            lambda **o: MISUSE_ARM.all_inverse_kinematics(TARGET, 'tool0', **o),
+            'max_solution',
+            'max_sol',
+        ),
+        (
+            lambda **o: MISUSE_ARM.constrained_inverse_dynamics(Q, Q, Q, [], **o),
+            'criterium',
+            'criterion',
+        ),
+    ],
+)
+def test_an_option_that_there_is_not(call, option, meant):
+    with pytest.raises(UnknownOptionError) as refused:
+        call(**{option: 1.0})
+    error = refused.value
+    assert isinstance(error, DynamicsRosError) and isinstance(error, TypeError)
+    assert (error.option, error.argument) == (option, option)
+    assert str(error).startswith(f'{option}: no such option; expected {meant}')
+    assert all(name in str(error) for name in error.known)
+    assert 'robot' not in error.known
+
+
+HUGE = np.full(7, 1e200)
+REST = np.zeros(7)
+
+
+@pytest.mark.parametrize('backend', ['python', 'llvm'])
+@pytest.mark.parametrize(
+    ('call', 'argument'),
+    [
+        (lambda r: r.forward_dynamics(Q, HUGE, REST), 'v'),
+        (lambda r: r.forward_dynamics(Q, REST, 1e308 * np.ones(7)), 'tau'),
+        (lambda r: r.forward_dynamics(np.tile(Q, (40, 1)), HUGE, REST), 'v'),
+        (lambda r: r.inverse_dynamics(Q, HUGE, REST), 'v'),
+        (lambda r: r.inverse_dynamics(Q, REST, 1e308 * np.ones(7)), 'a'),
+        (lambda r: r.inverse_dynamics(Q, REST, REST, {'tool0': np.full(6, 1e308)}), 'external'),
+        (lambda r: r.joint_wrenches(Q, HUGE, REST), 'v'),
+        (lambda r: r.nonlinear_effects(np.stack([Q, Q]), np.stack([REST, HUGE])), 'v'),
+        (lambda r: r.inverse_dynamics_derivatives(Q, HUGE, REST), 'v'),
+        (lambda r: r.forward_dynamics_derivatives(Q, HUGE, REST), 'v'),
+        (lambda r: r.hybrid_dynamics(Q, HUGE, REST, REST, [True] * 7), 'v'),
+    ],
+)
+def test_numbers_whose_dynamics_overflows_are_named(backend, call, argument):
+    robot = Robot.from_urdf(ARM_TEXT, backend=backend)
+    with pytest.raises(InvalidArgumentError, match=f'^{argument}.*overflow'):
+        call(robot)
+
+
+def chain(count: int) -> str:
+    """URDF of so many links, one behind another."""
+    links = ''.join(f'<link name="l{i}"/>' for i in range(count + 1))
+    joints = ''.join(
+        f'<joint name="j{i}" type="continuous"><parent link="l{i - 1}"/>'
+        f'<child link="l{i}"/></joint>'
+        for i in range(1, count + 1)
+    )
+    return f'<robot name="chain">{links}{joints}</robot>'
+
+
+@pytest.mark.parametrize(('count', 'large'), [(7, False), (60, False), (100, True)])
+def test_what_is_large_is_a_long_chain(count, large):
+    assert is_large(Robot.from_urdf(chain(count), backend='python')) is large
+
+
+def test_kernels_of_pairs_of_joints_are_refused():
+    robot = Robot.from_urdf(chain(100), backend='python')
+    check_kernels(robot, ['gravity()', 'jacobian(l1, local)'])
+    with pytest.raises(InvalidArgumentError, match='100 joints'):
+        check_kernels(robot, ['gravity()', 'mass_matrix()'])
