@@ -15,9 +15,6 @@ from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.inverse_kinematics.differential import (
     CartesianServo,
-    DifferentialInverseKinematics,
-    Limits,
-    PostureTask,
 )
 
 DEFAULT_ROBOT = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -95,19 +92,6 @@ def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
 def test_adjacent_links_and_links_of_one_body_are_not_checked(arm):
     assert set(arm.allowed.values()) == {'fixed to each other', 'adjacent'}
     assert not set(arm.allowed) & set(arm.pairs)
-
-
-def test_a_pair_that_is_always_in_contact_is_not_checked():
-    # A third ball around the left one, on a joint of its own.
-    cover = """<link name="cover"><collision><geometry><sphere radius="2"/></geometry></collision>
-      </link><link name="between"/>
-      <joint name="a" type="fixed"><parent link="base"/><child link="between"/></joint>
-      <joint name="b" type="revolute"><parent link="between"/><child link="cover"/>
-      <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
-    text = SLIDERS.replace('</robot>', cover)
-    scene = Collisions(Robot.from_urdf(text), text)
-    assert scene.allowed['cover', 'left'] == 'always in contact'
-    assert scene.pairs == (('left', 'right'),), 'in contact in some configurations only'
 
 
 def test_an_srdf_disables_pairs():
@@ -273,29 +257,6 @@ def test_the_posture_of_a_solution_is_free(arm):
     for target in free_targets(arm, 10):
         found = ARM.inverse_kinematics(target, 'tool0', collisions=arm, posture='centre')
         assert not (found.success and arm.in_collision(found.q))
-
-
-def test_a_pair_approaches_as_it_can_stop_and_no_further(sliders):
-    """The left ball is sent into the right one; it brakes at 2 m/s^2 at most."""
-    robot = sliders.robot
-    scene = Collisions(robot, SLIDERS, margin=0.01)
-    limits = Limits(robot, acceleration=2.0)
-    task = PostureTask(gain=100.0)
-    solver = DifferentialInverseKinematics(robot, [task], limits, collisions=scene)
-    task.target = np.array([0.9, 0.0])
-    q, v, last_limit = np.array([-0.9, 0.0]), np.zeros(2), ()
-    for _ in range(4000):
-        motion = solver.velocity(q, 0.001, v)
-        assert np.abs(motion.v - v).max() <= 2.0 * 0.001 * (1.0 + 1e-6)
-        q, v, last_limit = q + 0.001 * motion.v, motion.v, motion.kept_apart
-        assert sliders.distances(q).smallest > 0.01 - 1e-6
-    assert last_limit == (('left', 'right'),)
-    assert sliders.distances(q).smallest < 0.015
-    # An obstacle that appears where the ball is: it stays, and may leave.
-    solver.collisions = scene.with_obstacles({'ball': Obstacle('sphere', 0.1, at(*q[:1], 0.05, 0))})
-    assert abs(solver.velocity(q, 0.001, np.zeros(2)).v[0]) < 1e-6
-    with pytest.raises(InvalidArgumentError, match='with other joints'):
-        DifferentialInverseKinematics(ARM, [PostureTask()], collisions=scene)
 
 
 @pytest.mark.parametrize('solver', ['daqp', 'SciPy'])

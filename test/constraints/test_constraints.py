@@ -285,26 +285,6 @@ def test_wrong_arguments_are_named(wrong, said):
         wrong(robot, np.array([0.3, 0.4]))
 
 
-@pytest.mark.parametrize(
-    'call',
-    [
-        lambda robot, q, v: robot.constrained_forward_dynamics(q, q, v, 'tip'),
-        lambda robot, q, v: robot.constrained_inverse_dynamics(q, q, v, 'tip'),
-        lambda robot, q, v: robot.impact(q, v, 'tip'),
-        lambda robot, q, v: robot.operational_space(q, v, 'tip', rows=(0, 1)),
-        lambda robot, q, v: consistent_acceleration(robot, q, q, v, 'tip'),
-        lambda robot, q, v: constrained_hybrid_dynamics(robot, q, q, v, q, [True, False], 'tip'),
-        lambda robot, q, v: constraint_bias(robot, q, v, 'tip'),
-        lambda robot, q, v: impact_energy_loss(robot, q, v, 'tip'),
-        lambda robot, q, v: soft_contact_forces(robot, q, v, 'tip', np.zeros((1, 3)), 1.0, 1.0),
-    ],
-)
-def test_leading_axes_that_do_not_go_together_are_named(call):
-    robot = Robot.from_urdf(planar_arm((0.5, 0.4)), backend='python')
-    with pytest.raises(InvalidArgumentError, match=r'leading axes .*\(2,\).*\(3,\)'):
-        call(robot, np.full((2, 2), 0.3), np.full((3, 2), 0.4))
-
-
 GROUND = (0.4, 0.3, 0.2, 0.6)
 ACTIVE_TWO = np.array([True, False, False, True])
 

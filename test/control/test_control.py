@@ -232,18 +232,6 @@ def test_the_damped_inverse_minimizes_error_and_size(m, n, seed, damping):
 
 
 @examples(30)
-@given(SIZES, SIZES, SEEDS)
-def test_the_weighted_inverse_minimizes_weighted_errors_and_motions(m, n, seed):
-    rng = np.random.default_rng(seed)
-    A, b = rng.normal(size=(m, n)), rng.normal(size=m)
-    rows, columns = rng.uniform(0.5, 2.0, m), rng.uniform(0.5, 2.0, n)
-    x = weighted_pseudo_inverse(A, rows, columns) @ b
-    assert_close(A.T @ (rows * (A @ x - b)), np.zeros(n), 1e-6)
-    # Of all with that error it is smallest: orthogonal in its weights to what A does not see.
-    assert_close(null_space_projector(A) @ (columns * x), np.zeros(n), 1e-6)
-
-
-@examples(30)
 @given(SEEDS)
 def test_a_task_of_lower_priority_does_not_disturb(seed):
     rng = np.random.default_rng(seed)
@@ -270,22 +258,6 @@ def test_damping_keeps_velocities_small_at_a_singularity(arm):
     inwards = -np.array([np.sin(0.3), np.cos(0.3)])
     assert np.abs(damped_pseudo_inverse(J, 0.05) @ inwards).max() < 1.0
     assert np.abs(solve_task(Task(J, inwards), damping=0.05)).max() < 1.0
-
-
-def test_tasks_broadcast_over_leading_axes():
-    rng = np.random.default_rng(1)
-    tasks = [
-        Task(rng.normal(size=(5, 2, 4)), rng.normal(size=2)),
-        Task(rng.normal(size=(3, 4)), rng.normal(size=(5, 3))),
-    ]
-    for solve in (solve_equal, solve_prioritized):
-        together = solve(tasks)
-        for i in range(5):
-            single = [
-                Task(tasks[0].matrix[i], tasks[0].target),
-                Task(tasks[1].matrix, tasks[1].target[i]),
-            ]
-            assert_close(together[i], solve(single))
 
 
 # Kinematic control.

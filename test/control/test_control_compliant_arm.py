@@ -185,22 +185,6 @@ def test_a_hand_moves_the_tool_but_not_in_locked_directions_nor_through_walls():
     assert np.abs(turned).max() < 0.2
 
 
-@pytest.mark.parametrize('step', ['brake', 'approach', 'guide'])
-def test_limits_of_torques_count_from_the_next_step_on(step):
-    slow = settings(blending_time=10.0)
-    arm = CompliantArm(CONTROLLER, replace(slow, joints={'max_torque_rate': np.inf}))
-    v = np.full(ROBOT.nv, 1.5)
-    arm.start(HOME, v)
-    arm.brake(HOME, v, DT)
-    arm.settings = slow
-    for _ in range(5):
-        before, v = arm.tau, -v
-        goal = (arm.pose + np.outer([0, 0, 1.0, 0], [0, 0, 0, 1.0]),) if step == 'approach' else ()
-        tau = getattr(arm, step)(HOME, v, DT, *goal)
-        assert np.abs(tau - before).max() <= RATE * DT * (1.0 + 1e-9)
-    assert 'torque_rate' in arm.acting
-
-
 LOCKED = replace(EVERYWHERE, locked=np.ones(6, dtype=bool))
 CHANGES = {
     'stiffness': {'stiffness': (1e5,) * 6},

@@ -17,12 +17,12 @@ from impedance_plant import FREE, HOME, STEP, Plant, gains, turned
 from laws import assert_close
 from patience import PATIENCE, examples
 from planar_arms import planar_arm
-from random_robots import SEEDS, random_robot, random_urdf
+from random_robots import SEEDS, random_robot
 from tolerances import EXACT, LAW
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot, export_kernels
-from dynamics_ros.algorithms.control.impedance import FLAGS, impedance_step
+from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.control import (
     ImpedanceController,
     ImpedanceGains,
@@ -178,38 +178,6 @@ def test_no_more_energy_is_taken_out_than_is_in_the_tank(panda, controller):
 # The law is one function: floats, symbols, machine code.
 
 
-@examples(8)
-@given(st.integers(0, 30), SEEDS)
-def test_traced_and_on_floats_it_is_the_same(tree, seed):
-    rng = np.random.default_rng(seed)
-    robot = random_robot(tree, 3)
-    controller = ImpedanceController(robot, robot.frame_names[-1])
-    q = robot.random_configuration(rng)
-    memory = controller.start(robot.random_configuration(rng), energy=rng.uniform(0.0, 5.0))
-    options = {'energy_capacity': 4.0, 'axes_of_tool': bool(seed % 2)}
-    joints = {'margin': 0.3, 'limit_stiffness': 30.0, 'viscous': 0.3, 'coulomb': 0.2}
-    given = gains(robot, joints=joints, **options)
-    target = ImpedanceTarget(
-        robot.forward_kinematics(robot.random_configuration(rng), controller.frame),
-        robot.random_configuration(rng),
-        *rng.normal(size=(3, 6)),
-    )
-    state = ImpedanceState(q, rng.normal(size=robot.nv), 0.002, rng.normal(size=6))
-    values = [
-        *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
-        *(target.wrench, target.posture, given.stiffness, given.damping, given.axes),
-        *(given.force, given.joints, given.settings, memory, state.interval),
-    ]
-    floats = [x.tolist() if isinstance(x, np.ndarray) else x for x in values]
-    frame = robot.model.frame(controller.frame)
-    for said, expected in zip(
-        controller.step(state, target, given, memory),
-        impedance_step(robot.model, frame, *floats),
-        strict=True,
-    ):
-        assert_close(said, np.array(expected), 1e-6)
-
-
 # What is refused.
 
 
@@ -241,13 +209,6 @@ def test_gains_are_checked(panda, options, said):
     given = {'stiffness': np.ones(6), 'damping': np.ones(6)} | options
     with pytest.raises(InvalidArgumentError, match=said):
         ImpedanceGains(panda, **given)
-
-
-@pytest.mark.parametrize('part', ['pose', 'twist', 'acceleration', 'wrench', 'posture'])
-def test_targets_are_checked(part):
-    given = {'pose': np.eye(4), 'posture': HOME}
-    with pytest.raises(InvalidArgumentError, match=part):
-        ImpedanceTarget(**(given | {part: np.full(6 if part != 'pose' else (4, 4), np.nan)}))
 
 
 NUMBERS = st.one_of(
@@ -394,22 +355,6 @@ def test_every_kind_of_joint_is_guarded(seed):
     beyond = np.maximum(plant.q - upper, lower - plant.q)
     # Torques are held for a millisecond, while joints without a range spin ever faster.
     assert beyond.max() < 0.01
-
-
-def test_followers_narrow_the_range_of_their_leader():
-    found = 0
-    for seed in range(60):
-        robot = Robot.from_urdf(random_urdf(seed, 5), backend='python')
-        lower, upper = joint_ranges(robot)
-        for joint in robot.model.joints:
-            k = joint.v_indices[0]
-            if joint.leader is None or not joint.kind.has_range:
-                continue
-            found += 1
-            for end in (lower[k], upper[k]):
-                place = joint.multiplier * end + joint.offset
-                assert joint.limits.lower - 1e-9 <= place <= joint.limits.upper + 1e-9
-    assert found > 5
 
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'

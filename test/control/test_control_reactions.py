@@ -24,7 +24,6 @@ from dynamics_ros.control import (
     SetpointLimits,
     Trail,
 )
-from dynamics_ros.control.compliance.setpoint import Setpoint
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdSettings
@@ -206,33 +205,3 @@ def test_an_admittance_reflex_has_a_velocity_along_what_is_felt_within_its_speed
 def test_bad_settings_are_named(named, settings):
     with pytest.raises(InvalidArgumentError, match=named):
         ReactionSettings(**settings)
-
-
-def way_back(trail, distance, start):
-    """Goals of a setpoint that reaches each of them, until it has arrived."""
-    way, setpoint, goals = trail.way_back(distance), Setpoint(start), []
-    while not way.arrived:
-        goals.append(way.goal(setpoint))
-        setpoint.place(goals[-1])
-        assert len(goals) < 100
-    return goals
-
-
-@pytest.mark.parametrize('distance', [0.02, 0.1, 1.5])
-def test_a_trail_remembers_the_way_as_far_as_is_asked(distance):
-    trail = Trail(distance)
-    assert len(way_back(trail, 1.0, np.eye(4))) == 1
-    for k in range(3000):
-        pose = np.eye(4)
-        pose[0, 3] = 1e-3 * k
-        trail.note(pose)
-    spacing = max(0.005, distance / 30)
-    goals = way_back(trail, distance, pose)
-    assert goals[0][0, 3] == pytest.approx(2.999, abs=0.03 + 2.0 * spacing)
-    assert goals[-1][0, 3] == pytest.approx(2.999 - distance, abs=2.0 * spacing)
-    assert (np.diff([goal[0, 3] for goal in goals]) < 1e-12).all()
-    # Part of it, if the trail covers more.
-    end = way_back(trail, 0.5 * distance, pose)[-1]
-    assert end[0, 3] == pytest.approx(2.999 - 0.5 * distance, abs=2.0 * spacing)
-    trail.forget()
-    assert len(way_back(trail, 1.0, pose)) == 1

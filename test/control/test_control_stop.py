@@ -16,7 +16,6 @@ from benchmarks.control_plant import TANK, Plant, energy_taken, guiding_measures
 from benchmarks.robots import SUBJECTS
 from dynamics_ros.algorithms.control.torque_limits import MIN_PART, share_beside
 from dynamics_ros.control import CompliantArm
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.simulation import Actuators, SimulatedRobot
 
 HELD = replace(EVERYWHERE, locked=np.array([True, True, True, False, False, False]))
@@ -29,10 +28,6 @@ def plant_of(rate=500.0, **options):
     joints = plant.arm.settings.joints | {'max_torque_rate': rate}
     plant.arm.settings = replace(plant.arm.settings, joints=joints)
     return plant
-
-
-def stay(plant):
-    return lambda *sample: plant.arm.approach(*sample, None)
 
 
 # --- motion that runs away ----------------------------------------------------------------------
@@ -123,24 +118,6 @@ def test_what_is_no_number_brakes_and_is_forgotten(what):
     plant.go_to(goal, 2.5)
     assert np.linalg.norm(plant.pose[:3, 3] - goal[:3, 3]) < 2e-3
     assert plant.steepest < 500.0 * (1.0 + 1e-9)
-
-
-def test_settings_that_are_refused_are_not_taken():
-    arm = CompliantArm(CONTROLLER, settings())
-    before = arm.settings
-    with pytest.raises(InvalidArgumentError, match='largest_inertia'):
-        arm.settings = replace(before, largest_inertia=-1.0)
-    assert arm.settings is before
-
-
-def test_a_wrench_of_before_a_hand_leads_the_tool_does_not_come_back():
-    plant = plant_of(guiding=replace(EVERYWHERE, damping=np.array([40.0] * 3 + [1.0] * 3)))
-    wrench = np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
-    plant.live(1.0, lambda *sample: plant.arm.approach(*sample, None, wrench))
-    plant.live(3.0, plant.arm.guide)
-    before = plant.pose
-    plant.stay(0.3)
-    assert np.abs(plant.pose - before).max() < 5e-3
 
 
 # --- what pulls at once -------------------------------------------------------------------------

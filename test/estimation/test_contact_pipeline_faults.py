@@ -9,7 +9,6 @@ transport leaves of its joint states.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -40,15 +39,6 @@ def panda():
 def free_motion(panda):
     """One and a half seconds, a sample each millisecond, torques as of a sensor."""
     return list(panda.arm.run(1.5, panda.fast, lambda _: NOTHING, held=False))
-
-
-class Standing(NamedTuple):
-    """A sample that no world has made."""
-
-    stamp: int
-    q: np.ndarray
-    v: np.ndarray
-    effort: np.ndarray
 
 
 class Feed:
@@ -167,18 +157,6 @@ def test_a_moving_joint_that_stops_reporting_silences_it_by_name(feed, free_moti
     feed.assert_nothing_false()
 
 
-def test_joints_of_two_publishers_are_not_late_for_each_other(panda, feed):
-    """Each reports every second millisecond."""
-    arm, wrist = feed.names[:4], feed.names[4:]
-    for k, sample in enumerate(panda.arm.run(1.5, panda.fast, lambda _: NOTHING, held=False)):
-        if k > 1:
-            feed.send(sample, without=wrist if k % 2 else arm)
-        else:
-            feed.send(sample)
-    assert len(feed.published) > 700
-    feed.assert_nothing_false()
-
-
 @pytest.mark.parametrize('count', [1, 200])
 def test_an_effort_that_is_no_number_silences_it_by_name(feed, free_motion, count):
     for k, sample in enumerate(free_motion):
@@ -284,25 +262,3 @@ def test_efforts_beyond_all_bounds_silence_it_by_name(feed, free_motion):
             assert 'effort of panda_joint3 is beyond all bounds' in feed.pipeline.unavailable_reason
     feed.assert_nothing_false()
     assert 'panda_joint3' in feed.pipeline.warning, 'told for a while after'
-
-
-def test_a_command_of_one_sample_that_moves_the_arm_is_no_outlier(panda):
-    """A controller kicks one joint after the other for a millisecond each."""
-    robot, frame = panda.arm.robot, panda.arm.frame
-    effort = replace(ContactParameters().effort, sampling='interval')
-    feed = Feed(panda)
-    feed.pipeline = ContactPipeline(robot, replace(feed.values, effort=effort), frame)
-    feed.pipeline.compile()
-    wait_until_compiled()
-    q = panda.still.centre.copy()
-    v, inertia = np.zeros(7), np.diag(robot.mass_matrix(q))
-    for k in range(600):
-        tau = robot.gravity(q) - inertia * (20.0 * v + 100.0 * (q - panda.still.centre))
-        if k > 200 and k % 40 == 0:
-            tau[k // 40 % 7] += 200.0 * inertia[k // 40 % 7]
-        for _ in range(10):
-            v = v + 1e-4 * robot.forward_dynamics(q, v, tau)
-            q = q + 1e-4 * v
-        feed.send(Standing((k + 1) * MILLISECOND, q, v, tau))
-    feed.assert_nothing_false()
-    assert not feed.pipeline.samples.refused

@@ -214,12 +214,6 @@ class TestTare:
         fill(tare, [3.0, 0.0, 0.0], seconds=0.5, start=last + MILLISECOND)
         assert tare.take().reason == 'noisy'
 
-    def test_a_few_samples_over_the_whole_window_are_too_few(self):
-        tare = Tare(3)
-        for step in range(5):
-            tare.add(step * 250 * MILLISECOND, np.ones(3), np.zeros(3))
-        assert tare.take().reason == 'too_few_samples'
-
     def test_a_tare_can_be_undone_step_by_step(self):
         tare = Tare(3)
         last = fill(tare, [1.0, 1.0, 1.0])
@@ -372,17 +366,6 @@ def test_efforts_of_an_upright_arm_that_friction_holds_are_not_judged(friction, 
         for step in range(400):
             check.add(step * 1_000_000, np.array(posture), np.zeros(arm.nv), effort)
         assert not check.report.advice
-
-
-def test_the_sign_of_efforts_is_judged_where_the_weight_is_well_above_friction():
-    arm = Robot.from_urdf(urdf_path('ur10'))
-    stretched = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    rng = np.random.default_rng(3)
-    check = EffortCheck(arm, EffortModel.ideal(arm))
-    effort = -arm.gravity(stretched) + rng.uniform(-16.0, 16.0, arm.nv)
-    for step in range(400):
-        check.add(step * 1_000_000, stretched, np.zeros(arm.nv), effort)
-    assert check.report.verdict is EffortVerdict.OPPOSITE
 
 
 G = 9.81

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import EffortModel, NotIdentifiableError, PayloadIdentifier
+from dynamics_ros.estimation import NotIdentifiableError, PayloadIdentifier
 
 FRAME = 'panda_link8'
 MASS = 1.0
@@ -188,21 +188,6 @@ def test_torques_that_were_held_over_an_interval_are_told_apart_from_instants(pa
         for sampling in ('interval', 'instant')
     }
     assert errors['interval'] < 0.2 * errors['instant']
-
-
-def test_efforts_are_read_as_the_effort_model_says(panda, loaded):
-    stamps, q, v, a = motion(panda, 4.0)
-    model = EffortModel.ideal(panda).with_values(
-        scale=2.0, viscous=0.3, coulomb=0.5, rotor_inertia=0.05, includes_gravity=False
-    )
-    rigid = loaded.inverse_dynamics(q, v, a) + 0.05 * a
-    friction = np.array([model.friction_torque(velocity) for velocity in v])
-    efforts = (rigid + friction - panda.gravity(q)) / 2.0
-    found = fed(
-        PayloadIdentifier(panda, FRAME, effort_model=model), stamps, q, v, efforts
-    ).estimate()
-    assert found.mass == pytest.approx(MASS, rel=1e-3)
-    np.testing.assert_allclose(found.center_of_mass, CENTER, atol=1e-4)
 
 
 def test_too_little_is_refused_and_says_what_is_missing(panda, loaded):

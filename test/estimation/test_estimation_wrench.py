@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
 from patience import examples
 from scipy.special import expit, log_ndtr
 from scipy.stats import norm
@@ -19,7 +18,6 @@ from dynamics_ros.algorithms.contact.feet import contact_probabilities
 from dynamics_ros.algorithms.contact.wrench import MAX_MISSED
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import (
-    EffortModel,
     FootContactEstimator,
     MomentumObserver,
     WrenchEstimator,
@@ -395,35 +393,6 @@ def test_the_stated_deviation_is_the_scatter_of_the_forces(anymal, gain):
     assert np.all((scatter > 0.85) & (scatter < 1.15)), scatter
 
 
-def test_constraint_forces_come_with_the_contacts_when_torques_are_told(anymal, estimator):
-    q, zero = stance(anymal), np.zeros(anymal.nv)
-    forces = np.tile([0.0, 0.0, WEIGHT * anymal.total_mass / 4], (4, 1))
-    external = pushed(anymal, q, forces)
-    tau = anymal.gravity(q) - external
-    assert not estimator.update(q, zero, external).constraint_forces.any()
-    told = estimator.update(q, zero, external, tau=tau)
-    assert_allclose(
-        told.constraint_forces,
-        estimator.constraint_forces(q, zero, tau, told.in_contact),
-        rtol=1e-9,
-        atol=1e-9,
-    )
-
-
-def test_efforts_without_what_carries_the_weight_leave_the_base_to_the_ground(anymal, estimator):
-    """No joint carries the base, so nothing of its weight is missing in the reports."""
-    q, zero = stance(anymal), np.zeros(anymal.nv)
-    J = np.vstack([anymal.jacobian(q, foot)[:3] for foot in FEET])
-    forces = np.linalg.lstsq(J[:, :6].T, anymal.gravity(q)[:6], rcond=None)[0].reshape(4, 3)
-    joints = np.arange(anymal.nv) >= 6
-    effort = joints * -pushed(anymal, q, forces)
-    model = EffortModel.ideal(anymal).with_values(includes_gravity=False)
-    observer = MomentumObserver(anymal, 100.0, effort_model=model)
-    for step in range(200):
-        external = observer.update(step * 10**6, q, zero, effort)
-    np.testing.assert_allclose(estimator.update(q, zero, external).forces, forces, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     ('settings', 'error', 'argument'),
     [
@@ -454,19 +423,6 @@ def test_constraint_forces_in_motion_are_those_of_constrained_dynamics(anymal, e
     found = estimator.constraint_forces(q, v, tau, mask)
     np.testing.assert_allclose(found[mask].ravel(), expected, rtol=1e-8, atol=1e-8)
     assert not found[~mask].any()
-
-
-def test_feet_on_one_body_share_the_force_of_least_norm(anymal):
-    """Two points of a shank hold five of its directions with six rows."""
-    body = anymal.model.frame('LF_FOOT').body
-    names = [f.name for f in anymal.model.frames if f.body == body][-2:]
-    q, zero = stance(anymal), np.zeros(anymal.nv)
-    feet = (*names, *FEET[1:])
-    found = FootContactEstimator(anymal, feet).constraint_forces(
-        q, zero, zero, np.ones(len(feet), dtype=bool)
-    )
-    expected = anymal.contact_forces(q, zero, zero, feet)
-    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-6)
 
 
 @examples(200)

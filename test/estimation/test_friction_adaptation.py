@@ -17,7 +17,6 @@ from dynamics_ros import Robot
 from dynamics_ros.algorithms.joint_friction import smooth_sign
 from dynamics_ros.estimation import (
     ContactSettings,
-    ContactState,
     FrictionAdaptation,
 )
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
@@ -137,15 +136,6 @@ def test_a_robot_at_rest_and_a_joint_that_turns_one_way_tell_nothing():
     assert one_way.reasons == ['waiting: has turned one way only']
 
 
-def test_undoing_gives_the_friction_of_the_parameters_back():
-    pipeline = pipeline_of(settings())
-    go(pipeline, states(30.0))
-    assert pipeline.adaptation.change.all()
-    pipeline.adaptation.undo()
-    assert not pipeline.adaptation.change.any()
-    assert pipeline.observer.effort_model.coulomb.tolist() == [DRY, DRY]
-
-
 def test_another_payload_keeps_what_was_learned_and_another_friction_or_switching_off_does_not():
     values = settings()
     pipeline = pipeline_of(values)
@@ -177,20 +167,6 @@ def test_the_covariance_of_wrenches_grows_by_what_is_open_of_the_change():
     pipeline.adaptation.deviation = np.zeros(2)
     (less,) = pipeline.wrenches(state, external)
     assert np.trace(more.covariance) > np.trace(less.covariance)
-
-
-def test_friction_that_alarms_is_learned_all_the_same():
-    """Far beyond the contact threshold, in all motion: contact for most of the time, at first."""
-    values = settings()
-    low = replace(values, thresholds=replace(values.thresholds, contact=(0.3,)))
-    pipeline = pipeline_of(low)
-    contacts = []
-    for stamp, q, v, effort in zip(*states(60.0), strict=True):
-        external = pipeline.update(RobotState(int(stamp), q, v, effort, (), (), (), NOBODY))
-        contacts.append(external is not None and external.report.state is not ContactState.NONE)
-    assert np.mean(contacts[100:1000]) > 0.3
-    assert pipeline.adaptation.change == pytest.approx([-WRONG, -WRONG], rel=0.1)
-    assert np.mean(contacts[-1000:]) < 0.3 * np.mean(contacts[100:1000])
 
 
 @pytest.mark.parametrize(

@@ -222,20 +222,3 @@ class TestTheCommand:
         assert message in error
         assert error.count('\n') == 1
         assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'problem'),
-    [
-        ((3, ['gravity']), 'robot: a int'),
-        (('arm', [3]), 'kernels: .*a list of names'),
-        (('arm', None), 'kernels: None; expected a list of names'),
-        (('arm', ['gravity'], 3), 'prefix: 3; expected an identifier of C'),
-    ],
-)
-def test_what_is_no_robot_kernel_or_prefix_is_refused(arm, tmp_path, arguments, problem):
-    robot, kernels, *prefix = arguments
-    robot = arm if robot == 'arm' else robot
-    with pytest.raises(InvalidArgumentError, match=problem):
-        export_kernels(robot, kernels, tmp_path, *prefix)
-    assert not list(tmp_path.iterdir())

@@ -97,18 +97,6 @@ def test_jacobians_are_derivatives_by_each_input(robot, library):
     np.testing.assert_allclose(dw, -J.T, atol=1e-10)
 
 
-def test_the_plain_functions_are_the_same_with_and_without(robot, tmp_path):
-    texts = [
-        export_kernels(robot, KERNELS, tmp_path / str(casadi), 'my', casadi=casadi)
-        for casadi in (False, True)
-    ]
-    (plain, plain_header), (code, header) = texts
-    assert header.read_text() == plain_header.read_text()
-    assert 'casadi' not in plain.read_text()
-    lines = iter(code.read_text().splitlines())
-    assert all(line in lines for line in plain.read_text().splitlines())  # in the same order
-
-
 def test_casadi_calls_and_differentiates_them(robot, library):
     casadi = pytest.importorskip('casadi')
     q, v, a, wrench = state(robot)

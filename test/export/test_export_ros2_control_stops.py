@@ -255,18 +255,6 @@ def test_wrong_states_are_braked_by_a_prediction_and_end_in_an_error(left_as_fou
     assert arm.fastest < 0.05
 
 
-def test_an_angle_that_the_driver_wraps_by_a_turn_is_no_jump(left_as_found):
-    arm = Arm(left_as_found)
-    arm.live(0.1)
-    there = arm.place
-    for turns in (-1.0, 2.0):
-        arm.q[6] += 2.0 * np.pi * turns
-        arm.live(0.1)
-        assert arm.told(STATE) == 0.0
-        assert arm.fastest < 0.01
-        assert np.linalg.norm(arm.place - there) < 1e-4
-
-
 def test_a_position_that_jumps_is_no_measurement(left_as_found):
     arm = moving(left_as_found)
     arm.q[2] += 0.5

@@ -30,13 +30,12 @@ from dynamics_ros.identification.joint_states.noise import sample_noise
 from dynamics_ros.identification.uncertainty import (
     ObserverChoice,
     Recorder,
-    calibrated_robot,
     identify_drives,
     learn,
     learn_unexplained,
 )
 from dynamics_ros.identification.uncertainty.learn import STICTION
-from dynamics_ros.identification.uncertainty.residuals import MAX_NOISE, chosen_observer
+from dynamics_ros.identification.uncertainty.residuals import chosen_observer
 
 AS_DESCRIBED = truth(1, off=0.0)
 NOTHING = EffortModel.ideal(ROBOT)
@@ -282,24 +281,6 @@ def test_a_calibration_explains_what_other_motion_leaves_over():
     assert (found.tail >= 1.0).all()
 
 
-def test_the_deviation_of_the_fit_is_that_of_torques_in_other_postures():
-    arm = truth(off=0.3)
-    rng = np.random.default_rng(4)
-    shares = []
-    for joints in (range(7), (1, 3)):
-        identified = identify(ROBOT, [recording(arm, 30.0, joints=joints)])
-        q = np.array([ROBOT.random_configuration(rng) for _ in range(200)])
-        off = calibrated_robot(identified).gravity(q) - arm.robot.gravity(q)
-        shares.append(np.sqrt((off**2).mean(axis=0)) / (identified.torque_deviation + 0.05))
-    for share in shares:
-        assert (share < 4.0).all()
-        # The first axis is vertical: its torque at rest is the offset alone, in any posture.
-        largest, usual = identified.largest_torque_deviation, identified.torque_deviation
-        assert largest[0] == pytest.approx(usual[0])
-        assert (largest[1:] > usual[1:]).all()
-    assert isinstance(calibrated_robot(identified), Robot)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('training', ['without stops', 'with stops'])
 def test_pushes_at_standstill_are_found_and_starts_are_no_contacts(training):
@@ -343,55 +324,3 @@ def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
     gains = [one.gain for one in choices]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > gains[-1] >= 10.0
-
-
-def test_what_is_learned_is_of_that_observer_and_without_the_noise():
-    samples = encoded(1e-4)
-    noise = noise_of(samples)
-    learned = learn_unexplained(
-        ROBOT,
-        IDEAL,
-        [samples],
-        Accuracy(replace(noise, cutoff=0.0)),
-    )
-    assert learned.observer == chosen(1e-4)
-    (told,) = [one for one in learned.findings if 'observer' in one]
-    assert 'momentum_third_order' in told
-    # The model is right: nothing but noise is left over, and that is told apart.
-    limits = MAX_NOISE * ROBOT.effort_limits
-    assert (learned.unexplained.constant < 0.5 * limits).all()
-    speeds = np.abs(samples.velocity).mean(axis=0)
-    assert (learned.unexplained.speed * speeds < 0.5 * limits).all()
-
-
-@pytest.mark.parametrize('cutoff', [30.0, 60.0, None])
-def test_noise_behind_a_filter_of_the_driver_is_stated_as_the_observer_passes_it(cutoff):
-    step, rng = 1e-4, np.random.default_rng(2)
-    t = np.arange(0.0, 10.0, 1.0 / OBSERVER_CHOICE_RATE)
-    q, _, _ = motion(t, 3)
-    ticks = step * np.round(q / step)
-    velocity = np.diff(ticks, axis=0, prepend=ticks[:1]) * OBSERVER_CHOICE_RATE
-    noise = (
-        np.diff(step * rng.uniform(-0.5, 0.5, q.shape), axis=0, prepend=0.0) * OBSERVER_CHOICE_RATE
-    )
-    if cutoff is not None:
-        decay = np.exp(-2.0 * np.pi * cutoff / OBSERVER_CHOICE_RATE)
-        for k in range(1, len(t)):
-            for one in (velocity, noise):
-                one[k] += decay * (one[k - 1] - one[k])
-    samples = JointSamples('filtered', ROBOT.joint_names, t, ticks, velocity, 0.0 * q + 1.0)
-    found = sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
-    choice = ObserverChoice()
-    # A robot at rest, whose reported velocities contain such noise.
-    rest = q[:1]
-    observer = choice.made(ROBOT, IDEAL, found, 1.0)
-    gravity = ROBOT.gravity(rest[0])
-    torques = np.array(
-        [
-            observer.update(round(k * 1e9 / OBSERVER_CHOICE_RATE), rest[0], one, gravity)
-            for k, one in enumerate(noise)
-        ]
-    )
-    observed = torques[100:].std(axis=0)
-    stated = np.sqrt(found.of_torques(ROBOT, observer, rest, 1.0 / OBSERVER_CHOICE_RATE)[0])
-    assert stated == pytest.approx(observed, rel=0.2)

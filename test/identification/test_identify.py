@@ -18,7 +18,6 @@ from simulated_arm import (
     ROBOT,
     ROTOR,
     SMOOTH,
-    TEXT,
     VISCOUS,
     motion,
     recording,
@@ -33,7 +32,6 @@ from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.fleet.analysis import matched
 from dynamics_ros.identification import (
     JointSamples,
     NotThisRobotError,
@@ -53,7 +51,7 @@ from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.random_effects import MixedEquations, estimated
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.recordings.settings import read_settings, settings_of
+from dynamics_ros.recordings.settings import settings_of
 from dynamics_ros.settings import replaced
 
 ARM = truth(1)
@@ -417,26 +415,6 @@ def test_a_person_is_told_in_every_output(found_unseen_joints, learned, poor, tm
     assert any('thresholds are raised' in finding for finding in result['findings'])
 
 
-def test_parameters_are_for_all_joints_though_one_was_not_recorded(poor, tmp_path):
-    absent = ROBOT.joint_names[2]
-    names = [name for name in ROBOT.joint_names if name != absent]
-    columns = [ROBOT.joint_names.index(name) for name in names]
-    arrays = {x: getattr(poor, x)[:, columns] for x in ('position', 'velocity', 'effort')}
-    recorded, written = tmp_path / 'six.csv', tmp_path / 'six.yaml'
-    write_table(recorded, replace(poor, joint_names=tuple(names), **arrays))
-    assert main([str(recorded), '--robot', str(FILE), '--parameters', str(written)]) == 0
-    text = written.read_text()
-    assert [absent in line for line in text.splitlines() if 'not recorded' in line] == [True]
-    settings = read_settings(written)
-    pipeline = ContactPipeline(ROBOT, settings.contact, 'tool0')
-    assert pipeline.values.effort.noise[2] == np.inf
-    assert np.isfinite(np.delete(pipeline.values.effort.noise, 2)).all()
-    # A recording without the joint is analysed with the parameters of the others.
-    factory, _, (sentence,) = matched(TEXT, settings, names)
-    assert absent in sentence
-    assert factory.make(settings.carried).pipeline.values.effort.scale == (1.0,) * 6
-
-
 TRUE = np.array([2.0, -1.0])
 ROWS, EFFECTS = 150, 12
 
@@ -472,12 +450,6 @@ def errors(size, **options):
 @pytest.mark.parametrize('size', [0.0, 0.03, 0.5])
 def test_deviations_hold_whatever_the_size_of_the_effects(size):
     assert np.sqrt((errors(size) ** 2).mean()) == pytest.approx(1.0, abs=0.2)
-
-
-def test_effects_that_are_there_widen_the_deviations():
-    _, without = estimated(equations(0, 0.0), np.ones(2), independent)
-    _, with_effects = estimated(equations(0, 0.5), np.ones(2), independent)
-    assert np.sqrt(np.diag(with_effects) / np.diag(without)).min() > 1.5
 
 
 def bodies(rng, count):

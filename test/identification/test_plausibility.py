@@ -36,12 +36,10 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
-from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.plausibility import cut_off_at
 from dynamics_ros.identification.mounting import check_mounting
 from dynamics_ros.identification.uncertainty import identify_drives
-from dynamics_ros.spatial import Inertia
 
 ARM = truth(1)
 NAMES = ROBOT.joint_names
@@ -114,14 +112,6 @@ def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
     assert not any(
         'cut off' in one or 'unexplained' in one for one in identify(ROBOT, [coarse]).findings
     )
-
-
-def test_efforts_of_one_joint_in_other_units_are_told(samples):
-    effort = samples.effort.copy()
-    effort[:, 4] *= 1e3
-    found = identify(ROBOT, [replace(samples, effort=effort)])
-    (sentence,) = [one for one in found.findings if 'larger than the robot can give' in one]
-    assert NAMES[4] in sentence and NAMES[0] not in sentence
 
 
 def test_a_joint_without_numbers_is_named(samples):
@@ -317,13 +307,3 @@ def test_spikes_are_counted_and_told(samples_imperfect_recordings):
     assert not any(
         'left out' in one for one in identify(ROBOT, [samples_imperfect_recordings]).findings
     )
-
-
-def test_a_description_of_a_larger_robot_is_doubted_and_loads_are_not():
-    samples = recording(ARM, duration=30.0, rate=100.0)
-    model = ROBOT.model
-    for factor, doubted in ((2.2, True), (0.6, False)):
-        bodies = tuple(Inertia.from_array(factor * body) for body in described(ROBOT))
-        found = identify(Robot(replace(model, inertias=bodies)), [samples])
-        assert any('larger robot' in one for one in found.findings) == doubted
-        assert (found.effort_model.scale == 1.0).all()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from dynamics_ros.algorithms.inverse_kinematics.step import DAMPING_FLOOR, inver
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.inverse_kinematics.chain import chain_of
 from dynamics_ros.inverse_kinematics.iteration import iterate
-from dynamics_ros.inverse_kinematics.search import Deadline, Search
 from dynamics_ros.inverse_kinematics.starts import SORTED, Starts
 from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.spatial import ROTATIONS, SPHERICAL
@@ -348,55 +346,6 @@ def test_a_joint_at_its_limit_rests_and_the_others_do_its_work(ur5):
     expected = np.linalg.solve(damped, J.T @ error)
     expected /= max(1.0, np.abs(expected).max())
     assert (after - q)[others] == pytest.approx(expected, abs=1e-11)
-
-
-def search_of(robot, tolerance=1e-5):
-    chain = chain_of(robot, (TOOL,))
-    near = tolerance**2
-    return Search(chain.search, 1, chain.joint_rows, chain.tasks[0], near, near)
-
-
-def test_the_loop_makes_the_steps_that_single_steps_make(ur5):
-    search = search_of(ur5)
-    chain = chain_of(ur5, (TOOL,))
-    rows = [row.tolist() for row in chain.joint_rows]
-    for seed in range(20):
-        start, target = case(ur5, seed, 0.7)
-        start = np.clip(start, chain.lower, chain.upper)
-        end = search.run(start, target[None], None)
-        x, steps, costs = start.tolist(), 0, [np.inf]
-        while steps <= end.steps:
-            step = inverse_kinematics_step(
-                ur5.model,
-                [ur5.model.frame(TOOL)],
-                x,
-                [target.tolist()],
-                rows,
-                chain.tasks[0].tolist(),
-                0.03,
-                0.0,
-            )
-            arrived = step.position <= search.near and step.rotation <= search.aligned
-            costs.append(step.cost)
-            # Three steps without a fifth of progress end a search.
-            best = [min(costs[: i + 1]) for i in range(len(costs))]
-            if arrived or (len(costs) > 4 and best[-1] >= 0.8 * best[-4]):
-                break
-            x, steps = step.following, steps + 1
-        if end.arrived:
-            assert arrived and steps == end.steps
-            # Some ten steps, each of which carries on the rounding of those before.
-            assert end.positions == pytest.approx(np.array(x), abs=1e-9)
-
-
-def test_a_search_kept_waiting_by_others_still_gets_its_share_of_the_processor():
-    ur5 = Robot.from_urdf(urdf_path('ur5'), backend='python')
-    search = search_of(ur5)
-    q, target = case(ur5, 3, 0.2)
-    late_but_idle = Deadline(time.perf_counter() - 1.0, time.thread_time() + 10.0)
-    assert search.run(q, target[None], late_but_idle).arrived
-    late_and_served = Deadline(time.perf_counter() - 1.0, time.thread_time() - 1.0)
-    assert not search.run(np.zeros(6), target[None], late_and_served).arrived
 
 
 def test_starts_fill_the_ranges_evenly_and_come_nearest_first(ur5):

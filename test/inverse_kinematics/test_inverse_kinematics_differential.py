@@ -202,18 +202,6 @@ def test_the_result_names_what_binds(arm, solver):
     assert motion.v[3] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_the_direction_can_be_kept_where_limits_bind(arm, solver):
-    twist = np.array([1.0, 0.5, 0.0, 0.0, 0.0, 0.0])
-    one = DifferentialInverseKinematics(
-        arm, [TwistTask(TIP, twist)], Limits(arm, velocity=0.3), keep_direction=True, **UNDAMPED
-    )
-    motion = one.velocity(Q, DT)
-    assert 0.05 < motion.scale < 1.0
-    # Two levels and an active set: a few solutions of systems of condition 1e2.
-    assert_allclose(arm.jacobian(Q, TIP) @ motion.v, motion.scale * twist, atol=1e-6)
-    assert np.abs(motion.v).max() == pytest.approx(0.3)
-
-
 def test_a_floating_base_moves_with_its_joints():
     robot = Robot.from_urdf(random_urdf(3), root_joint='floating')
     q = robot.neutral()

@@ -6,19 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_robots import random_robot
-from scipy.linalg import null_space
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.algorithms.inverse_kinematics.step import (
-    DAMPING_FLOOR,
-    Support,
-    inverse_kinematics_step,
-    moving_coordinates,
-)
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.multibody.end_effector import pose_error
 
 TOLERANCE = 1e-5
 """Default of the solver [m, rad]."""
@@ -30,8 +21,6 @@ FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 SOLES = ('left_sole_link', 'right_sole_link')
 HAND = 'gripper_left_base_link'
 
-DAMPING = 0.1
-"""Over the squared error, of a step."""
 
 PLENTY = {'timeout': 5.0, 'max_restarts': 4}
 """The first calls run as plain Python, while the machine code is being made."""
@@ -57,51 +46,6 @@ def moved(robot, q0, q, frame):
     before, after = robot.forward_kinematics(np.array([q0, q]), frame)
     chord = np.linalg.norm(before[:3, :3] - after[:3, :3]) / (2.0 * np.sqrt(2.0))
     return np.linalg.norm(after[:3, 3] - before[:3, 3]), 2.0 * np.arcsin(min(chord, 1.0))
-
-
-@pytest.mark.parametrize('root', ['floating', 'planar'])
-@pytest.mark.parametrize('rows', [3, 6])
-@pytest.mark.parametrize('seed', range(5))
-def test_a_step_serves_the_target_with_what_the_support_leaves(root, rows, seed):
-    robot = random_robot(seed, joints=5, root_joint=root)
-    model, rng = robot.model, np.random.default_rng(seed)
-    hand, foot = model.frame(robot.frame_names[-1]), model.frame(robot.frame_names[1])
-    moving = moving_coordinates(model, [hand, foot])
-    root_q, root_v = model.joints[0].q_indices, model.joints[0].v_indices
-    places = [*root_q, *(place for place, _ in moving)]
-    columns = [*root_v, *(column for _, column in moving)]
-    q = robot.neutral()
-    q[places] = robot.random_configuration(rng)[places]
-    n = len(columns)
-    small = 0.1 * rng.normal(size=robot.nv)
-    target = robot.forward_kinematics(robot.integrate(q, small), hand.name)
-    stays = robot.forward_kinematics(q, foot.name)
-    far = np.full(n, 100.0)
-    step = inverse_kinematics_step(
-        model,
-        [hand],
-        q[places].tolist(),
-        [target.tolist(), stays.tolist()],
-        [list(row) for row in (-far, far, np.ones(n), np.ones(n), np.zeros(n))],
-        [[[1.0] * 6, [0.0] * 6]] * 2,
-        DAMPING,
-        0.0,
-        [Support(foot, rows)],
-    )
-    after = q.copy()
-    after[places] = step.following
-    d = max(1.0, step.move) * robot.difference(q, after)[columns]
-    A = robot.jacobian(q, hand.name)[:, columns]
-    C = robot.jacobian(q, foot.name)[:rows, columns]
-    e = pose_error(target, robot.forward_kinematics(q, hand.name))
-    # [RD] eq. 2.276, damped, in a basis of the motions that the support leaves.
-    free = null_space(C, rcond=1e-9)
-    B = A @ free
-    damping = (DAMPING * (e @ e) + DAMPING_FLOOR) * np.eye(B.shape[1])
-    wanted = free @ np.linalg.solve(B.T @ B + damping, B.T @ e)
-    # What the floor of 1e-12 lets the support move, over the damping, some 1e-3.
-    assert C @ d == pytest.approx(np.zeros(rows), abs=1e-8)
-    assert d == pytest.approx(wanted, abs=1e-7)
 
 
 def test_the_base_goes_where_it_is_wanted_on_four_feet(anymal, standing):

@@ -77,12 +77,6 @@ def test_a_process_that_was_killed_is_replaced():
     assert second not in (first, MAIN)
 
 
-def test_an_interrupt_from_the_terminal_is_for_this_process():
-    other = beside(os.getpid)
-    os.kill(other, signal.SIGINT)
-    assert beside(os.getpid) == other
-
-
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='there are no forks here')
 @pytest.mark.filterwarnings('ignore::DeprecationWarning')
 def test_a_forked_process_has_one_of_its_own():

@@ -83,28 +83,6 @@ class TestUse:
         assert compiled.count(TWICE) == 2
         assert not folder.exists()
 
-    def test_a_process_takes_what_another_one_has_compiled(self, folder):
-        """Machine code has no address of a process."""
-        program = (
-            'import sys, numpy as np; from dynamics_ros import Robot\n'
-            f'robot = Robot.from_urdf({str(ARM)!r}, backend="llvm")\n'
-            'q = np.linspace(0.1, 0.7, 7); frame = robot.frame_names[-1]\n'
-            'for _ in range(2): answer = robot.gravity(q), robot.forward_kinematics(q, frame)\n'
-            'kinds = {x.backend for x in robot.kernels.values()}\n'
-            'print(kinds, sorted(robot._direct_calls), [x.tolist() for x in answer])'
-        )
-        answers, states = [], []
-        for _ in range(2):
-            done = subprocess.run(
-                [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True, check=True
-            )
-            answers.append(done.stdout)
-            states.append({x.name: x.stat().st_ino for x in folder.iterdir()})
-        assert answers[0].startswith("{'llvm'} ['forward_kinematics', 'gravity']")
-        assert answers[0] == answers[1]
-        assert len(states[0]) >= 4
-        assert states[0] == states[1], 'written anew'
-
     def test_those_not_used_for_the_longest_time_go(self, folder, monkeypatch):
         names = [disk_cache.key(str(i)) for i in range(4)]
         for i, name in enumerate(names):
@@ -179,18 +157,6 @@ class TestTrust:
         assert twice() == 42
         assert TWICE in compiled
         assert file.read_bytes() == whole
-
-    def test_a_file_of_another_name(self, folder, compiled):
-        twice()
-        (file,) = folder.iterdir()
-        code = disk_cache.read(file.stem)
-        other = disk_cache.key('another module')
-        file.rename(folder / (other + disk_cache.SUFFIX))
-        assert disk_cache.read(other) is None
-        compiled.clear()
-        assert twice() == 42
-        assert TWICE in compiled
-        assert disk_cache.read(file.stem) == code is not None
 
 
 class TestNoPlace:
@@ -277,13 +243,6 @@ def test_another_robot_is_another_trace(folder, traced):
     for robot in (one, one.with_locked({'elbow_pitch': 0.5}), arm(root_joint='floating')):
         robot.kernel('mass_matrix')
     assert len(traced) == 3
-
-
-def test_a_change_of_the_package_makes_it_trace_anew(folder, traced, monkeypatch):
-    arm().gravity(Q)
-    monkeypatch.setattr(trace_cache, '_code', lambda rooms: 'of another version')
-    arm().gravity(Q)
-    assert traced == ['gravity', 'gravity']
 
 
 @pytest.mark.parametrize('without', ['cache', 'sources'])

@@ -70,33 +70,6 @@ def test_it_answers_before_and_after(gate):
     assert kernel.call.__name__ == 'polynomial'
 
 
-def test_threads_may_call_it_meanwhile(gate):
-    kernel = Kernel(polynomial(), wait=False)
-    expected = kernel(X)
-    many = np.tile(X, (40, 1))
-    stop, wrong, calls = threading.Event(), [], [0]
-
-    def work():
-        while not stop.is_set():
-            for result in (kernel(X), kernel(many)[3]):
-                calls[0] += 1
-                if not np.allclose(result, expected, rtol=1e-12):
-                    wrong.append(result)
-
-    workers = [threading.Thread(target=work) for _ in range(3)]
-    for worker in workers:
-        worker.start()
-    gate.set()
-    assert kernel.wait(PATIENCE)
-    before = calls[0]
-    while calls[0] < before + 50:
-        kernel(X)
-    stop.set()
-    for worker in workers:
-        worker.join()
-    assert not wrong
-
-
 def test_a_compiler_that_fails_leaves_plain_python(monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError('out of order')

@@ -19,7 +19,6 @@ from dynamics_ros.kernels import Kernel, compilation, select, trace
 from dynamics_ros.kernels.graph.trace import BATCH_PART_STEPS, PART_STEPS
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
-from dynamics_ros.kernels.llvm.dialect import Dialect, Processor
 
 LANES = llvm_compiler.platform().processor.lanes
 
@@ -140,32 +139,6 @@ def test_parts_of_a_long_trace_may_have_nothing_in_common():
     assert kernel.backend == 'llvm'
     np.testing.assert_array_equal(kernel(x[0]), x[0, :-1] * x[0, 1:])
     np.testing.assert_array_equal(kernel(x), x[:, :-1] * x[:, 1:])
-
-
-@pytest.mark.parametrize('lanes', [2, 4, 8])
-def test_every_width_that_runs_here_gives_the_same(kernel, lanes, monkeypatch):
-    if lanes > LANES:
-        pytest.skip('this processor has no such vectors')
-    platform = llvm_compiler.platform()
-    narrow = platform._replace(processor=Processor(lanes, True))
-    from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-
-    code = llvm_compiler.compile_module(
-        llvm_runtime.emit(*reversed(narrow)), llvm_runtime.functions(narrow.processor)
-    )
-    binding = llvm_compiler.load()
-    for name in llvm_runtime.functions(narrow.processor):
-        if not binding.address_of_symbol(name):
-            binding.add_symbol(name, code.address(name))
-    batch = compilation.BatchCode(kernel.trace, narrow, lambda job: job())
-    run = batch.function(compilation.BATCH_STATES)
-    arrays = inputs(compilation.BATCH_STATES + 5)
-    states = len(arrays[0])
-    results = [np.empty((states, *x.shape)) for x in kernel.trace.outputs]
-    described = [*arrays, *results]
-    done = run(states, [x.ctypes.data for x in described], [x.strides[0] for x in described])
-    assert done == states
-    assert_equal(results, state_by_state(kernel, arrays))
 
 
 ROUNDING = 3e-5
@@ -389,34 +362,3 @@ def test_are_exact_for_angles(kind):
     allowed = 1.0 if kind == 'beyond the limit' else SINCOS_ULPS
     assert max(errors_in_ulps(sines, mpmath.sin, angles)) <= allowed
     assert max(errors_in_ulps(cosines, mpmath.cos, angles)) <= allowed
-
-
-def test_are_odd_and_even_to_the_bit():
-    angles = np.concatenate([angles_of(kind)[:300] for kind in KINDS])
-    s, c = sines_and_cosines(angles, WIDTHS[-1])
-    minus_s, same_c = sines_and_cosines(-angles, WIDTHS[-1])
-    np.testing.assert_array_equal(minus_s, -s)
-    np.testing.assert_array_equal(same_c, c)
-
-
-def test_are_computed_by_libm_where_there_is_no_fused_multiply_add():
-    width = 4
-    text = llvm_sincos.emit(width, Dialect(True), fused=False)
-    assert '@llvm.fma' not in text
-    loop = f"""
-define void @run(ptr %x, ptr %s, ptr %c) {{
-  %v = load <{width} x double>, ptr %x, align 8
-  call void @{llvm_sincos.name(width)}(<{width} x double> %v, ptr %s, ptr %c)
-  ret void
-}}"""
-    if not llvm_compiler.has_opaque_pointers():
-        pytest.skip('this LLVM writes pointers in another way')
-    declared = '\n'.join(dict.fromkeys(llvm_sincos.declarations(width)))
-    code = llvm_compiler.compile_module(declared + text + loop, ['run'])
-    import ctypes
-
-    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code.address('run'))
-    x, s, c = np.array([0.5, -3.0, 1e6, 1e20]), np.zeros(4), np.zeros(4)
-    run(x.ctypes.data, s.ctypes.data, c.ctypes.data)
-    np.testing.assert_array_equal(s, [math.sin(e) for e in x])
-    np.testing.assert_array_equal(c, [math.cos(e) for e in x])

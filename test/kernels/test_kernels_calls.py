@@ -21,14 +21,11 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
     Copy,
     Kernel,
-    PlainFunction,
     Program,
     Step,
     c_source,
     calls,
     compile,
-    derivative,
-    python_source,
     trace,
 )
 from dynamics_ros.kernels import compilation as llvm_backend
@@ -137,13 +134,6 @@ class TestOut:
         row = np.arange(5.0)
         kernel(row[:3], out=row[1:4])
         np.testing.assert_array_equal(row, [0.0, 1.0, 2.0, 0.0, 4.0])
-
-    def test_of_several_outputs_is_a_sequence(self, kernel):
-        out = (np.empty((4, 3)), np.empty(4))
-        y, length = kernel(np.ones((3, 2)), np.ones((4, 2)), 1.0, out=out)
-        assert y is out[0]
-        assert length is out[1]
-        np.testing.assert_array_equal(length, 12.0)
 
     @pytest.mark.parametrize('backend', BACKENDS)
     def test_that_does_not_fit_is_refused(self, backend):
@@ -267,14 +257,6 @@ class TestEntryPoint:
             assert named.keys() == noted_named.keys()
             assert all(named[key] is noted_named[key] for key in named)
 
-    def test_results_own_their_memory(self):
-        call = doubled().call
-        first, second = call(np.ones(3)), call(np.zeros(3))
-        assert first.flags.owndata
-        assert first.flags.writeable
-        np.testing.assert_array_equal(first, 2.0)
-        np.testing.assert_array_equal(second, 0.0)
-
 
 class TestReferences:
     """A million calls leave every count where it was."""
@@ -336,16 +318,6 @@ def test_several_threads_may_call_one_kernel(backend):
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-def test_a_kernel_tells_what_it_is():
-    kernel = Kernel(traced_affine(), 'llvm')
-    assert kernel.name == 'affine'
-    assert kernel.operation_count == kernel.trace.operation_count == 17
-    assert 0.0 < kernel.compile_seconds < 30.0
-    assert repr(kernel) == '<Kernel affine(A(3, 2), x(2,), s()): 17 operations, llvm>'
-    assert kernel.call.__name__ == 'affine'
-    assert kernel.call.__doc__ == 's * A x'
 
 
 X = np.array([0.5, -1.0, 2.0])
@@ -412,11 +384,6 @@ def test_numbers_that_are_not_finite_are_refused(kernel_bound):
         kernel_bound.bound_to(np.array([np.inf, 0.0]))(X)
 
 
-def test_its_derivative_is_bound_as_well(kernel_bound):
-    slope = Kernel(derivative(kernel_bound.trace, by='x')).bound_to(LIGHT)
-    np.testing.assert_allclose(slope(X), LIGHT[0] * np.eye(3))
-
-
 def product(A, x):
     return {'y': A @ x, 'z': A * 2.0}
 
@@ -472,21 +439,6 @@ def test_kernels_are_copied_and_pickled(kernel_wrong_use, again):
     for ours, theirs in zip(other(A, WRONG_USE_X), kernel_wrong_use(A, WRONG_USE_X), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert other.backend == kernel_wrong_use.backend
-
-
-@pytest.mark.parametrize(
-    'name', ['sin', 'exp', 'atan2', 'sqrt', 'minimum', 'math', 'memcpy', 'main']
-)
-def test_names_that_others_have(backend, name):
-    def function(x, y):
-        return np.sin(x) + np.exp(x) * np.sqrt(y) + np.arctan2(x, y) + np.minimum(x, y)
-
-    kernel = compile(function, {'x': (), 'y': ()}, name, backend=backend)
-    assert kernel(0.3, 0.4) == pytest.approx(function(0.3, 0.4), rel=1e-13)
-    many = np.linspace(0.1, 0.9, 40)
-    np.testing.assert_allclose(kernel(many, 0.4), function(many, 0.4), rtol=1e-13)
-    assert PlainFunction(kernel.trace)(0.3, 0.4) == pytest.approx(function(0.3, 0.4), rel=1e-13)
-    assert f'def {name}' in python_source(kernel.trace)
 
 
 @pytest.mark.parametrize('name', ['sin', 'double', 'main', 'printf', 'malloc', 'memory'])
@@ -599,19 +551,6 @@ def test_where_a_number_is_none_it_stops_and_can_say_why(backend, bad):
     assert_array_equal(c, [2.0, 5.0])
 
 
-@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
-def test_results_that_the_kernel_refuses_stop_it_too(backend):
-    inverse = kernel_program(
-        lambda a: [1.0 / a[0]], {'a': 1}, backend, finite_results=lambda _: ZeroDivisionError('a')
-    )
-    a, b = np.zeros(1), np.zeros(1)
-    program = Program([Step(inverse, (a,), (b,))])
-    assert program.run() is False
-    a[0] = 4.0
-    assert program.run() is True
-    assert b[0] == 0.25
-
-
 def test_arrays_that_do_not_fit_are_refused():
     plus = kernel_program(lambda a: [x + 1.0 for x in a], {'a': 2}, 'llvm')
     fitting = np.zeros(2)
@@ -633,26 +572,6 @@ def test_arrays_that_do_not_fit_are_refused():
         Program([Step(plus, (fitting,), (fitting,))])
     with pytest.raises(InvalidArgumentError, match='1 arrays'):
         Program([Step(plus, (fitting,), ())])
-
-
-@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
-def test_what_a_step_writes_is_copied_wherever_it_is_needed(backend):
-    twice = kernel_program(lambda a: [2.0 * x for x in a], {'a': 4}, backend)
-    a, b, half, square = np.zeros(4), np.zeros(4), np.full(2, 7.0), np.zeros((2, 2))
-    program = Program([Step(twice, (a,), (b,)), Copy(b[1:3], half), Copy(b, square)])
-    assert program.final
-    a[:] = RNG.normal(size=4)
-    assert program.run() is True
-    assert_array_equal(half, 2.0 * a[1:3])
-    assert_array_equal(square, 2.0 * a.reshape(2, 2))
-    # After a refusal nothing is copied; what says why copies as well.
-    a[0] = np.nan
-    half[:] = 7.0
-    assert program.run() is False
-    assert_array_equal(half, [7.0, 7.0])
-    a[0] = 1.0
-    program.explain()
-    assert_array_equal(half, 2.0 * a[1:3])
 
 
 @pytest.mark.parametrize(

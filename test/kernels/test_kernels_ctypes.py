@@ -6,7 +6,6 @@ import inspect
 import pickle
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -44,27 +43,6 @@ class TestWithoutExtension:
         for call in (lambda: kernel.call(), lambda: kernel.call(x, x), lambda: kernel.call(x, y=1)):
             with pytest.raises(TypeError):
                 call()
-
-    def test_threads_do_not_share_buffers(self, no_extension):
-        kernel, wrong = Kernel(traced_twice(), 'llvm'), []
-
-        def work(number):
-            x = np.full(3, float(number))
-            for _ in range(3000):
-                if kernel.call(x).tolist() != [2.0 * number] * 3:
-                    wrong.append(number)
-
-        switching = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        finally:
-            sys.setswitchinterval(switching)
-        assert not wrong
 
     def test_a_program_runs_and_stops_at_a_refusal(self, no_extension):
         twice = Kernel(traced_twice(), 'llvm')
@@ -118,35 +96,6 @@ class TestExtension:
     def test_is_the_one_of_these_sources(self):
         """A failure here means that the extension is to be built anew: scripts/setup."""
         assert calls.native.VERSION == calls.VERSION
-
-    def test_more_arrays_or_axes_than_it_takes_are_computed_all_the_same(self):
-        names = {f'x{i}': 1 for i in range(calls.native.MAX_ARRAYS)}
-        many = Kernel(trace(lambda *x: [sum(y[0] for y in x)], names, 'many'), 'llvm')
-        assert many.call(*[np.ones(1)] * len(names)) == len(names)
-        shape = (1,) * (calls.native.MAX_RANK + 1)
-        deep = Kernel(trace(lambda x: x, {'x': shape}, 'deep'), 'llvm')
-        assert deep.call(np.ones(shape)).shape == shape
-
-    def test_what_is_no_machine_code_is_refused(self):
-        code, keep = Kernel(traced_twice(), 'llvm').machine_code, np.empty(0)
-        good = [code.address('batch'), ((3,),), ((3,),), None, len, 'name', 'doc', code.token]
-        assert calls.native.Call(*good).__name__ == 'name'
-        wrong = [
-            (0, 0, ValueError),
-            (1, ((-1,),), ValueError),
-            (1, (3,), ValueError),
-            (1, (('a',),), TypeError),
-            (3, [1.0], ValueError),
-            (4, None, ValueError),
-            (5, None, TypeError),
-            (7, [keep], ValueError),  # a list may be cleared before what refers to it
-        ]
-        for index, value, error in wrong:
-            with pytest.raises(error):
-                calls.native.Call(*good[:index], value, *good[index + 1 :])
-        for steps in ([], ((1, (), None, None),), ((0, ('a', 'b'), None),)):
-            with pytest.raises(TypeError):
-                calls.native.Program(steps)
 
     def test_a_method_is_what_its_function_is(self):
         method, function = Robot.gravity, Robot.gravity.__wrapped__

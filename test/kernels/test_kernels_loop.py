@@ -18,7 +18,6 @@ from dynamics_ros.kernels import (
     c_source,
     trace,
 )
-from dynamics_ros.kernels.trace_cache import expected
 from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
 
 BACKENDS = ('llvm', 'python')
@@ -116,15 +115,6 @@ def test_straight_lines_before_and_after_it(backend):
             assert many[i] == pytest.approx(value, abs=1e-13)
 
 
-def test_equal_loops_are_one_and_unused_ones_vanish():
-    def function(a):
-        root(a + 5.0)
-        return root(a)[0] + root(a)[0] * root(a, first=2.0)[1]
-
-    counts = trace(function, {'a': ()}, 'function').operation_counts
-    assert counts['loop'] == 2
-
-
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_loops_inside_loops(backend):
     def power_sum(x, n):
@@ -212,15 +202,6 @@ def test_exported_c_agrees_with_the_plain_trace(tmp_path):
         for result, value in zip(results, wanted):
             # Both use libm; the C compiler may fuse a*b + c.
             np.testing.assert_allclose(result, value, rtol=1e-13, atol=1e-14)
-
-
-def test_where_rounding_decides_machine_code_is_not_tried():
-    def chaotic(x):
-        return repeat(lambda state: ([3.99 * state[0] * (1.0 - state[0])], True), [x], 300)
-
-    traced = trace(chaotic, {'x': ()}, 'chaotic')
-    assert expected(traced, [0.3]) is None
-    assert Kernel(traced, 'llvm').backend == 'llvm'
 
 
 class TestErrors:

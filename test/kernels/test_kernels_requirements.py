@@ -106,13 +106,6 @@ def test_an_attempt_refuses_wrong_inputs_like_a_call(kernel):
         kernel.attempt(GOOD)
 
 
-def test_what_is_not_finite_is_named_first(kernel):
-    with pytest.raises(InvalidArgumentError, match='q: nan'):
-        kernel(np.array([1.0, math.nan, 0.0]), 1.0)
-    with pytest.raises(InvalidArgumentError, match='s: inf'):
-        kernel(np.array([1.0, 3.0, 0.0]), math.inf)
-
-
 @pytest.mark.parametrize('states', STATES)
 def test_a_result_that_is_not_finite_raises_its_error(kernel, states):
     q, s = np.tile(GOOD, (states, 1)), np.ones(states)
@@ -159,30 +152,6 @@ def test_out_is_refused_like_results():
     assert kernel.call(np.array([2.0, 4.0]), out=out) is out
     with pytest.raises(NoAnswerError):
         kernel.call(np.array([2.0, 0.0]), out=out)
-
-
-def test_a_requirement_that_never_holds_is_an_error_of_the_trace():
-    with pytest.raises(NotUnitError):
-        trace(
-            lambda x: x,
-            {'x': ()},
-            'never',
-            requirements=lambda x: [Requirement(x - x, 1.0, 2.0, NotUnitError)],
-        )
-
-
-def test_what_no_input_meets_runs_as_plain_python():
-    kernel = Kernel(
-        trace(
-            lambda x: x,
-            {'x': ()},
-            'impossible',
-            requirements=lambda x: [Requirement(x * x, -2.0, -1.0, NotUnitError)],
-        )
-    )
-    assert kernel.backend == 'python'
-    with pytest.raises(NotUnitError):
-        kernel(1.0)
 
 
 def everything(q, A, s, double):

@@ -13,7 +13,6 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
-from dynamics_ros.kernels import compilation as llvm_backend
 from dynamics_ros.kernels.graph import expression as normal_form
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
@@ -54,15 +53,6 @@ class TestTooLarge:
         assert robot.gravity(q).shape == (40,)
         with pytest.raises(TooLargeError):
             robot.mass_matrix(q)
-
-    def test_long_traces_are_compiled_quickly_and_right(self, monkeypatch):
-        pytest.importorskip('llvmlite')
-        monkeypatch.setattr(llvm_backend, 'QUICK_OPERATIONS', 100)
-        q = np.linspace(-1.0, 1.0, 12)
-        fast = Robot.from_urdf(chain(12), backend='llvm')
-        plain = Robot.from_urdf(chain(12), backend='python')
-        np.testing.assert_allclose(fast.mass_matrix(q), plain.mass_matrix(q), rtol=1e-12)
-        assert fast.kernel('mass_matrix').backend == 'llvm'
 
 
 def counts():

@@ -170,19 +170,6 @@ def test_locked_joints_are_constants(seed, root, size):
     assert_close(locked.inverse_dynamics(q, v[free], a[free]), tau[free])
 
 
-def test_a_frame_is_where_it_was_put_and_weighs_nothing():
-    robot = random_robot(3, 4, 'floating')
-    X = pose((0.1, -0.2, 0.3), (0.5, -1.0, 2.0))
-    marked = robot.with_frame('tip', 'link_4', X)
-    s = random_state(robot, 0)
-    expected = robot.forward_kinematics(s.q, 'link_4') @ X
-    assert_close(marked.forward_kinematics(s.q, 'tip'), expected)
-    assert marked.total_mass == robot.total_mass
-    tau = marked.inverse_dynamics(s.q, s.v, s.a)
-    np.testing.assert_array_equal(tau, robot.inverse_dynamics(s.q, s.v, s.a))
-    assert marked.without('tip').frame_names == robot.frame_names
-
-
 @pytest.mark.parametrize(
     ('change', 'error', 'told'),
     [

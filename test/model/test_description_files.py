@@ -113,19 +113,6 @@ def test_a_limit_with_one_bound_has_0_for_the_other_and_warns(limit, expected):
     assert "only one of lower and upper is given for 'b_joint'" in description.doubts[0]
 
 
-def test_a_frame_that_no_search_moves_says_which_joint_does():
-    arm = joint('floating') + joint('revolute', child='c')
-    expected = 'expected a frame that a joint of one coordinate moves'
-    for root, frame, by in (
-        ('fixed', 'b', "only 'b_joint', of several coordinates,"),
-        ('fixed', 'a', 'no joint'),
-        ('floating', 'a', 'only the root joint'),
-    ):
-        one = Robot.from_urdf(robot(arm, 'b', 'c'), root, backend='python')
-        with pytest.raises(InvalidArgumentError, match=f"{by} moves '{frame}'; {expected}"):
-            one.inverse_kinematics(np.eye(4), frame)
-
-
 HUGE = (1e31, 1e155, 1e308, math.inf, math.nan, 10**400, -(10**400))
 
 

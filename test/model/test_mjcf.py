@@ -242,20 +242,3 @@ def test_a_file_and_what_it_includes(tmp_path):
 def test_what_mujoco_refuses_is_told(text):
     with pytest.raises(ModelError, match='MJCF: mujoco refuses it: '):
         Robot(text)
-
-
-@pytest.mark.parametrize(
-    ('attributes', 'words'),
-    [
-        ('<joint name="j"/><geom size="0.1" mass="inf"/>', r"body 'b'.*body_mass.*too large"),
-        ('<joint name="j"/><geom size="0.1" mass="1e40"/>', r"body 'b'.*body_mass.*too large"),
-        (
-            '<joint name="j" damping="1e40"/><geom size="0.1"/>',
-            r"joint 'j'.*dof_damping.*too large",
-        ),
-    ],
-)
-def test_numbers_with_which_dynamics_would_overflow_are_refused(attributes, words):
-    text = f'<mujoco><worldbody><body name="b">{attributes}</body></worldbody></mujoco>'
-    with pytest.raises(ModelError, match=words):
-        Robot(text)

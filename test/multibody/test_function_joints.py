@@ -15,7 +15,7 @@ from random_robots import MOVING, SEEDS, random_state, random_urdf
 from tolerances import EXACT, LAW
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.function_joint import function_joint
 
 FEW = examples(4)
@@ -199,12 +199,3 @@ def test_motions_of_frames_are_those_of_their_poses(seed):
 def test_what_is_no_joint_is_refused_with_a_reason(function, units, told):
     with pytest.raises(InvalidArgumentError, match=told):
         function_joint(function, units)
-
-
-def test_a_kind_belongs_to_a_joint_that_moves_by_itself():
-    text = f'{ENDS}{ONE}</robot>'
-    with pytest.raises(UnknownJointError, match='elbow'):
-        Robot.from_urdf(text, joint_kinds={'elbow': KNEE})
-    fixed = text.replace('name="both" type="continuous"', 'name="both" type="fixed"')
-    with pytest.raises(ModelError, match='is fixed'):
-        Robot.from_urdf(fixed, joint_kinds={'both': KNEE})

@@ -130,9 +130,3 @@ def test_wrenches_may_be_symbols(arm):
 def test_what_cannot_be_traced_is_told(arm, function, error, problem):
     with pytest.raises(error, match=problem):
         kernels.compile(lambda q: function(arm, q), {'q': arm.nq})
-
-
-def test_what_is_no_number_is_refused_as_before(arm):
-    for wrong in (None, 'q', [[0.0], [0.0, 1.0]], np.array([None] * arm.nq)):
-        with pytest.raises(InvalidArgumentError, match='q'):
-            arm.gravity(wrong)

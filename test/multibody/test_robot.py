@@ -229,47 +229,6 @@ def test_a_joint_that_moves_nothing_with_mass_has_no_forward_dynamics():
     assert robot.inverse_dynamics([0.0], [0.0], [1.0]) == 0.0
 
 
-@pytest.mark.parametrize('backend', ['python', 'llvm'])
-def test_matrices_of_a_robot_without_joints_have_no_rows_and_no_columns(backend):
-    rock = '<robot name="rock"><link name="rock"/></robot>'
-    bolted = Robot.from_urdf(rock, backend=backend)
-    none, frame = np.zeros(0), bolted.frame_names[-1]
-    square = [bolted.mass_matrix(none), bolted.mass_matrix_inverse(none)]
-    square += [bolted.coriolis(none, none), bolted.regressor(none, none, none)]
-    square += bolted.inverse_dynamics_derivatives(none, none, none)
-    square += bolted.forward_dynamics_derivatives(none, none, none)
-    assert {matrix.shape for matrix in square} == {(0, 0)}
-    assert bolted.jacobian(none, frame).shape == (6, 0)
-    assert bolted.jacobian_hessian(none, frame).shape == (6, 0, 0)
-    assert bolted.mass_matrix(np.zeros((3, 0))).shape == (3, 0, 0)
-
-
-@pytest.mark.parametrize(
-    'call',
-    [
-        lambda robot, q: robot.forward_kinematics(q, [['tool0']]),
-        lambda robot, q: robot.jacobian(q, 'tool0', {}),
-        lambda robot, q: robot.frame_velocity(q, q, 3),
-        lambda robot, q: robot.inverse_dynamics(q, q, q, [1.0]),
-        lambda robot, q: robot.forward_dynamics(q, q, q, np.zeros(6)),
-        lambda robot, q: robot.with_payload('tool0', 'heavy'),
-        lambda robot, q: robot.with_payload('tool0', 1.0, 'middle'),
-        lambda robot, q: robot.with_payload('nope', 0.0),
-        lambda robot, q: robot.with_gravity(None),
-        lambda robot, q: robot.with_gravity('down'),
-        lambda robot, q: robot.random_configuration('x'),
-        lambda robot, q: robot.hybrid_dynamics(q, q, q, q, [[True], []]),
-        lambda robot, q: Robot.from_urdf(None),
-        lambda robot, q: Robot.from_urdf(ARM, locked_joints=['elbow_pitch']),
-        lambda robot, q: Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 'bent'}),
-        lambda robot, q: Robot.from_urdf(ARM, backend='gpu'),
-    ],
-)
-def test_arguments_of_a_wrong_kind_get_an_error_of_this_package(arm, call):
-    with pytest.raises(InvalidArgumentError):
-        call(arm, np.zeros(7))
-
-
 def test_what_hybrid_dynamics_does_not_read_may_be_unknown(arm):
     q, v = arm.random_configuration(1), np.full(7, 0.1)
     prescribed = np.array([True] * 3 + [False] * 4)

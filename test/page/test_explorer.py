@@ -69,26 +69,6 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
     assert not explorer._scene._frames['tool0'].show_axes
 
 
-def test_what_is_drawn_keeps_its_colour_when_it_moves(explorer):
-    scene, color = explorer._scene, (0.85, 0.1, 0.5)
-    axes, radii = np.array([1.0, 0.0, 0.0, 0.0]), np.full(3, 0.05)
-    handles = []
-    for x in (0.0, 0.1):
-        center = np.array([x, 0.0, 0.0])
-        scene.show_sphere('ball', 'tool0', center, 0.02, color)
-        scene.show_ellipsoid('egg', 'tool0', center, axes, radii, color)
-        scene.show_arrow('arrow', 'tool0', np.array([center, center + 0.1]), color, 0.01)
-        scene.show_lines('lines', 'tool0', np.array([[center, center + 0.1]]), [color], 2.0)
-        shown = {name: handle for name, (_, _, handle) in scene._objects.items()}
-        handles.append(shown)
-        for name in ('ball', 'egg'):
-            np.testing.assert_allclose(shown[name].color, 255.0 * np.array(color), atol=1.0)
-        for name in ('arrow', 'lines'):
-            drawn = np.reshape(shown[name].colors, (-1, 3))
-            np.testing.assert_allclose(drawn, [255.0 * np.array(color)] * len(drawn), atol=1.0)
-    assert handles[0] == handles[1]
-
-
 def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer):
     explorer.follow({'shoulder_pitch': 0.9}, stamp=1.0)
     explorer.update()
@@ -182,22 +162,6 @@ def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(posed):
     assert (lowest <= tool).all() and (tool <= highest).all()
     # The base plate has corners beyond all frames, and stands on the ground.
     assert lowest[0] < -0.05 and lowest[2] == pytest.approx(0.0, abs=0.01)
-
-
-@pytest.mark.parametrize(('root_joint', 'ground'), [('floating', -0.5), ('fixed', 0.0)])
-def test_the_ground_is_below_the_legs_of_a_base_that_floats(root_joint, ground):
-    pytest.importorskip('viser')
-    from dynamics_ros.page.posed import PosedRobot
-
-    leg = Robot.from_urdf(
-        '<robot name="one"><link name="base"/><link name="foot"/>'
-        '<joint name="leg" type="prismatic"><parent link="base"/><child link="foot"/>'
-        '<origin xyz="0 0 -0.5"/><axis xyz="1 0 0"/>'
-        '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>',
-        root_joint,
-        backend='python',
-    )
-    assert PosedRobot(FakeScene(), leg, ())._scene.ground == ground
 
 
 def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
