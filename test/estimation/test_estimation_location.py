@@ -208,25 +208,6 @@ def test_a_push_where_no_surface_is_known_is_not_put_where_one_is(robot):
     assert np.mean(right[True]) > 0.9
 
 
-def test_links_without_surface_are_one_a_body_and_none_without_mass():
-    text = arm(3)
-    # link_2 is nothing but the place between two axes; link_3 carries a hand without a mesh.
-    start, end = text.index('<link name="link_2">'), text.index('<joint name="joint_2"')
-    text = f'{text[:start]}<link name="link_2"/>{text[end:]}'.replace(
-        '</robot>',
-        '<link name="hand"/><joint name="mount" type="fixed"><parent link="link_3"/>'
-        '<child link="hand"/></joint></robot>',
-    )
-    robot = Robot.from_urdf(text)
-    assert links_without_surface(robot, ('link_1', 'link_3'), ()) == ()
-    assert links_without_surface(robot, ('link_1', 'link_3'), ('base', 'hand')) == ('hand',)
-    assert links_without_surface(robot, ('hand',), ('link_3', 'hand')) == ('link_1', 'link_3')
-    # Where nothing is known of any surface, the joints alone decide.
-    alone = ContactLocator(robot, {}, without_surface=links_without_surface(robot, (), ()))
-    assert alone.links == ()
-    assert alone.locate(robot.neutral(), np.ones(3)) is None
-
-
 @pytest.mark.parametrize(
     ('call', 'error', 'argument'),
     [

@@ -17,9 +17,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.inverse_kinematics.step import DAMPING_FLOOR, inverse_kinematics_step
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.inverse_kinematics.chain import chain_of
 from dynamics_ros.inverse_kinematics.iteration import iterate
-from dynamics_ros.inverse_kinematics.starts import SORTED, Starts
 from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.spatial import ROTATIONS, SPHERICAL
 
@@ -346,19 +344,3 @@ def test_a_joint_at_its_limit_rests_and_the_others_do_its_work(ur5):
     expected = np.linalg.solve(damped, J.T @ error)
     expected /= max(1.0, np.abs(expected).max())
     assert (after - q)[others] == pytest.approx(expected, abs=1e-11)
-
-
-def test_starts_fill_the_ranges_evenly_and_come_nearest_first(ur5):
-    chain = chain_of(ur5, (TOOL,))
-    starts = Starts(ur5, (TOOL,), chain.q_index, chain.sampled, 0)
-    q = np.array([0.4, -1.1, 1.3, -0.9, -1.4, 0.3])
-    target = ur5.forward_kinematics(q, TOOL)[None]
-    positions = np.array(list(starts.toward(target, SORTED, False)))
-    assert positions.shape == (SORTED, 6)
-    # Of every joint as many in the lower half of its range as in the upper, but for a few.
-    middle = chain.sampled.mean(axis=0)
-    assert np.abs((positions < middle).mean(axis=0) - 0.5).max() < 0.02
-    poses = ur5.forward_kinematics(positions, TOOL)
-    place = np.square(poses[:, :3, 3] - target[0, :3, 3]).sum(axis=1) / starts.spread**2
-    turn = np.square(poses[:, :3, :3] - target[0, :3, :3]).sum(axis=(1, 2)) / 2.0
-    assert np.all(np.diff(place + turn) >= -1e-9)

@@ -7,14 +7,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
@@ -75,25 +73,6 @@ def test_a_process_that_was_killed_is_replaced():
     os.kill(first, signal.SIGKILL)
     second = beside(os.getpid)
     assert second not in (first, MAIN)
-
-
-@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there are no forks here')
-@pytest.mark.filterwarnings('ignore::DeprecationWarning')
-def test_a_forked_process_has_one_of_its_own():
-    first = beside(os.getpid)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if beside(os.getpid) not in (first, MAIN) else 1)
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(0.01)
-    assert status == 0
-    assert beside(os.getpid) == first
 
 
 @pytest.mark.parametrize('root_joint', ['fixed', 'floating'])

@@ -95,21 +95,6 @@ def test_small_kernels_and_those_asked_for_are_compiled_at_once(gate):
     assert not Kernel(large).ready
 
 
-def test_the_smallest_are_compiled_first(gate):
-    first = Kernel(polynomial(), wait=False)
-    assert gate.reached.wait(PATIENCE)  # so that none of the others is begun before it
-    order, done = [], threading.Event()
-    waiting = [Kernel(polynomial(terms), wait=False) for terms in (7, 5, 9)]
-    for kernel in waiting:
-        kernel.on_ready(lambda kernel=kernel: order.append(kernel.operation_count))
-    waiting[-1].on_ready(done.set)
-    gate.set()
-    assert first.wait(PATIENCE)
-    assert done.wait(PATIENCE)
-    assert order == sorted(order)
-    assert len(order) == 3
-
-
 def test_a_process_may_end_while_a_kernel_is_compiled():
     program = (
         'from dynamics_ros.kernels import Kernel, trace\n'

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: what it refuses, and calls through ctypes where there is none."""
 
-import inspect
-import pickle
 import subprocess
 import sys
 
@@ -12,7 +10,6 @@ import pytest
 from arm import ARM
 from patience import PATIENCE
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Copy, Kernel, Program, Step, calls, trace
 
@@ -96,19 +93,6 @@ class TestExtension:
     def test_is_the_one_of_these_sources(self):
         """A failure here means that the extension is to be built anew: scripts/setup."""
         assert calls.native.VERSION == calls.VERSION
-
-    def test_a_method_is_what_its_function_is(self):
-        method, function = Robot.gravity, Robot.gravity.__wrapped__
-        assert inspect.isroutine(method)
-        assert inspect.signature(method) == inspect.signature(function)
-        for name in ('__name__', '__qualname__', '__module__', '__doc__', '__annotations__'):
-            assert getattr(method, name) == getattr(function, name)
-        assert pickle.loads(pickle.dumps(method)) is method
-        assert not hasattr(method, 'nothing')
-        with pytest.raises(TypeError):
-            method()
-        with pytest.raises(AttributeError):
-            method(7, np.zeros(3))
 
     def test_an_object_without_calls_runs_the_function(self):
         class Plain:

@@ -116,11 +116,6 @@ def test_every_input_of_a_law_is_explained(robot, name):
     assert set(DEFINITIONS[name].meanings) >= set(inputs)
 
 
-def test_every_quantity_is_a_method_or_internal():
-    internal = {name for name, x in DEFINITIONS.items() if x.internal}
-    assert internal == {*INTERNAL, 'analytic_inverse_kinematics'}
-
-
 MODULE = """
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.linear_algebra.solve import dot
