@@ -18,10 +18,7 @@ from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import EXACT, LAW
 
-from benchmarks.descriptions import bare
-from benchmarks.robots import SUBJECTS, urdf_path
 from benchmarks.sweeps import LinearInertia
-from dynamics_ros import Robot
 from dynamics_ros.algorithms.energy import kinetic_energy, potential_energy
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.quantity import define
@@ -81,13 +78,6 @@ def test_inverse_dynamics_derivatives(mode, robot, seed):
     inverse_dynamics_derivatives_agree(robot, random_state(robot, seed), mode)
 
 
-@pytest.mark.parametrize('subject', SUBJECTS[:3], ids=lambda x: x.name)
-def test_inverse_dynamics_derivatives_of_arms(subject):
-    text = bare(urdf_path(subject.name), subject.locked)
-    robot = Robot.from_urdf(text, subject.root, backend='python')
-    inverse_dynamics_derivatives_agree(robot, random_state(robot, 1), 'auto')
-
-
 @pytest.mark.parametrize('mode', MODES)
 @FEW
 @given(robots(joints=(1, 4)), SEEDS)
@@ -116,26 +106,10 @@ def test_the_hessian_and_the_rate_of_a_jacobian(reference, robot, seed):
 
 @FEW
 @given(robots(), SEEDS)
-def test_the_jacobian_of_the_center_of_mass(robot, seed):
-    q = random_state(robot, seed).q
-    by_q = derivative(traced(robot, 'center_of_mass'), 'q')
-    assert_close(robot.com_jacobian(q), along_velocities(robot, by_q, q))
-
-
-@FEW
-@given(robots(), SEEDS)
 def test_gravity_is_the_gradient_of_potential_energy(robot, seed):
     q = random_state(robot, seed).q
     by_q = derivative(traced(robot, 'potential_energy'), 'q')
     assert_close(robot.gravity(q), along_velocities(robot, by_q, q), EXACT, 10.0)
-
-
-@FEW
-@given(robots(), SEEDS)
-def test_gravity_is_inverse_dynamics_at_rest(robot, seed):
-    q = random_state(robot, seed).q
-    rest = np.zeros(robot.nv)
-    assert_close(robot.gravity(q), robot.inverse_dynamics(q, rest, rest), EXACT, 10.0)
 
 
 @FEW

@@ -142,6 +142,7 @@ def held_by(robot, seed, kind):
 @pytest.mark.parametrize('kind', HELD)
 @examples(3)
 @given(robots(['floating'], (1, 3)), SEEDS)
+@pytest.mark.few(3)
 def test_dynamics_in_contact(kind, robot, seed):
     robot, held = held_by(robot, seed, kind)
     s = random_state(robot, seed)
@@ -226,6 +227,7 @@ def held_and_stabilized(robot, seed, kind):
 @pytest.mark.parametrize('kind', STABILIZED)
 @examples(2)
 @given(robots(['floating'], (2, 3)), SEEDS, st.randoms(use_true_random=False))
+@pytest.mark.few(3)
 def test_constraints_of_all_kinds(kind, robot, seed, random):
     """What can be simulated can be linearized: forward, with prescribed joints, at an impact."""
     robot, q, held = held_and_stabilized(robot, seed, kind)

@@ -4,16 +4,22 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from laws import assert_close, rate
 from patience import examples
 from random_robots import SEEDS, random_robot, random_state, robots
-from tolerances import DIFFERENCE, EXACT, LAW, SIMULATED
+from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, EXACT, LAW, SIMULATED
 
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot, spatial
 from dynamics_ros.constraints import projected_newton_euler
+from dynamics_ros.spatial import Force
 
 FEW = examples(8)
 """Every random robot is traced anew, a tenth of a second for each quantity."""
@@ -44,14 +50,6 @@ def test_forward_dynamics_inverts_inverse_dynamics(robot, seed):
 
 @FEW
 @given(robots(), SEEDS)
-def test_inverse_dynamics_is_the_equation_of_motion(robot, seed):
-    s = random_state(robot, seed)
-    M, C, g = robot.mass_matrix(s.q), robot.coriolis(s.q, s.v), robot.gravity(s.q)
-    assert_close(M @ s.a + C @ s.v + g, robot.inverse_dynamics(s.q, s.v, s.a))
-
-
-@FEW
-@given(robots(), SEEDS)
 def test_the_mass_matrix_is_symmetric_and_positive_definite(robot, seed):
     M = robot.mass_matrix(random_state(robot, seed).q)
     assert_close(M, M.T, EXACT)
@@ -78,15 +76,6 @@ def test_kinetic_energy_changes_by_the_power_of_torques_and_gravity(robot, seed)
     assert_close(rate(robot.kinetic_energy, robot, s, a), power, DIFFERENCE, scale)
 
 
-@FEW
-@given(robots(), SEEDS)
-def test_potential_energy_changes_by_the_power_against_gravity(robot, seed):
-    s = random_state(robot, seed)
-    power = s.v @ robot.gravity(s.q)
-    change = rate(lambda q, v: robot.potential_energy(q), robot, s, np.zeros(robot.nv))
-    assert_close(change, power, DIFFERENCE, 10.0)
-
-
 @examples(2)
 @given(robots(joints=(2, 4)), SEEDS)
 def test_a_simulation_conserves_energy(robot, seed):
@@ -107,29 +96,6 @@ def test_momentum_does_not_change_without_external_force(robot, seed):
     a = robot.forward_dynamics(s.q, s.v, internal)
     change = rate(robot.centroidal_momentum, robot, s, a)
     assert_close(change, np.zeros(6), DIFFERENCE, np.abs(a).max() * robot.total_mass)
-
-
-@examples(2)
-@given(robots(roots=('floating',), joints=(2, 3), gravity=WEIGHTLESS), SEEDS)
-def test_a_simulation_conserves_momentum_whatever_the_joints_do(robot, seed):
-    s = random_state(robot, seed)
-    internal = np.where(np.arange(robot.nv) < 6, 0.0, s.tau)
-    states = simulate(robot, s.q, s.v, 0.1 * internal, duration=0.04)
-    momenta = np.array([robot.centroidal_momentum(q, v) for q, v in states[::50]])
-    assert_close(momenta, momenta[0], 10 * SIMULATED)
-
-
-@FEW
-@given(robots(), SEEDS)
-def test_hybrid_dynamics_is_forward_and_inverse_dynamics_at_its_ends(robot, seed):
-    s = random_state(robot, seed)
-    none, every = np.zeros(robot.nv, dtype=bool), np.ones(robot.nv, dtype=bool)
-    a, tau = robot.hybrid_dynamics(s.q, s.v, s.a, s.tau, none)
-    assert_close(a, robot.forward_dynamics(s.q, s.v, s.tau))
-    assert np.array_equal(tau, s.tau)
-    a, tau = robot.hybrid_dynamics(s.q, s.v, s.a, s.tau, every)
-    assert np.array_equal(a, s.a)
-    assert_close(tau, robot.inverse_dynamics(s.q, s.v, s.a))
 
 
 @FEW
@@ -153,24 +119,6 @@ def test_the_sum_over_bodies_is_the_recursion(robot, seed):
     assert_close(b + g, robot.nonlinear_effects(s.q, s.v))
 
 
-@FEW
-@given(robots(), SEEDS, st.floats(0.1, 10.0))
-def test_torques_of_speed_grow_with_its_square(robot, seed, factor):
-    s = random_state(robot, seed)
-    g = robot.gravity(s.q)
-    once = robot.nonlinear_effects(s.q, s.v) - g
-    assert_close(robot.nonlinear_effects(s.q, factor * s.v) - g, factor**2 * once, LAW, 100.0)
-
-
-@FEW
-@given(robots(roots=('floating',)), SEEDS)
-def test_a_free_base_bears_the_weight_of_all_that_moves(robot, seed):
-    q = random_state(robot, seed).q
-    R = robot.forward_kinematics(q, robot.body_names[0])[:3, :3]
-    weight = robot.total_mass * 9.81
-    assert_close(R @ robot.gravity(q)[:3], np.array([0.0, 0.0, weight]))
-
-
 @pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
 def test_the_random_robots_have_joints_of_every_kind(root):
     made = [random_robot(seed, 5, root) for seed in range(40)]
@@ -178,3 +126,237 @@ def test_the_random_robots_have_joints_of_every_kind(root):
     assert {'revolute', 'continuous', 'prismatic'} <= kinds
     assert any(robot.model.has_mimic_joints for robot in made)
     assert any(len(robot.frame_names) > len(robot.body_names) + 1 for robot in made)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_the_rate_is_the_time_derivative_of_the_coordinates(robot, seed):
+    s = random_state(robot, seed)
+    q_rate = robot.configuration_rate(s.q, s.v)
+    assert_close(q_rate, rate(lambda q, v: q, robot, s, s.a), DIFFERENCE)
+    assert_close(q_rate, robot.rate_map(s.q) @ s.v, EXACT)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_the_maps_are_inverse_on_the_manifold(robot, seed):
+    s = random_state(robot, seed)
+    E, F = robot.rate_map_inverse(s.q), robot.rate_map(s.q)
+    assert E.shape == (robot.nv, robot.nq)
+    assert_close(E @ F, np.eye(robot.nv), EXACT)
+    q_rate = np.random.default_rng(seed).normal(size=robot.nq)
+    v = robot.velocity_of_rate(s.q, q_rate)
+    assert_close(v, E @ q_rate, EXACT)
+    # F E drops what would lengthen the quaternion and keeps all else.
+    missing = q_rate - F @ v
+    if robot.model.root_joint == 'floating':
+        along = missing[3:7] @ s.q[3:7] * s.q[3:7]
+        assert_close(missing[3:7], along, EXACT)
+        missing[3:7] = 0.0
+    assert_close(missing, np.zeros(robot.nq), EXACT)
+
+
+@FEW
+@given(robots(roots=('floating',)), SEEDS)
+def test_a_base_has_the_map_of_the_cheat_sheet_behind_its_rotation(robot, seed):
+    """[Kindr] gives the base velocity in the inertial frame: F = F_kindr diag(R, 1, 1)."""
+    q = random_state(robot, seed).q
+    x, y, z, w = q[3:7]
+    R = robot.forward_kinematics(q, robot.body_names[0])[:3, :3]
+    H_bar = np.array([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])  # of q = (w, x, y, z)
+    expected = np.eye(robot.nq)[:, : robot.nv]
+    expected[:, 6:] = np.eye(robot.nq)[:, 7:]
+    expected[:7, :6] = 0.0
+    expected[:3, :3] = R
+    expected[[6, 3, 4, 5], 3:6] = 0.5 * H_bar.T
+    assert_close(robot.rate_map(q), expected, EXACT)
+
+
+def test_it_is_the_rate_along_which_pinocchio_integrates():
+    text = urdf_path('ur5').read_text()
+    robot = Robot.from_urdf(text, 'floating', backend='python')
+    peer = PinocchioPeer(text, robot)
+    q, v = robot.random_configuration(5), np.random.default_rng(5).normal(size=robot.nv)
+    theirs, step = peer.configuration(q), DIFFERENCE_STEP * peer.velocity(v)
+    ahead, behind = (pin.integrate(peer.model, theirs, sign * step) for sign in (1.0, -1.0))
+    expected = (ahead - behind) / (2.0 * DIFFERENCE_STEP)
+    assert_close(robot.configuration_rate(q, v), expected, DIFFERENCE)
+
+
+def pose_in_parent(robot, q, body):
+    """X_PB of a body, ROOT included as the root frame."""
+    parent = robot.model.joints[body].parent
+    X_0B = robot.forward_kinematics(q, robot.body_names[body])
+    if parent < 0:
+        return X_0B
+    return np.linalg.inv(robot.forward_kinematics(q, robot.body_names[parent])) @ X_0B
+
+
+def in_parent(robot, q, body, wrench):
+    X_PB = spatial.Transform.from_array(pose_in_parent(robot, q, body))
+    return X_PB.act(Force.from_array(wrench)).array()
+
+
+def wrench_at(robot, rng):
+    """A frame, the body that it is part of, and a wrench in it."""
+    frame = robot.model.frames[rng.integers(1, len(robot.frame_names))]
+    return frame, rng.normal(size=6)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_a_body_accelerates_as_its_frame(robot, seed):
+    s = random_state(robot, seed)
+    accelerations = robot.body_accelerations(s.q, s.v, s.a)
+    assert accelerations.shape == (len(robot.body_names), 6)
+    for name, acceleration in zip(robot.body_names, accelerations, strict=True):
+        expected = robot.frame_acceleration(s.q, s.v, s.a, name, 'local')
+        assert_close(acceleration, expected, EXACT)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_every_body_cut_free_obeys_newton_and_euler(robot, seed):
+    """[RD] eq. 3.24, 3.25: about the centre of mass, in root axes, with the weight."""
+    s = random_state(robot, seed)
+    model, rng = robot.model, np.random.default_rng(seed)
+    frame, wrench = wrench_at(robot, rng)
+    F = robot.joint_wrenches(s.q, s.v, s.a, {frame.name: wrench})
+    for body, name in enumerate(robot.body_names):
+        net = F[body].copy()
+        for child, joint in enumerate(model.joints):
+            if joint.parent == body:
+                net -= in_parent(robot, s.q, child, F[child])
+        if frame.body == body:
+            net += frame.placement.act(Force.from_array(wrench)).array()
+        Y = model.inertias[body]
+        c, I = Y.center.array(), Y.rotational.array()
+        R = robot.forward_kinematics(s.q, name)[:3, :3]
+        v = robot.frame_velocity(s.q, s.v, name)
+        a = robot.frame_acceleration(s.q, s.v, s.a, name)
+        a_c = spatial.point_acceleration(a[:3], v[3:], a[3:], R @ c)
+        weight = Y.mass * model.gravity.array()
+        assert_close(R @ net[:3] + weight, Y.mass * a_c, LAW, 10.0)
+        w, I_0 = v[3:], R @ I @ R.T
+        about_c = R @ (net[3:] - np.cross(c, net[:3]))
+        assert_close(about_c, I_0 @ a[3:] + np.cross(w, I_0 @ w), LAW, 10.0)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_an_external_wrench_is_borne_by_what_carries_its_body(robot, seed):
+    s = random_state(robot, seed)
+    frame, wrench = wrench_at(robot, np.random.default_rng(seed))
+    alone = robot.joint_wrenches(s.q, s.v, s.a)
+    pushed = robot.joint_wrenches(s.q, s.v, s.a, {frame.name: wrench})
+    carriers = robot.model.ancestors(frame.body)
+    X_0F = spatial.Transform.from_array(robot.forward_kinematics(s.q, frame.name))
+    for body, name in enumerate(robot.body_names):
+        expected = np.zeros(6)
+        if body in carriers:
+            X_0B = spatial.Transform.from_array(robot.forward_kinematics(s.q, name))
+            expected = X_0B.inverse_act(X_0F.act(Force.from_array(wrench))).array()
+        assert_close(alone[body] - pushed[body], expected, EXACT, np.abs(alone).max())
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating'])
+@pytest.mark.parametrize('name', ['panda', 'ur5', 'xarm7', 'kinova'])
+def test_pinocchio_has_the_same(name, root):
+    text = urdf_path(name).read_text()
+    robot = Robot.from_urdf(text, root)
+    peer = PinocchioPeer(text, robot)
+    rng = np.random.default_rng(11)
+    q = robot.random_configuration(rng)
+    v, a = rng.normal(size=(2, robot.nv))
+    state = peer.configuration(q), peer.velocity(v), peer.velocity(a)
+    peer.inverse_dynamics(q, v, a)
+    wrenches = [np.array(f.vector) for f in peer.data.f]
+    pin.forwardKinematics(peer.model, peer.data, *state)
+    accelerations = [np.array(x.vector) for x in peer.data.a]
+    theirs = [peer.model.getJointId(joint.name) for joint in robot.model.joints]
+    assert_close(
+        robot.joint_wrenches(q, v, a), np.array([wrenches[i] for i in theirs]), AGAINST_PINOCCHIO
+    )
+    assert_close(
+        robot.body_accelerations(q, v, a),
+        np.array([accelerations[i] for i in theirs]),
+        AGAINST_PINOCCHIO,
+    )
+
+
+MASS = (
+    '<inertial><mass value="{}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    '</inertial>'
+)
+SHAPE = '<{}><geometry><sphere radius="0.1"/></geometry></{}>'
+VISUAL, COLLISION = SHAPE.format('visual', 'visual'), SHAPE.format('collision', 'collision')
+
+
+def chain(*links, fixed=(), root=VISUAL):
+    """A chain base, b0, b1, ... on turning joints, but for fixed ones.
+
+    Args:
+        links: the contents of each.
+        fixed: numbers of those behind a fixed joint.
+        root: contents of the base.
+    """
+    parts, parent = [f'<link name="base">{root}</link>'], 'base'
+    for number, content in enumerate(links):
+        kind = 'fixed' if number in fixed else 'continuous'
+        parts.append(f'<link name="b{number}">{content}</link>')
+        parts.append(
+            f'<joint name="j{number}" type="{kind}"><parent link="{parent}"/>'
+            f'<child link="b{number}"/><axis xyz="0 1 0"/></joint>'
+        )
+        parent = f'b{number}'
+    return f'<robot name="chain">{"".join(parts)}</robot>'
+
+
+HEAVY = MASS.format(1)
+
+
+@pytest.mark.parametrize(
+    ('description', 'named'),
+    [
+        (chain(HEAVY, HEAVY), ()),
+        (chain(VISUAL, VISUAL), ('b0', 'b1')),
+        (chain('', ''), ('b0', 'b1')),
+        (chain(HEAVY, VISUAL), ('b1',)),
+        (chain(HEAVY, ''), ('b1',)),
+        (chain(VISUAL, HEAVY), ('b0',)),
+        (chain(COLLISION, HEAVY), ('b0',)),
+        (chain(MASS.format(0) + VISUAL, HEAVY), ('b0',)),
+        (chain('', '', HEAVY), ()),
+        (chain(HEAVY, VISUAL, fixed=[1]), ()),
+        (chain(VISUAL, HEAVY, fixed=[1]), ()),
+        (chain('', VISUAL, HEAVY, fixed=[1]), ('b0',)),
+        (chain(VISUAL, HEAVY, fixed=[0]), ()),
+    ],
+    ids=[
+        'all have a mass', 'none has', 'not even shapes', 'the last has none',
+        'the last has neither mass nor shape', 'one in between', 'one with a collision shape',
+        'a mass of zero', 'a universal joint', 'a massless frame on a body',
+        'a mass on a massless frame', 'a shape on a massless frame', 'a link of the root',
+    ],
+)  # fmt: skip
+def test_bodies_without_the_mass_that_they_seem_to_have(description, named, caplog):
+    with caplog.at_level(logging.WARNING, 'dynamics_ros'):
+        robot = Robot.from_urdf(description)
+    assert robot.massless_bodies == named
+    told = [record.getMessage() for record in caplog.records if 'no mass' in record.getMessage()]
+    assert len(told) == bool(named)
+    assert all(repr(name) in told[0] for name in named)
+
+
+def test_the_base_counts_when_it_moves():
+    description = chain(HEAVY)
+    assert Robot.from_urdf(description).massless_bodies == ()
+    assert Robot.from_urdf(description, 'floating').massless_bodies == ('base',)
+    dummy = chain(HEAVY, root='')
+    assert Robot.from_urdf(dummy, 'floating').massless_bodies == ()
+
+
+def test_a_payload_is_a_mass_as_well():
+    robot = Robot.from_urdf(chain(VISUAL))
+    assert robot.massless_bodies == ('b0',)
+    assert robot.with_payload('b0', 1.0).massless_bodies == ()

@@ -123,15 +123,6 @@ def test_an_analytical_jacobian_is_the_derivative_of_the_parameters(
     assert_close(J_rate, (ends[1] - ends[0]) / (2.0 * h), 1e-5 * (1.0 + np.abs(J_rate).max()))
 
 
-def test_the_rate_of_an_analytical_jacobian_broadcasts(arm):
-    rng = np.random.default_rng(0)
-    q, v = rng.uniform(-1.0, 1.0, (2, 5, 3)), rng.normal(size=(5, 3))
-    many = analytical_jacobian_derivative(arm, q, v, 'tip', DIRECTION_COSINES)
-    assert many.shape == (2, 5, 12, 3)
-    one = analytical_jacobian_derivative(arm, q[1, 2], v[2], 'tip', DIRECTION_COSINES)
-    assert_close(many[1, 2], one, EXACT)
-
-
 # Example 2.9.1: links of unit length, the end moves with (1, 1), joints 1 and 2 shall rest.
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from pathlib import Path
 
@@ -69,15 +68,6 @@ def test_it_maps_over_states(robot):
     J = jax.vmap(jax.jacrev(function))(q)
     wanted = robot.kernel('gravity').derivative('q')(q)
     np.testing.assert_allclose(J, wanted, rtol=1e-10, atol=1e-12)
-
-
-@ROBOTS
-def test_states_share_an_argument(robot):
-    function = jax_function(robot.kernel('inverse_dynamics'))
-    q, v = states(2, 3)
-    (a,) = states(1)
-    found = jax.grad(lambda x: function(q, v, x).sum())(a)
-    np.testing.assert_allclose(found, robot.mass_matrix(q).sum(axis=(0, 1)), rtol=1e-10)
 
 
 @ROBOTS
@@ -188,18 +178,6 @@ def test_threads_call_one_function():
         thread.join()
     for i in range(4):
         np.testing.assert_allclose(found[i], [wanted[i]] * 50, rtol=1e-12)
-
-
-def test_it_outlives_the_robot():
-    def made():
-        robot = Robot.from_urdf(random_urdf(8, 3), backend='llvm')
-        q = np.full(robot.nq, 0.3)
-        function = jax.jit(jax_function(robot.kernel('gravity')))
-        return function, q, robot.gravity(q), np.asarray(function(q))
-
-    function, q, wanted, _ = made()
-    gc.collect()
-    np.testing.assert_allclose(function(q), wanted, rtol=1e-12)
 
 
 def test_where_xla_takes_no_target_it_calls_python(monkeypatch):

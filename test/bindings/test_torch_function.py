@@ -37,13 +37,6 @@ def test_values_gradients_and_second_gradients(name):
     assert torch.autograd.gradgradcheck(function, arrays)
 
 
-def test_states_share_an_argument():
-    function = torch_function(ROBOT.kernel('inverse_dynamics'))
-    q, v = tensors(2, 3)
-    (a,) = tensors(1)
-    assert torch.autograd.gradcheck(function, (q, v, a))
-
-
 def test_several_outputs_and_numbers():
     kernel = compile(lambda x, s: {'y': s * x @ x, 'z': x * x}, {'x': 3, 's': ()}, 'function')
     x = torch.tensor([0.3, -0.2, 0.7], dtype=torch.float64, requires_grad=True)

@@ -15,11 +15,7 @@ from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.inverse_kinematics.differential import (
     CartesianServo,
-    DifferentialInverseKinematics,
-    Limits,
-    PostureTask,
 )
-from dynamics_ros.inverse_kinematics.differential.bounded import solve_bounded
 
 DEFAULT_ROBOT = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -71,27 +67,6 @@ def test_distance_points_and_normal_of_two_balls(sliders):
     np.testing.assert_allclose(found.points[0, 1], [0.5 - 0.06, 0.0, 0.32], atol=1e-12)
 
 
-def test_a_result_is_not_changed_by_the_next_call(sliders):
-    first = sliders.distances([0.2, 0.4])
-    normal, points = first.normals.copy(), first.points.copy()
-    sliders.distances([-0.7, 0.0])
-    np.testing.assert_array_equal(first.normals, normal)
-    np.testing.assert_array_equal(first.points, points)
-
-
-def test_penetration_is_negative(sliders):
-    found = sliders.distances([0.4, 0.0])
-    np.testing.assert_allclose(found.distance, [-0.1], atol=1e-12)
-    assert sliders.collision([0.4, 0.0]) == ('left', 'right')
-    assert not sliders.in_collision([0.2, 0.4])
-
-
-def test_margin_counts_as_collision():
-    near = Collisions(Robot.from_urdf(SLIDERS), SLIDERS, margin=0.31)
-    assert near.in_collision([0.2, 0.4])
-    assert not near.in_collision([0.15, 0.4])
-
-
 def test_jacobian_is_the_derivative_of_the_distances(arm):
     """Normals of coal are exact to about 3e-5; at parallel faces the closest points jump."""
     rng = np.random.default_rng(0)
@@ -117,19 +92,6 @@ def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
 def test_adjacent_links_and_links_of_one_body_are_not_checked(arm):
     assert set(arm.allowed.values()) == {'fixed to each other', 'adjacent'}
     assert not set(arm.allowed) & set(arm.pairs)
-
-
-def test_a_pair_that_is_always_in_contact_is_not_checked():
-    # A third ball around the left one, on a joint of its own.
-    cover = """<link name="cover"><collision><geometry><sphere radius="2"/></geometry></collision>
-      </link><link name="between"/>
-      <joint name="a" type="fixed"><parent link="base"/><child link="between"/></joint>
-      <joint name="b" type="revolute"><parent link="between"/><child link="cover"/>
-      <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
-    text = SLIDERS.replace('</robot>', cover)
-    scene = Collisions(Robot.from_urdf(text), text)
-    assert scene.allowed['cover', 'left'] == 'always in contact'
-    assert scene.pairs == (('left', 'right'),), 'in contact in some configurations only'
 
 
 def test_an_srdf_disables_pairs():
@@ -297,48 +259,6 @@ def test_the_posture_of_a_solution_is_free(arm):
         assert not (found.success and arm.in_collision(found.q))
 
 
-def test_collisions_of_another_robot_are_refused(sliders):
-    for wrong in (sliders, True):
-        with pytest.raises(InvalidArgumentError, match='collisions: '):
-            ARM.inverse_kinematics(np.eye(4), 'tool0', collisions=wrong)
-
-
-def test_a_search_among_collisions_alone_ends_in_time():
-    """The tool is in a ball wherever the arm stands: ten thousand restarts take a minute."""
-    q = np.full(7, 0.4)
-    target = ARM.forward_kinematics(q, 'tool0')
-    around = Obstacle('sphere', 0.3, target)
-    scene = Collisions(ARM, DEFAULT_ROBOT, obstacles={'around': around})
-    found = ARM.inverse_kinematics(
-        target, 'tool0', q, collisions=scene, timeout=0.1, max_restarts=10_000
-    )
-    assert found.reason == 'colliding'
-    assert found.elapsed < 10.0  # beside busy processes
-
-
-def test_a_pair_approaches_as_it_can_stop_and_no_further(sliders):
-    """The left ball is sent into the right one; it brakes at 2 m/s^2 at most."""
-    robot = sliders.robot
-    scene = Collisions(robot, SLIDERS, margin=0.01)
-    limits = Limits(robot, acceleration=2.0)
-    task = PostureTask(gain=100.0)
-    solver = DifferentialInverseKinematics(robot, [task], limits, collisions=scene)
-    task.target = np.array([0.9, 0.0])
-    q, v, last_limit = np.array([-0.9, 0.0]), np.zeros(2), ()
-    for _ in range(4000):
-        motion = solver.velocity(q, 0.001, v)
-        assert np.abs(motion.v - v).max() <= 2.0 * 0.001 * (1.0 + 1e-6)
-        q, v, last_limit = q + 0.001 * motion.v, motion.v, motion.kept_apart
-        assert sliders.distances(q).smallest > 0.01 - 1e-6
-    assert last_limit == (('left', 'right'),)
-    assert sliders.distances(q).smallest < 0.015
-    # An obstacle that appears where the ball is: it stays, and may leave.
-    solver.collisions = scene.with_obstacles({'ball': Obstacle('sphere', 0.1, at(*q[:1], 0.05, 0))})
-    assert abs(solver.velocity(q, 0.001, np.zeros(2)).v[0]) < 1e-6
-    with pytest.raises(InvalidArgumentError, match='with other joints'):
-        DifferentialInverseKinematics(ARM, [PostureTask()], collisions=scene)
-
-
 @pytest.mark.parametrize('solver', ['daqp', 'SciPy'])
 def test_random_twists_end_in_no_collision(arm, solver, monkeypatch):
     if solver == 'SciPy':
@@ -360,14 +280,3 @@ def test_random_twists_end_in_no_collision(arm, solver, monkeypatch):
                 least = min(least, arm.distances(q).smallest)
     assert least > 0.01  # levers change while the arm brakes
     assert limited > 20
-
-
-def test_a_row_that_contradicts_the_bounds_is_violated_as_little_as_they_allow():
-    bounds = np.array([0.5, -1.0]), np.array([1.0, 1.0])
-    rows = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.2])
-    x = solve_bounded([(np.eye(2), np.array([1.0, 1.0]))], *bounds, 1e-3, rows)
-    np.testing.assert_allclose(x, [0.5, 0.2], atol=1e-5)
-    # Rows that contradict each other become no worse than at the x nearest to zero.
-    rows = np.array([[1.0, 1.0], [-1.0, -1.0]]), np.array([-0.1, -0.1])
-    x = solve_bounded([(np.eye(2), np.ones(2))], -np.ones(2), np.ones(2), 1e-3, rows)
-    np.testing.assert_allclose(x.sum(), 0.0, atol=1e-5)

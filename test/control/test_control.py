@@ -1,33 +1,45 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers do to the simulated robot what their equations promise."""
+"""Controllers do to the simulated robot what their equations promise; tasks share velocities."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from few_joint_arms import few_joint_arm
+from few_joint_arms import ARMS, STRETCHED, few_joint_arm
+from hypothesis import given
+from hypothesis import strategies as st
 from laws import assert_close
+from patience import examples
 from tolerances import LAW
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import LinearConstraint, constraint_jacobian
 from dynamics_ros.control import (
+    ImpedanceController,
+    ImpedanceGains,
+    ImpedanceState,
+    ImpedanceTarget,
     Task,
     damped_pseudo_inverse,
     inverse_dynamics_control,
     joint_impedance,
     motion_torques,
+    null_space_projector,
     operational_space_torques,
     oscillator_gains,
     pose_error,
     selection_matrices,
     solve_equal,
+    solve_prioritized,
+    solve_task,
+    support_consistent_velocity,
     tracking_acceleration,
+    trajectory_velocity,
     virtual_model_torques,
     weighted_pseudo_inverse,
 )
-from dynamics_ros.errors import InfeasibleError, InvalidArgumentError, RankDeficientError
+from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 HOME = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.8, 0.4])
@@ -51,15 +63,6 @@ def test_gains_of_the_lecture_notes():
     stiffness, damping = oscillator_gains(3.0)
     assert stiffness == pytest.approx(350, rel=0.02)  # [RD] 3.8.1 rounds
     assert damping == pytest.approx(37, rel=0.02)
-
-
-def test_impedance_with_gravity_compensation_reaches_its_target(arm):
-    target, rest = np.array([0.3, 0.8, -0.4]), np.zeros(3)
-    q, v = settle(
-        arm, rest, rest, lambda q, v: joint_impedance(arm, q, v, target, rest, SPRINGS, DAMPERS)
-    )
-    assert_close(q, target, 1e-3)
-    assert_close(v, rest, 1e-2)
 
 
 def test_impedance_without_gravity_compensation_sags_until_the_springs_bear_it(arm):
@@ -102,26 +105,6 @@ def test_the_end_effector_accelerates_as_commanded(panda):
     tau = motion_torques(panda, HOME, v, frame, wanted)
     a = panda.forward_dynamics(HOME, v, tau)
     assert_close(panda.frame_acceleration(HOME, v, a, frame), wanted)
-
-
-def test_the_position_of_a_planar_arm_accelerates_as_commanded(arm):
-    q, v = np.array([0.3, 0.5, -0.7]), np.array([1.0, -1.0, 2.0])
-    tau = motion_torques(arm, q, v, 'tip', [1.0, -2.0], rows=(0, 2))
-    a = arm.forward_dynamics(q, v, tau)
-    assert_close(arm.frame_acceleration(q, v, a, 'tip')[[0, 2]], np.array([1.0, -2.0]))
-    with pytest.raises(RankDeficientError):
-        motion_torques(arm, q, v, 'tip', np.zeros(6))
-
-
-def test_selection_matrices_split_space_along_the_contact():
-    c, s = np.cos(0.3), np.sin(0.3)
-    R = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-    S_M, S_F = selection_matrices([True, True, False, True, True, True], R)
-    assert_close(S_M + S_F, np.eye(6))
-    assert_close(S_M @ S_M, S_M)
-    normal = np.concatenate([R[:, 2], np.zeros(3)])
-    assert_close(S_F @ normal, normal)
-    assert_close(S_F @ np.concatenate([R[:, 0], R[:, 1]]), np.zeros(6))
 
 
 def test_a_window_is_pressed_and_wiped(panda):
@@ -178,23 +161,6 @@ def test_a_virtual_force_on_a_standing_robot_is_felt_by_its_feet(anymal):
     assert_close(forces.reshape(4, 3).sum(axis=0), weight + pull[:3])
 
 
-def test_two_feet_cannot_bear_every_virtual_torque(anymal):
-    q = anymal.random_configuration(7)
-    base = anymal.body_names[0]
-    with pytest.raises(InfeasibleError, match='cannot carry'):
-        virtual_model_torques(anymal, q, FEET[:2], {base: np.ones(6)})
-    tau, _ = virtual_model_torques(anymal, q, FEET[:2], {base: np.ones(6)}, approximate=True)
-    assert np.isfinite(tau).all()
-
-
-def test_a_virtual_force_on_a_fixed_arm_is_its_jacobian_transposed(panda):
-    pull = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
-    tau, forces = virtual_model_torques(panda, HOME, (), {'panda_hand': pull})
-    assert forces.shape == (0,)
-    J = panda.jacobian(HOME, 'panda_hand')
-    assert_close(tau, panda.gravity(HOME) + J.T @ pull)
-
-
 @pytest.mark.parametrize(
     ('wrong', 'said'),
     [
@@ -235,3 +201,166 @@ def test_wrong_arguments_are_named(panda, wrong, said):
 def test_a_base_without_motors_is_refused_by_what_would_need_them(anymal, control):
     with pytest.raises(InvalidArgumentError, match=r'robot: a base with 6 velocities and no motor'):
         control(anymal, anymal.neutral(), np.zeros(anymal.nv))
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+SIZES = st.integers(1, 6)
+
+
+@pytest.mark.parametrize('damping', [1e-300, 1e-12, 1e-8, 1.0, 1e200])
+@pytest.mark.parametrize('rank', [0, 1, 3])
+def test_any_damping_does_for_a_matrix_of_any_rank(damping, rank):
+    rng = np.random.default_rng(rank)
+    A = rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 7))
+    inverse = damped_pseudo_inverse(A, damping)
+    assert inverse.shape == (7, 3) and np.isfinite(inverse).all()
+    if damping < 1e-6:  # what is next to nothing beside the matrix
+        assert_close(A @ inverse @ A, A, 1e-5)
+    elif damping == 1.0:
+        assert_close(inverse, A.T @ np.linalg.inv(A @ A.T + np.eye(3)), 1e-12)
+
+
+@examples(30)
+@given(SIZES, SIZES, SEEDS, st.floats(0.01, 10.0))
+def test_the_damped_inverse_minimizes_error_and_size(m, n, seed, damping):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(m, n)), rng.normal(size=m)
+    x = damped_pseudo_inverse(A, damping) @ b
+    # The gradient of |A x - b|^2 + damping^2 |x|^2 vanishes.
+    assert_close(A.T @ (A @ x - b) + damping**2 * x, np.zeros(n), LAW, 100.0)
+    assert np.linalg.norm(x) <= np.linalg.norm(b) / (2.0 * damping) * (1.0 + LAW)
+
+
+@examples(30)
+@given(SEEDS)
+def test_a_task_of_lower_priority_does_not_disturb(seed):
+    rng = np.random.default_rng(seed)
+    tasks = [Task(rng.normal(size=(m, 7)), rng.normal(size=m)) for m in (2, 3, 4)]
+    x = solve_prioritized(tasks)
+    assert_close(tasks[0].error(x), np.zeros(2), 1e-6)
+    assert_close(tasks[1].error(x), np.zeros(3), 1e-6)
+    # The third has two directions left, and is best in them.
+    stacked = np.vstack([tasks[0].matrix, tasks[1].matrix])
+    N = null_space_projector(stacked)
+    assert_close(N @ tasks[2].matrix.T @ tasks[2].error(x), np.zeros(7), 1e-6)
+
+
+def test_weights_decide_between_tasks_that_contradict():
+    low, high = Task([[1.0]], [0.0]), Task([[1.0]], [1.0])
+    assert solve_equal([low, high]) == pytest.approx([0.5])
+    assert solve_equal([low, high], weights=[1.0, 3.0]) == pytest.approx([0.75])
+    assert solve_prioritized([low, high]) == pytest.approx([0.0])
+
+
+def test_damping_keeps_velocities_small_at_a_singularity(arm):
+    stretched = np.array([0.3, 1e-7, 0.0])
+    J = arm.jacobian(stretched, 'tip')[[0, 2]]
+    inwards = -np.array([np.sin(0.3), np.cos(0.3)])
+    assert np.abs(damped_pseudo_inverse(J, 0.05) @ inwards).max() < 1.0
+    assert np.abs(solve_task(Task(J, inwards), damping=0.05)).max() < 1.0
+
+
+# Kinematic control.
+
+
+def test_a_pose_error_is_the_shortest_turn(panda):
+    pose = panda.forward_kinematics(HOME, 'panda_hand')
+    q = panda.integrate(HOME, 1e-6 * np.ones(7))
+    moved = panda.forward_kinematics(q, 'panda_hand')
+    twist = panda.jacobian(HOME, 'panda_hand') @ np.ones(7)
+    assert_close(pose_error(moved, pose) / 1e-6, twist, 1e-5)
+    assert np.linalg.norm(pose_error(np.diag([-1.0, -1.0, 1.0, 1.0]), np.eye(4))[3:]) == (
+        pytest.approx(np.pi)
+    )
+
+
+@pytest.mark.parametrize(
+    ('call', 'named'),
+    [
+        (lambda A, b: Task(A + 0.5j, b), 'matrix'),
+        (lambda A, b: Task(A, b + 0.5j), 'target'),
+        (lambda A, b: Task([[1.0, 2.0], [3.0]], b), 'matrix'),
+        (lambda A, b: null_space_projector(A * np.nan), 'A: NaN'),
+        (lambda A, b: damped_pseudo_inverse(b, 0.1), r'A: shape \(2,\)'),
+        (lambda A, b: weighted_pseudo_inverse('A'), 'A: not an array'),
+        (lambda A, b: weighted_pseudo_inverse(A, [1.0, 'x']), 'row_weights'),
+        (lambda A, b: solve_task(Task(A, b), np.zeros(2)), r'preferred: shape \(2,\)'),
+        (lambda A, b: solve_task(Task(A, b), np.full(3, np.nan)), 'preferred: NaN'),
+    ],
+)
+def test_matrices_and_targets_are_arrays_of_numbers(call, named):
+    with pytest.raises(InvalidArgumentError, match=named):
+        call(np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize('rows', [(0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5)])
+def test_a_trajectory_is_caught_up_with_and_followed(panda, rows):
+    frame, step, gain = 'panda_hand', 0.01, 5.0
+    target = panda.forward_kinematics(HOME, frame)
+    twist = np.array([0.1, 0.05, -0.1, 0.0, 0.0, 0.2])
+    c, s = np.cos(0.2 * step), np.sin(0.2 * step)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    q = HOME + 0.1
+    errors = []
+    for _ in range(150):
+        pose = panda.forward_kinematics(q, frame)
+        errors.append(np.linalg.norm(pose_error(target, pose)[list(rows)]))
+        v = trajectory_velocity(panda, q, frame, target, twist, gain, rows=rows)
+        q = panda.integrate(q, step * v)
+        target[:3, 3] += step * twist[:3]
+        target[:3, :3] = turn @ target[:3, :3]
+    assert errors[0] > 0.1
+    # It decays as exp(-gain t), down to what the steps leave.
+    assert errors[40] < errors[0] * np.exp(-gain * 40 * step) * 1.5
+    assert errors[-1] < 1e-3
+
+
+def test_a_base_moves_over_feet_that_rest(anymal):
+    rng = np.random.default_rng(2)
+    q, feet = anymal.random_configuration(rng), FEET[:3]
+    base = anymal.body_names[0]
+    wanted = rng.normal(size=6)
+    u = support_consistent_velocity(anymal, q, feet, [Task(anymal.jacobian(q, base), wanted)])
+    assert_close(constraint_jacobian(anymal, q, feet) @ u, np.zeros(9))
+    assert_close(anymal.frame_velocity(q, u, base), wanted)  # three feet hold all of the base
+
+
+STEP = 1e-3
+
+
+def arm(name: str) -> Robot:
+    return Robot.from_urdf(few_joint_arm(name), backend='python')
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_a_singularity_is_a_direction_lost(name):
+    robot = arm(name)
+    controller = ImpedanceController(robot, 'tool')
+    given = ImpedanceGains(robot, np.full(6, 200.0), np.full(6, 20.0))
+    rest = np.zeros(robot.nv)
+
+    def acting(q):
+        state = ImpedanceState(q, rest, STEP)
+        return controller.step(state, controller.target_at(q), given, controller.start(q)).acting
+
+    assert acting(np.full(robot.nv, 0.8)) == ()
+    assert ('singular' in acting(np.zeros(robot.nv))) == (name in STRETCHED)
+
+
+@pytest.mark.parametrize('name', ARMS)
+def test_a_wanted_acceleration_is_had_as_far_as_joints_allow(name):
+    robot = arm(name)
+    controller = ImpedanceController(robot, 'tool')
+    loose = {'posture_stiffness': 0.0, 'posture_damping': 0.0, 'max_torque_rate': 1e6}
+    given = ImpedanceGains(
+        robot, np.zeros(6), np.zeros(6), joints=loose, largest_inertia=1e6, length=1.0
+    )
+    q, rest = np.full(robot.nv, 0.8), np.zeros(robot.nv)
+    pose, J = robot.forward_kinematics(q, 'tool'), robot.jacobian(q, 'tool')
+    possible = J @ np.linspace(0.5, -0.3, robot.nv)
+    impossible = np.linalg.svd(J)[0][:, ARMS[name][1] :].sum(axis=1)
+    for wanted in (possible, possible + impossible):
+        target = ImpedanceTarget(pose, q, acceleration=wanted)
+        said = controller.step(ImpedanceState(q, rest, STEP), target, given, controller.start(q))
+        assert said.acting == ()
+        assert_close(J @ robot.forward_dynamics(q, rest, said.tau), possible, LAW)

@@ -12,7 +12,7 @@ from ros_harness import description
 
 from dynamics_ros import Robot
 from dynamics_ros.control import FeedForward, JointMotion
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.effort_model import EffortModel
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture
 
@@ -77,19 +77,6 @@ def test_what_points_do_not_say_is_derived():
     assert np.abs(FeedForward(ROBOT, HOME).efforts(alone)[0] - ROBOT.gravity(HOME)).max() < 1e-9
 
 
-@pytest.mark.parametrize('given', [1, 2, 3])
-def test_on_the_way_a_motion_is_what_controllers_make_of_its_points(given):
-    sparse = np.linspace(0.0, 2.0, 11)
-    motion = JointMotion.of(NAMES, sparse, *wave(sparse)[:given])
-    q, v, _ = motion.at(TIME)
-    truth = wave(TIME)
-    assert np.abs(q - truth[0]).max() < 1e-3
-    assert np.abs(v - truth[1]).max() < 1e-2
-    points = motion.at(sparse)
-    for found, told in zip(points, (motion.q, motion.v, motion.a), strict=True):
-        assert np.abs(found - told).max() < 1e-9
-
-
 def test_joints_that_are_not_named_stay_where_they_are():
     q, v, a = wave(TIME)
     some = [5, 2]
@@ -141,18 +128,6 @@ def test_what_is_beyond_a_limit_is_named_with_joint_time_value_and_limit():
     assert position.limit == ROBOT.upper_limits[1]
 
 
-def test_a_load_that_is_too_heavy_is_an_effort_beyond_its_limit():
-    heavy = ROBOT.with_payload('tool0', 40.0, [0.0, 0.0, 0.1])
-    alone = JointMotion.of(NAMES, [0.0], [HOME])
-    for with_gravity in (True, False):
-        found = FeedForward(heavy, HOME, with_gravity=with_gravity).violations(alone)
-        assert {one.quantity for one in found} == {'effort'}
-        for one in found:
-            place = NAMES.index(one.joint)
-            assert one.value == pytest.approx(heavy.gravity(HOME)[place])
-            assert abs(one.limit) == ROBOT.effort_limits[place]
-
-
 @pytest.mark.parametrize(
     ('named', 'arguments'),
     [
@@ -172,11 +147,3 @@ def test_a_load_that_is_too_heavy_is_an_effort_beyond_its_limit():
 def test_bad_points_are_named(named, arguments):
     with pytest.raises(InvalidArgumentError, match=named):
         JointMotion.of(*arguments)
-
-
-def test_unknown_joints_and_moving_bases_are_refused():
-    with pytest.raises(UnknownJointError, match='nowhere'):
-        FeedForward(ROBOT, HOME).efforts(JointMotion.of(['nowhere'], [0.0], [[0.0]]))
-    floating = Robot.from_urdf(description(), root_joint='floating')
-    with pytest.raises(InvalidArgumentError, match='fixed base'):
-        FeedForward(floating, floating.neutral())

@@ -45,7 +45,7 @@ def turned_about(angles):
 
 @pytest.mark.parametrize('locked', [LOCKED, ALL])
 @pytest.mark.parametrize('direction', range(3))
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_a_lock_begins_where_the_tool_is_however_far_its_target_was(locked, direction):
     plant = Plant(guiding=replace(EVERYWHERE, locked=locked))
     # Held by the hand, the tool does not follow its target, which is ahead by the largest lead.
@@ -72,16 +72,6 @@ def test_an_arm_that_no_hand_leads_any_longer_stays_where_it_was_left():
     assert np.abs(plant.pose[:3, 3] - there[:3, 3]).max() < 5e-3
 
 
-def test_a_direction_that_is_locked_later_is_held_where_it_is_then():
-    plant = Plant(guiding=DAMPED)
-    plant.push([6.0, 6.0, 0.0], 0.6)
-    plant.live(3.0, plant.arm.guide)
-    there = plant.pose
-    plant.arm.settings = settings(guiding=replace(DAMPED, locked=ALL))
-    plant.live(1.0, plant.arm.guide)
-    assert np.abs(plant.pose[:3, 3] - there[:3, 3]).max() < 5e-3
-
-
 def test_a_wall_before_the_tool_draws_it_in_at_the_speed_of_its_setpoint():
     plant = Plant()
     lower = np.array([-1e9, -1e9, plant.pose[2, 3] + 0.1])
@@ -103,17 +93,6 @@ def test_what_is_free_goes_with_the_tool_and_what_is_locked_stays():
     np.testing.assert_allclose(left, [0.0, 0.0, pose_error(np.eye(4), tool)[5]], atol=1e-3)
 
 
-def test_a_lock_of_turns_outlasts_a_whole_turn_about_a_free_axis():
-    held = HeldPose(np.eye(4))
-    guiding = Guiding(np.array([False, False, False, True, True, False]))
-    tilt = turned_about([0.05, 0.0, 0.0])
-    for angle in np.linspace(0.0, 2.0 * np.pi, 500):
-        tool = turned_about([0.0, 0.0, angle]) @ tilt
-        held.follow(tool, guiding, 0.25, DT)
-        np.testing.assert_allclose(held.pose[:3, 2], [0.0, 0.0, 1.0], atol=1e-9)
-        assert np.linalg.norm(pose_error(held.pose, tool)[3:]) == pytest.approx(0.05, abs=1e-3)
-
-
 @pytest.mark.parametrize('axis', range(3))
 def test_a_wall_holds_where_it_stands_and_gives_way_to_no_push(axis):
     upper = np.full(3, np.inf)
@@ -125,11 +104,3 @@ def test_a_wall_holds_where_it_stands_and_gives_way_to_no_push(axis):
         bound = held.follow(tool, guiding, 0.25, DT)
         assert bound[axis] == (place > 0.1)
         assert abs(held.pose[axis, 3] - min(place, 0.1)) < 1e-3
-
-
-@pytest.mark.parametrize('dt', [np.nan, -1.0, 0.0, 60.0])
-def test_a_step_that_was_no_step_has_a_wall_pull_no_faster(dt):
-    guiding = Guiding(lower=np.full(3, 1.0))
-    held = HeldPose(np.eye(4))
-    held.follow(np.eye(4), guiding, 0.25, dt)
-    assert (np.abs(held.pose[:3, 3]) <= 0.025).all()

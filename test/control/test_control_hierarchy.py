@@ -1,31 +1,38 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks in strict order with inequalities: optimal, and safe for a robot on its feet."""
+"""Tasks in strict order with inequalities, and a robot on its feet held by them."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from laws import assert_close, rate
+from laws import assert_close
 from patience import examples
-from random_robots import State
 from scipy.optimize import nnls
-from tolerances import DIFFERENCE, LAW
+from tolerances import LAW
 
+from benchmarks.descriptions import bare, without_friction
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.constraints import constraint_bias, constraint_jacobian, support_projector
+from dynamics_ros.constraints import constraint_bias, constraint_jacobian
 from dynamics_ros.control import (
     Level,
+    StandingRobot,
+    StandingSettings,
     Task,
     WholeBodyProblem,
     constrained_least_squares,
+    pose_error,
     solve_hierarchy,
     solve_prioritized,
 )
-from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
+from dynamics_ros.demo.known_robots import LEGGED
+from dynamics_ros.errors import DynamicsRosError, InfeasibleError, InvalidArgumentError
+from dynamics_ros.simulation.mujoco_world import MujocoWorld, Surroundings
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
@@ -106,15 +113,6 @@ def test_an_inequality_that_cannot_be_met_is_violated_least_and_no_more_later():
     assert solution.freedom == 0
 
 
-def test_levels_of_the_same_priority_share_by_weight():
-    left, right = Level.equality([[1.0]], [0.0]), Level.equality([[1.0]], [1.0])
-    assert solve_hierarchy([left + right]).x == pytest.approx([0.5])
-    assert solve_hierarchy([left + 3.0 * right]).x == pytest.approx([0.75])
-    for weight in (0.0, -1.0, np.nan):
-        with pytest.raises(InvalidArgumentError, match='weight'):
-            left * weight
-
-
 def test_a_bound_that_contradicts_itself_is_refused():
     C, d = np.array([[1.0], [-1.0]]), np.array([-1.0, -1.0])
     with pytest.raises(InfeasibleError, match='contradict'):
@@ -162,18 +160,6 @@ def test_a_base_accelerates_as_commanded_with_least_torque(anymal, standing):
     assert np.linalg.norm(motion.tau) >= np.linalg.norm(least) - 1e-6
 
 
-def test_known_wrenches_are_part_of_the_motion(anymal, standing):
-    """A pulled base stays at rest; feet and torques bear what inverse dynamics says."""
-    v, base = np.zeros(anymal.nv), anymal.body_names[0]
-    pull = {base: np.array([20.0, -10.0, -30.0, 1.0, 2.0, 3.0])}
-    problem = WholeBodyProblem(anymal, standing, v, FEET, external_wrenches=pull)
-    motion = problem.solve([problem.joint_accelerations(np.zeros(12))])
-    assert_close(motion.a, np.zeros(anymal.nv), 1e-6)
-    needed = anymal.inverse_dynamics(standing, v, motion.a, pull)
-    borne = motion.tau + constraint_jacobian(anymal, standing, FEET).T @ motion.forces
-    assert_close(borne, needed, 1e-6, 10.0)
-
-
 def test_feet_do_not_slip_when_more_is_asked_than_friction_holds(anymal, standing):
     v, base = np.zeros(anymal.nv), anymal.body_names[0]
     problem = WholeBodyProblem(anymal, standing, v, FEET)
@@ -210,51 +196,6 @@ def test_torques_stay_within_limits_when_more_is_asked(anymal, standing):
     assert motion.violations[0] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_foot_swings_while_three_carry(anymal, standing):
-    v = np.zeros(anymal.nv)
-    problem = WholeBodyProblem(anymal, standing, v, FEET[:3])
-    swing = np.array([1.0, 0.0, 2.0])
-    motion = problem.solve(
-        [
-            problem.frame_acceleration(anymal.body_names[0], np.zeros(6)),
-            problem.frame_acceleration('RH_FOOT', swing, rows=(0, 1, 2)),
-        ]
-    )
-    acceleration = anymal.frame_acceleration(standing, v, motion.a, 'RH_FOOT')
-    assert_close(acceleration[:3], swing)
-    assert motion.forces.shape == (9,)
-
-
-def test_the_centre_of_mass_accelerates_as_commanded(anymal, standing):
-    rng = np.random.default_rng(3)
-    v = support_projector(anymal, standing, FEET) @ rng.normal(size=anymal.nv)
-    problem = WholeBodyProblem(anymal, standing, v, FEET)
-    wanted = np.array([0.5, -0.3, 1.0])
-    motion = problem.solve([problem.center_of_mass_acceleration(wanted)])
-    on_the_ground(anymal, standing, v, motion)
-    s = State(standing, v, motion.a, motion.tau)
-    acceleration = rate(lambda q, v: anymal.com_jacobian(q) @ v, anymal, s, motion.a)
-    assert_close(acceleration, wanted, DIFFERENCE, 10.0)
-    # ... which is what the feet push beyond the weight.
-    pushed = motion.forces.reshape(4, 3).sum(axis=0) / anymal.total_mass - [0.0, 0.0, 9.81]
-    assert_close(pushed, wanted, LAW, 10.0)
-
-
-def test_a_force_is_applied_where_it_is_asked_for(anymal, standing):
-    v = np.zeros(anymal.nv)
-    problem = WholeBodyProblem(anymal, standing, v, FEET)
-    still = problem.frame_acceleration(anymal.body_names[0], np.zeros(6))
-    even = problem.solve([still, problem.contact_forces(np.zeros(12))])
-    wanted = even.forces.copy()
-    # Two feet that push against each other leave the sum, not the least torque.
-    arm = constraint_jacobian(anymal, standing, FEET)
-    line = np.linalg.svd(arm[:, :6].T)[2][-1]
-    wanted += 20.0 * line
-    motion = problem.solve([still, problem.contact_forces(wanted)])
-    assert_close(motion.forces, wanted, 1e-7)
-    assert_close(motion.a, even.a, 1e-6)
-
-
 def test_wrong_levels_are_named(anymal, standing):
     problem = WholeBodyProblem(anymal, standing, np.zeros(anymal.nv), FEET)
     with pytest.raises(InvalidArgumentError, match='normal: '):
@@ -267,3 +208,199 @@ def test_wrong_levels_are_named(anymal, standing):
         problem.joint_accelerations(np.zeros(3))
     with pytest.raises(InvalidArgumentError, match='levels: 2 levels'):
         solve_hierarchy([Level.equality(np.eye(2), np.zeros(2)), problem.torques(np.zeros(12))])
+
+
+KNOWN = LEGGED['anymal']
+STANDING_ROBOT_FEET, RADIUS = KNOWN.feet, KNOWN.foot_radius
+PAIRS = (0, 1, 1, 0)
+"""Which of two diagonals each foot belongs to."""
+
+PERIOD, SUBSTEPS = 1e-3, 2
+STEP_TIME, SWING, LIFT = 0.5, 0.4, 0.06
+"""Of a trot: s of a cycle, share of it in the air, m."""
+
+ROBOT = Robot.from_urdf(without_friction(bare(urdf_path('anymal'))), 'floating')
+WEIGHT = 9.81 * ROBOT.total_mass
+
+
+def home():
+    q = ROBOT.neutral()
+    q[7:] = [KNOWN.stance.get(name, 0.0) for name in ROBOT.joint_names]
+    q[2] = RADIUS - min(ROBOT.forward_kinematics(q, foot)[2, 3] for foot in STANDING_ROBOT_FEET)
+    return q
+
+
+HOME = home()
+
+
+class Walker:
+    """The robot in MuJoCo, and what its base and feet are to do."""
+
+    def __init__(self):
+        self.world = MujocoWorld(
+            ROBOT, PERIOD / SUBSTEPS, Surroundings(dict.fromkeys(STANDING_ROBOT_FEET, RADIUS), {})
+        )
+        self.world.place(HOME)
+        self.control = StandingRobot(
+            ROBOT, STANDING_ROBOT_FEET, StandingSettings(friction=FRICTION)
+        )
+        self.steps = [ROBOT.forward_kinematics(HOME, foot)[:3, 3] for foot in STANDING_ROBOT_FEET]
+        self.lifted = list(self.steps)
+        self.target = ROBOT.forward_kinematics(HOME, 'base')
+        self.motion = None
+
+    def run(self, seconds, trot=False, velocity=0.0, push=None):
+        """Step by step; the base's target moves along x."""
+        for k in range(round(seconds / PERIOD)):
+            t = k * PERIOD
+            q, v = self.world.q, self.world.v
+            phases = [(t / STEP_TIME + 0.5 * pair) % 1.0 for pair in PAIRS]
+            swings = np.array([trot and phase < SWING for phase in phases])
+            self.target[0, 3] += velocity * PERIOD
+            speed = np.array([velocity, 0.0, 0.0])
+            twist = ROBOT.frame_velocity(q, v, 'base')
+            base = 100.0 * pose_error(self.target, ROBOT.forward_kinematics(q, 'base'))
+            base -= 20.0 * (twist - np.append(speed, np.zeros(3)))
+            swing = np.zeros((4, 3))
+            for i, foot in enumerate(STANDING_ROBOT_FEET):
+                place = ROBOT.forward_kinematics(q, foot)[:3, 3]
+                if not swings[i]:
+                    self.lifted[i] = place
+                    continue
+                s = phases[i] / SWING
+                # Half of the way that the base makes in a stance lies ahead of where it stands.
+                ahead = HOME_FEET[i] + self.target[:3, 3] - HOME_BASE
+                ahead = ahead + 0.5 * (1.0 - SWING) * STEP_TIME * speed
+                share, rate = s * s * (3.0 - 2.0 * s), 6.0 * s * (1.0 - s) / (SWING * STEP_TIME)
+                wanted = self.lifted[i] + share * (ahead - self.lifted[i])
+                moving = rate * (ahead - self.lifted[i])
+                wanted[2] = RADIUS + LIFT * math.sin(math.pi * s)
+                moving[2] = LIFT * math.pi / (SWING * STEP_TIME) * math.cos(math.pi * s)
+                v_foot = ROBOT.frame_velocity(q, v, foot)[:3]
+                swing[i] = 600.0 * (wanted - place) + 40.0 * (moving - v_foot)
+            posture = 50.0 * (HOME[7:] - q[7:]) - 10.0 * v[6:]
+            self.motion = self.control.solve(q, v, base, swing, posture, ~swings)
+            tau = np.concatenate([np.zeros(6), self.motion.tau])
+            if push is not None:
+                tau += ROBOT.jacobian(q, 'base').T @ np.append(push, np.zeros(3))
+            for _ in range(SUBSTEPS):
+                self.world.step(tau)
+            yield swings
+
+    @property
+    def tilt(self):
+        """Angle of the base's z axis from the vertical [rad]."""
+        R = ROBOT.forward_kinematics(self.world.q, 'base')[:3, :3]
+        return math.acos(min(1.0, R[2, 2]))
+
+
+HOME_FEET = [ROBOT.forward_kinematics(HOME, foot)[:3, 3] for foot in STANDING_ROBOT_FEET]
+HOME_BASE = ROBOT.forward_kinematics(HOME, 'base')[:3, 3]
+
+
+def off(walker):
+    """How far the base is from where it should be [m]."""
+    place = ROBOT.forward_kinematics(walker.world.q, 'base')[:3, 3]
+    return np.abs(place - walker.target[:3, 3]).max()
+
+
+def test_it_stands_on_forces_within_friction_that_are_those_of_the_ground():
+    walker = Walker()
+    for _ in walker.run(0.8):
+        pass
+    assert off(walker) < 0.005 and walker.tilt < 0.01
+    forces = walker.motion.forces
+    assert forces[:, 2].sum() == pytest.approx(WEIGHT, rel=0.01)
+    assert (np.linalg.norm(forces[:, :2], axis=1) <= FRICTION * forces[:, 2] + 1e-6).all()
+    true = walker.world.contact_wrenches()
+    for foot, force in zip(STANDING_ROBOT_FEET, forces, strict=True):
+        assert true[foot][:3] == pytest.approx(force, abs=0.01 * WEIGHT)
+
+
+@pytest.mark.slow
+def test_pushed_aside_it_keeps_its_feet_and_comes_back():
+    walker = Walker()
+    for _ in walker.run(0.3):
+        pass
+    moved = []
+    for _ in walker.run(0.5, push=np.array([0.0, 80.0, 0.0])):
+        moved.append(off(walker))
+    for _ in walker.run(1.0):
+        pass
+    assert 0.005 < max(moved) < 0.1
+    assert off(walker) < 0.005
+    for foot, place in zip(STANDING_ROBOT_FEET, HOME_FEET, strict=True):
+        now = ROBOT.forward_kinematics(walker.world.q, foot)[:3, 3]
+        assert np.abs(now - place).max() < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('velocity', [0.0, 0.3])
+def test_it_trots(velocity):
+    walker = Walker()
+    for _ in walker.run(0.3):
+        pass
+    highest, worst = np.zeros(4), 0.0
+    for swings in walker.run(3.0, trot=True, velocity=velocity):
+        heights = [
+            ROBOT.forward_kinematics(walker.world.q, foot)[2, 3] for foot in STANDING_ROBOT_FEET
+        ]
+        highest = np.maximum(highest, np.where(swings, heights, 0.0))
+        worst = max(worst, walker.tilt)
+    # Each foot has been in the air, and the base has stayed level on the others.
+    assert (highest > RADIUS + 0.7 * LIFT).all()
+    assert worst < 0.15
+    assert off(walker) < 0.05
+    moved = ROBOT.forward_kinematics(walker.world.q, 'base')[0, 3] - HOME_BASE[0]
+    assert moved == pytest.approx(3.0 * velocity, abs=0.06)
+
+
+def solve(standing=(1, 1, 1, 1), **options):
+    control = StandingRobot(ROBOT, STANDING_ROBOT_FEET, **options)
+    rng = np.random.default_rng(0)
+    q, v = ROBOT.integrate(HOME, 0.05 * rng.normal(size=18)), 0.1 * rng.normal(size=18)
+    base, swing = rng.normal(size=6), rng.normal(size=(4, 3))
+    return q, v, control.solve(q, v, base, swing, np.zeros(12), standing), base, swing
+
+
+@pytest.mark.parametrize('standing', [(1, 1, 1, 1), (1, 0, 0, 1), (0, 1, 1, 1)])
+def test_a_solution_obeys_physics_contacts_friction_and_limits(standing):
+    q, v, motion, _, swing = solve(standing)
+    tau = np.concatenate([np.zeros(6), motion.tau])
+    held = sum(
+        ROBOT.jacobian(q, foot)[:3].T @ force
+        for foot, force in zip(STANDING_ROBOT_FEET, motion.forces, strict=True)
+    )
+    assert ROBOT.inverse_dynamics(q, v, motion.a) - held == pytest.approx(tau, abs=1e-5)
+    for i, foot in enumerate(STANDING_ROBOT_FEET):
+        a = ROBOT.frame_acceleration(q, v, motion.a, foot)[:3]
+        if standing[i]:
+            assert a == pytest.approx(np.zeros(3), abs=1e-6)
+            sideways = np.linalg.norm(motion.forces[i, :2])
+            assert sideways <= 0.6 * motion.forces[i, 2] + 1e-6
+            assert motion.forces[i, 2] >= 5.0 - 1e-6
+        else:
+            assert a == pytest.approx(swing[i], abs=0.5)
+            assert np.abs(motion.forces[i]).max() < 1e-6
+    assert (np.abs(motion.tau) <= ROBOT.effort_limits + 1e-6).all()
+
+
+class TestRefusals:
+    def test_motors_that_cannot_carry_it(self):
+        with pytest.raises(InfeasibleError):
+            solve(limits=np.full(12, 0.1))
+
+    def test_arguments(self):
+        with pytest.raises(InvalidArgumentError, match='floating'):
+            StandingRobot(Robot.from_urdf(bare(urdf_path('ur5'))), ['tool0'])
+        with pytest.raises(InvalidArgumentError, match='limits'):
+            StandingRobot(ROBOT, STANDING_ROBOT_FEET, limits=[1.0])
+        with pytest.raises(InvalidArgumentError, match='friction'):
+            StandingRobot(ROBOT, STANDING_ROBOT_FEET, StandingSettings(friction=-1.0))
+
+    def test_without_daqp(self, monkeypatch):
+        from dynamics_ros.control import standing_robot
+
+        monkeypatch.setattr(standing_robot, 'daqp', None)
+        with pytest.raises(DynamicsRosError, match='pip install daqp'):
+            StandingRobot(ROBOT, STANDING_ROBOT_FEET)

@@ -1,8 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A Cartesian impedance controller: what it promises of stiffness, freedom and energy."""
+"""A Cartesian impedance controller: stiffness, freedom, energy and limits; its C."""
 
 from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,18 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from impedance_plant import FREE, HOME, STEP, Plant, gains, turned
 from laws import assert_close
-from patience import examples
+from patience import PATIENCE, examples
 from planar_arms import planar_arm
 from random_robots import SEEDS, random_robot
 from tolerances import EXACT, LAW
 
-from dynamics_ros import Robot
-from dynamics_ros.algorithms.control.impedance import impedance_step
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot, export_kernels
+from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.control import (
     ImpedanceController,
     ImpedanceGains,
     ImpedanceState,
     ImpedanceTarget,
+    inverse_dynamics_control,
+    joint_impedance,
+    joint_ranges,
+    operational_space_torques,
+    selection_matrices,
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
@@ -62,34 +73,6 @@ def test_the_posture_changes_and_the_tool_stays(panda, controller):
         farthest = max(farthest, np.linalg.norm(plant.pose[:3, 3] - target.pose[:3, 3]))
     assert np.abs(plant.q - HOME).max() > 0.1
     assert farthest < 1e-4
-
-
-@examples(25)
-@given(SEEDS)
-def test_no_posture_torque_accelerates_the_tool(panda, controller, seed):
-    """J a + J-dot v is what springs, dampers and the wanted acceleration make of it, exactly."""
-    rng = np.random.default_rng(seed)
-    q, v = HOME + 0.2 * rng.normal(size=7), 0.5 * rng.normal(size=7)
-    springs = {'posture_stiffness': 2.0, 'posture_damping': 0.5}
-    given = gains(panda, (0.0, 0.0), (0.0, 0.0), springs | FREE)
-    wanted = rng.normal(size=6)
-    target = ImpedanceTarget(
-        panda.forward_kinematics(q, 'panda_hand'), rng.normal(size=7), acceleration=wanted
-    )
-    said = controller.step(ImpedanceState(q, v, STEP), target, given, controller.start(q))
-    if not said.acting:
-        a = panda.forward_dynamics(q, v, said.tau)
-        assert_close(panda.frame_acceleration(q, v, a, 'panda_hand'), wanted, 1e-6)
-
-
-def test_a_payload_is_carried(panda):
-    loaded = panda.with_payload('panda_hand', 2.0, [0.0, 0.0, 0.1])
-    controller = ImpedanceController(loaded, 'panda_hand')
-    target = controller.target_at(HOME)
-    said = controller.step(
-        ImpedanceState(HOME, np.zeros(7), STEP), target, gains(loaded), controller.start(HOME)
-    )
-    assert_close(said.tau, loaded.gravity(HOME), EXACT)
 
 
 def test_friction_is_compensated_and_is_no_work_of_the_controller(panda, controller):
@@ -189,56 +172,10 @@ def test_no_more_energy_is_taken_out_than_is_in_the_tank(panda, controller):
     assert without > 3.0 * capacity
 
 
-def test_an_empty_tank_brakes_and_does_not_drive(panda, controller):
-    target = controller.target_at(HOME)
-    plant = Plant(controller, HOME, energy=0.0)
-    away = target.pose.copy()
-    away[0, 3] += 0.2
-    plant.run(ImpedanceTarget(away, HOME), gains(panda, energy_capacity=0.0), 0.5)
-    assert np.linalg.norm(plant.pose[:3, 3] - target.pose[:3, 3]) < 1e-4
-    assert 'energy' in plant.acting
-    plant.v = 0.3 * np.ones(7)
-    moving = plant.robot.kinetic_energy(plant.q, plant.v)
-    plant.run(target, gains(panda, energy_capacity=0.0), 0.5)
-    assert plant.robot.kinetic_energy(plant.q, plant.v) < 0.2 * moving
-
-
 # Limits.
 
 
 # The law is one function: floats, symbols, machine code.
-
-
-@examples(8)
-@given(st.integers(0, 30), SEEDS)
-def test_traced_and_on_floats_it_is_the_same(tree, seed):
-    rng = np.random.default_rng(seed)
-    robot = random_robot(tree, 3)
-    controller = ImpedanceController(robot, robot.frame_names[-1])
-    q = robot.random_configuration(rng)
-    memory = controller.start(robot.random_configuration(rng), energy=rng.uniform(0.0, 5.0))
-    options = {'energy_capacity': 4.0, 'axes_of_tool': bool(seed % 2)}
-    joints = {'margin': 0.3, 'limit_stiffness': 30.0, 'viscous': 0.3, 'coulomb': 0.2}
-    given = gains(robot, joints=joints, **options)
-    target = ImpedanceTarget(
-        robot.forward_kinematics(robot.random_configuration(rng), controller.frame),
-        robot.random_configuration(rng),
-        *rng.normal(size=(3, 6)),
-    )
-    state = ImpedanceState(q, rng.normal(size=robot.nv), 0.002, rng.normal(size=6))
-    values = [
-        *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
-        *(target.wrench, target.posture, given.stiffness, given.damping, given.axes),
-        *(given.force, given.joints, given.settings, memory, state.interval),
-    ]
-    floats = [x.tolist() if isinstance(x, np.ndarray) else x for x in values]
-    frame = robot.model.frame(controller.frame)
-    for said, expected in zip(
-        controller.step(state, target, given, memory),
-        impedance_step(robot.model, frame, *floats),
-        strict=True,
-    ):
-        assert_close(said, np.array(expected), 1e-6)
 
 
 # What is refused.
@@ -274,8 +211,282 @@ def test_gains_are_checked(panda, options, said):
         ImpedanceGains(panda, **given)
 
 
-@pytest.mark.parametrize('part', ['pose', 'twist', 'acceleration', 'wrench', 'posture'])
-def test_targets_are_checked(part):
-    given = {'pose': np.eye(4), 'posture': HOME}
-    with pytest.raises(InvalidArgumentError, match=part):
-        ImpedanceTarget(**(given | {part: np.full(6 if part != 'pose' else (4, 4), np.nan)}))
+NUMBERS = st.one_of(
+    st.floats(-5.0, 5.0), st.sampled_from([np.nan, np.inf, -np.inf, 1e35, -1e200, 0.0])
+)
+
+
+def arguments(controller, given, q=HOME, v=None, memory=None):
+    target = controller.target_at(q)
+    state = ImpedanceState(q, np.zeros(7) if v is None else v, STEP)
+    memory = controller.start(q) if memory is None else memory
+    return [
+        *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
+        *(target.wrench, target.posture, given.stiffness, given.damping, given.axes, given.force),
+        *(given.joints, given.settings, memory, np.array(STEP)),
+    ]
+
+
+@examples(150)
+@given(st.integers(0, 15), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
+def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, which, numbers, seed):
+    """Any input replaced in some places by any number, none or infinity among them."""
+    rng = np.random.default_rng(seed)
+    given = gains(panda, joints={'max_torque': 40.0, 'max_torque_rate': 500.0})
+    values = [x.copy() for x in arguments(controller, given)]
+    places = rng.choice(values[which].size, min(len(numbers), values[which].size), replace=False)
+    values[which].ravel()[places] = numbers[: len(places)]
+    told = [np.where(np.isfinite(x), x, 1e300) for x in values]
+    tau, memory, flags = controller.kernel(*told)
+    assert np.isfinite(tau).all() and np.isfinite(memory).all() and np.isfinite(flags).all()
+    limits = np.minimum(panda.effort_limits, np.inf)
+    assert (np.abs(tau) <= limits).all()
+    if which != 12:  # the limits themselves
+        assert (np.abs(tau) <= 40.0).all()
+    if which not in (12, 14, 15):
+        assert np.abs(tau - panda.gravity(HOME)).max() <= 500.0 * STEP * (1.0 + EXACT)
+
+
+@pytest.mark.parametrize(
+    ('which', 'flag'), [(0, 'state'), (1, 'state'), (2, 'input'), (3, 'input'), (8, 'input'),
+                        (10, 'input'), (12, 'input'), (13, 'input'), (14, 'memory'), (15, 'input')]
+)  # fmt: skip
+def test_a_number_that_is_none_has_a_name_and_ends_in_rest(panda, controller, which, flag):
+    values = arguments(controller, gains(panda), v=0.4 * np.ones(7))
+    values[which] = np.full_like(values[which], np.nan)
+    told = [np.where(np.isfinite(x), x, 1e300) for x in values]
+    _, _, flags = controller.kernel(*told)
+    assert flags[FLAGS.index(flag)] == 1.0
+    assert flags.sum() <= 4.0
+
+
+@pytest.mark.parametrize(('share', 'told'), [(1e-11, False), (0.01, True)])
+def test_the_guard_counts_from_a_noticeable_change_of_torque(panda, controller, share, told):
+    """The range ends where the guard allows this much less acceleration than the law wants."""
+    state, rate = ImpedanceState(HOME, np.zeros(7), STEP), 20.0
+    target = controller.target_at(HOME)
+    pushed = ImpedanceTarget(target.pose, HOME, wrench=[0.0, 0.0, -5.0, 0.0, 0.0, 0.0])
+    options = {'max_torque_rate': np.inf, 'limit_stiffness': 0.0, 'guard_rate': rate}
+    tau = controller.step(state, pushed, gains(panda, joints=options), controller.start(HOME)).tau
+    a = panda.forward_dynamics(HOME, np.zeros(7), tau)
+    k = int(a.argmax())
+    assert a[k] > 0.1
+    upper = panda.upper_limits.copy()
+    upper[k] = HOME[k] + (1.0 - share) * a[k] / rate**2
+    given = gains(panda, joints=options | {'upper': upper})
+    step = controller.step(state, pushed, given, controller.start(HOME))
+    assert np.any(step.tau != tau)
+    assert ('guard' in step.acting) == told
+
+
+def test_a_target_that_is_no_number_brakes(panda, controller):
+    plant = Plant(controller, HOME)
+    plant.v = 0.5 * np.ones(7)
+    target = controller.target_at(HOME)
+    object.__setattr__(target, 'pose', target.pose * np.nan)
+    plant.run(target, gains(panda), 1.0)
+    assert 'input' in plant.acting
+    assert np.abs(plant.v).max() < 0.01
+
+
+@pytest.mark.parametrize('change', ['activation', 'stiffness', 'target'])
+def test_torques_change_no_faster_than_their_rate(panda, controller, change):
+    target, given = controller.target_at(HOME), gains(panda, joints={'max_torque_rate': 800.0})
+    plant = Plant(controller, HOME)
+    if change != 'activation':
+        off = ImpedanceTarget(target.pose, HOME)
+        plant.run(off, given, 0.2, np.array([5.0, 0, 0, 0, 0, 0]))
+    if change == 'stiffness':
+        given = gains(panda, (5000.0, 200.0), (150.0, 10.0), {'max_torque_rate': 800.0})
+    if change == 'target':
+        pose = target.pose.copy()
+        pose[0, 3] -= 1.0
+        target = ImpedanceTarget(pose, HOME)
+    plant.run(target, given, 0.2)
+    assert plant.steepest <= 800.0 * (1.0 + EXACT)
+    assert ('torque_rate' in plant.acting) == (change != 'activation')
+    if change == 'activation':
+        assert np.abs(plant.q - HOME).max() < 1e-9
+
+
+def test_at_a_singular_pose_the_tool_seems_no_heavier_than_it_may():
+    """A wrist whose axes line up: the tool cannot turn about one axis by its joints."""
+    robot = Robot.from_urdf(urdf_path('ur5'), backend='python')
+    controller = ImpedanceController(robot, 'tool0')
+    lined_up = np.array([0.3, -1.2, 1.1, -0.4, 0.0, 0.1])
+    J = robot.jacobian(lined_up, 'tool0')
+    assert np.linalg.svd(J)[1].min() < 1e-9
+    loose = {'posture_stiffness': 0.0, 'posture_damping': 0.0} | FREE
+    sizes = []
+    for largest in (20.0, 100.0):
+        for q in (lined_up, lined_up + 1e-3, lined_up + 0.5):
+            given = gains(robot, (0.0, 0.0), (0.0, 0.0), loose, largest_inertia=largest, length=1.0)
+            pose = robot.forward_kinematics(q, 'tool0')
+            for wanted in 0.01 * np.eye(6):
+                said = controller.step(
+                    ImpedanceState(q, np.zeros(6), STEP),
+                    ImpedanceTarget(pose, q, acceleration=wanted),
+                    given,
+                    controller.start(q),
+                )
+                assert ('singular' in said.acting) == (q[4] < 0.1)
+                # tau = J^T Lambda x with |Lambda x| <= m |x|.
+                assert set(said.acting) <= {'singular'}
+                sizes.append(np.linalg.norm(said.tau - robot.gravity(q)))
+                assert sizes[-1] <= np.linalg.norm(J, 2) * 1.1 * largest * 0.01
+    assert max(sizes) > 0.0
+
+
+@pytest.mark.parametrize('seed', [2, 5, 7, 9])
+def test_every_kind_of_joint_is_guarded(seed):
+    """Prismatic, revolute and coupled joints of random trees, as floats; continuous ones turn."""
+    robot = random_robot(seed, 5, gravity=(0.0, 0.0, 0.0))
+    lower, upper = joint_ranges(robot)
+    frame = robot.frame_names[-1]
+    controller = ImpedanceController(robot, frame)
+    q = np.zeros(robot.nv)
+    both = np.isfinite(lower) & np.isfinite(upper)
+    q[both] = 0.5 * (lower[both] + upper[both])
+    drive = {'posture_stiffness': 5.0, 'posture_damping': 1.0, 'max_torque_rate': 1e6}
+    given = ImpedanceGains(robot, np.zeros(6), np.zeros(6), joints=drive, largest_inertia=1e-3)
+    plant = Plant(controller, q)
+    plant.run(ImpedanceTarget(plant.pose, q + 3.0), given, 0.6)
+    assert 'guard' in plant.acting
+    beyond = np.maximum(plant.q - upper, lower - plant.q)
+    # Torques are held for a millisecond, while joints without a range spin ever faster.
+    assert beyond.max() < 0.01
+
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+C = shutil.which('gcc') or shutil.which('cc')
+
+LAWS = (
+    *('joint_impedance', 'inverse_dynamics_control', 'operational_space:tool0'),
+    *('motion_torques:tool0:012', 'operational_space_torques:tool0'),
+    *('constrained_forward_dynamics:point:tool0', 'impedance_step:tool0'),
+)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Robot.from_urdf(ARM)
+
+
+@pytest.fixture(scope='module')
+def library(arm, tmp_path_factory):
+    if C is None:
+        pytest.skip('no C compiler here')
+    code, _ = export_kernels(arm, LAWS, tmp_path_factory.mktemp('laws'), 'arm')
+    made = code.with_suffix('.so')
+    flags = ['-std=c99', '-O1', '-Wall', '-Wextra', '-pedantic', '-Werror', '-shared', '-fPIC']
+    subprocess.run([C, *flags, '-o', made, code, '-lm'], check=True, timeout=PATIENCE)
+    return ctypes.CDLL(str(made))
+
+
+def called(library, name, arguments, outputs):
+    results = [np.full(x.shape, np.nan) for x in outputs]
+    passed = [
+        x.ctypes.data_as(ctypes.c_void_p) if np.ndim(x) else ctypes.c_double(float(x))
+        for x in (*arguments, *results)
+    ]
+    getattr(library, name)(*passed)
+    return results
+
+
+@pytest.mark.parametrize('law', LAWS[:-1])
+@pytest.mark.few(3)
+def test_exported_c_computes_what_the_kernel_computes(arm, library, law):
+    rng = np.random.default_rng(1)
+    kernel = arm.kernel(*law.split(':'))
+    arguments = [np.ascontiguousarray(rng.normal(size=x.shape)) for x in kernel.trace.inputs]
+    arguments[0] = arm.random_configuration(rng)
+    found = called(library, 'arm_' + law.replace(':', '_'), arguments, kernel.trace.outputs)
+    wanted = kernel(*arguments)
+    for x, y in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        assert_close(x, y, LAW)
+
+
+def step_arguments(arm, rng):
+    controller = ImpedanceController(arm, 'tool0')
+    q = arm.random_configuration(rng)
+    target = controller.target_at(q + 0.05 * rng.normal(size=7))
+    joints = {'posture_stiffness': 5.0, 'max_torque': 30.0, 'viscous': 0.5}
+    gains = ImpedanceGains(arm, np.full(6, 200.0), np.full(6, 10.0), joints=joints)
+    return [
+        *(q, 0.2 * rng.normal(size=7), rng.normal(size=6), target.pose, target.twist),
+        *(target.acceleration, target.wrench, target.posture, *gains.arrays),
+        *(controller.start(q, energy=3.0), 1e-3),
+    ]
+
+
+def test_the_exported_step_computes_what_the_kernel_computes(arm, library):
+    kernel = arm.kernel('impedance_step', 'tool0')
+    for seed in range(5):
+        arguments = step_arguments(arm, np.random.default_rng(seed))
+        found = called(library, 'arm_impedance_step_tool0', arguments, kernel.trace.outputs)
+        for x, y in zip(found, kernel(*arguments), strict=True):
+            assert_close(x, y, LAW)
+
+
+@pytest.mark.parametrize('number', [np.nan, np.inf, -np.inf, 1e300])
+def test_exported_c_answers_numbers_that_are_none_with_bounded_torques(arm, library, number):
+    """Where the kernel in Python refuses NaN, C takes it: nothing of it may reach a motor."""
+    kernel = arm.kernel('impedance_step', 'tool0')
+    sizes = [np.size(x) for x in step_arguments(arm, np.random.default_rng(0))]
+    for which, size in enumerate(sizes):
+        for place in {0, size // 2, size - 1}:
+            arguments = step_arguments(arm, np.random.default_rng(0))
+            arguments[which] = np.array(arguments[which], dtype=float)
+            arguments[which].ravel()[place] = number
+            before = arm.gravity(arguments[0]) if which > 0 else None
+            tau, memory, flags = called(
+                library, 'arm_impedance_step_tool0', arguments, kernel.trace.outputs
+            )
+            assert np.isfinite(tau).all() and np.isfinite(memory).all()
+            assert (np.abs(tau) <= np.minimum(arm.effort_limits, np.inf)).all()
+            limits_known = which != 12
+            assert not limits_known or (np.abs(tau) <= 30.0).all()
+            if before is not None and limits_known and which < 14:
+                assert np.abs(tau - np.clip(before, -30.0, 30.0)).max() <= 1.0 + 1e-9
+            said = {name for name, flag in zip(FLAGS, flags, strict=True) if flag}
+            assert said & {'state', 'input', 'memory'}, (which, place, said)
+
+
+# Each against the quantities that define it.
+
+
+@examples(15)
+@given(SEEDS, SEEDS)
+def test_joint_laws_are_their_equations_on_any_tree(tree, seed):
+    robot, rng = random_robot(tree % 40, 4), np.random.default_rng(seed)
+    q, target = robot.random_configuration(rng), robot.random_configuration(rng)
+    v, w, a = rng.normal(size=(3, robot.nv))
+    k, d = rng.uniform(0.0, 50.0, (2, robot.nv))
+    springs = k * robot.difference(q, target) + d * (w - v)
+    tau = joint_impedance(robot, q, v, target, w, k, d)
+    assert_close(tau, springs + robot.gravity(q), LAW)
+    free = joint_impedance(robot, q, v, target, w, k, d, compensate_gravity=False)
+    assert_close(free, springs, LAW)
+    tau = inverse_dynamics_control(robot, q, v, target, w, k, d, a)
+    assert_close(tau, robot.inverse_dynamics(q, v, a + springs), LAW)
+
+
+@examples(15)
+@given(SEEDS)
+def test_hybrid_control_is_its_equation(arm, seed):
+    rng = np.random.default_rng(seed)
+    q, v = arm.random_configuration(rng), rng.normal(size=7)
+    J, M = arm.jacobian(q, 'tool0'), arm.mass_matrix(q)
+    if np.linalg.svd(J)[1].min() < 0.02:
+        return
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    rotation[:, 0] *= np.linalg.det(rotation)
+    free = rng.uniform(size=6) < 0.5
+    acceleration, wrench = rng.normal(size=(2, 6))
+    Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
+    bias = arm.frame_acceleration(q, v, np.zeros(7), 'tool0')
+    felt = Lambda @ J @ np.linalg.solve(M, arm.nonlinear_effects(q, v))
+    S_M, S_F = selection_matrices(free, rotation)
+    expected = J.T @ (Lambda @ (S_M @ acceleration - bias) - S_F @ wrench + felt)
+    found = operational_space_torques(arm, q, v, 'tool0', acceleration, wrench, free, rotation)
+    assert_close(found, expected, 1e-6)

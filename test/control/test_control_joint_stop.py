@@ -29,10 +29,6 @@ def ramp(v, acceleration, dt=DT):
     return commands
 
 
-def test_nothing_ends_what_has_not_begun():
-    assert JointStop().step(DT) is None
-
-
 def test_each_joint_slows_down_by_its_acceleration_and_stays():
     commands = ramp([1.0, -0.5, 0.0], 10.0)
     v = np.array([command.v for command in commands])
@@ -60,24 +56,6 @@ def test_what_would_take_too_long_is_steeper():
     moving = [command for command in commands if command.v.any()]
     assert len(moving) * DT == pytest.approx(MAX_DURATION, abs=2 * DT)
     assert np.abs(np.diff([c.v for c in commands], axis=0)).max() <= 2.0 / MAX_DURATION * DT + 1e-12
-
-
-@pytest.mark.parametrize('dt', [0.001, 0.02, 0.5, 2.0])
-def test_it_ends_whatever_the_period(dt):
-    commands = ramp([2.0, -2.0, 1.0], 10.0, dt)
-    assert not commands[-1].v.any()
-    assert len(commands) * dt <= MAX_DURATION + HOLD + 2 * dt
-
-
-def test_another_motion_begins_anew():
-    stop = JointStop()
-    stop.moved(JointCommand(NAMES, np.zeros(3), np.array([2.0, 0.0, 0.0])), 0.01)
-    stop.step(DT)
-    # The ramp of the motion before was steeper than its acceleration; this one's is its own.
-    stop.moved(JointCommand(NAMES[:1], np.zeros(1), np.array([0.1])), 1.0)
-    command = stop.step(DT)
-    assert command.joints == ('a',)
-    assert command.v == pytest.approx(0.1 - 1.0 * DT)
 
 
 @pytest.mark.parametrize('value', [0.0, -1.0, np.nan, np.inf])

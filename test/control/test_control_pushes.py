@@ -103,7 +103,7 @@ def energies(name, seed, step, rate, force, push, seconds):
         ('seven joints', 1, 'brake', 400.0, [-2.0, 10.0, -99.0], 0.25),
     ],
 )
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 def test_a_motion_does_not_grow_when_the_push_has_ended(name, seed, step, rate, force, push):
     found = energies(name, seed, step, rate, np.array(force), push, push + 1.2)
     end = round(push / DT)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motion that nobody asked for: what runs away, what cannot be meant, what pulls at once."""
+"""Motion that nobody asked for ends, and a hand that leads the tool."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import test_control_compliant_arm as arms
 from test_control_compliant_arm import CONTROLLER, DT, EVERYWHERE, HOME, ROBOT, TOOL, settings
 from test_control_guiding import fastest_of, speed
 
-from dynamics_ros.control import CompliantArm, SetpointLimits
-from dynamics_ros.errors import InvalidArgumentError
+from benchmarks.control_plant import TANK, Plant, energy_taken, guiding_measures, stiffness_measures
+from benchmarks.robots import SUBJECTS
+from dynamics_ros.algorithms.control.torque_limits import MIN_PART, share_beside
+from dynamics_ros.control import CompliantArm
 from dynamics_ros.simulation import Actuators, SimulatedRobot
 
 HELD = replace(EVERYWHERE, locked=np.array([True, True, True, False, False, False]))
@@ -26,10 +28,6 @@ def plant_of(rate=500.0, **options):
     joints = plant.arm.settings.joints | {'max_torque_rate': rate}
     plant.arm.settings = replace(plant.arm.settings, joints=joints)
     return plant
-
-
-def stay(plant):
-    return lambda *sample: plant.arm.approach(*sample, None)
 
 
 # --- motion that runs away ----------------------------------------------------------------------
@@ -53,31 +51,6 @@ def test_springs_do_not_go_on_with_what_a_hard_push_began(direction):
     # Its springs drove it at 16 m/s for as long as one cared to look.
     assert fastest_of(plant, 2.0, plant.arm.guide) < 1.0
     assert speed(plant) < 0.05
-
-
-@pytest.mark.parametrize('rate', [500.0, 1000.0])
-@pytest.mark.parametrize('force', [60.0, 100.0])
-def test_an_arm_on_soft_springs_rests_soon_after_a_hard_push(force, rate):
-    plant = plant_of(rate, stiffness=(200.0,) * 3 + (5.0,) * 3)
-    plant.push([force, 0.0, 0.0], 0.5)
-    plant.live(0.6, stay(plant))
-    assert fastest_of(plant, 2.0, stay(plant)) < 1.5
-    assert speed(plant) < 0.05
-
-
-def test_an_arm_within_its_limits_is_led_on():
-    plant = plant_of()
-    goal = arms.above(plant.pose, -0.15)
-    acted = set()
-
-    def step(*sample):
-        tau = plant.arm.approach(*sample, goal)
-        acted.update(plant.arm.acting)
-        return tau
-
-    plant.live(2.5, step)
-    assert 'speed' not in acted
-    assert np.linalg.norm(plant.pose[:3, 3] - goal[:3, 3]) < 2e-3
 
 
 @pytest.mark.parametrize('direction', [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]])
@@ -147,34 +120,6 @@ def test_what_is_no_number_brakes_and_is_forgotten(what):
     assert plant.steepest < 500.0 * (1.0 + 1e-9)
 
 
-def test_a_twist_that_is_no_number_brakes_and_is_forgotten():
-    plant = plant_of()
-    plant.live(0.1, lambda *sample: plant.arm.drive(*sample, np.full(6, np.nan)))
-    assert 'input' in plant.arm.acting
-    twist = np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
-    before = plant.pose
-    plant.live(1.0, lambda *sample: plant.arm.drive(*sample, twist))
-    assert plant.pose[1, 3] - before[1, 3] > 0.05
-
-
-def test_settings_that_are_refused_are_not_taken():
-    arm = CompliantArm(CONTROLLER, settings())
-    before = arm.settings
-    with pytest.raises(InvalidArgumentError, match='largest_inertia'):
-        arm.settings = replace(before, largest_inertia=-1.0)
-    assert arm.settings is before
-
-
-def test_a_wrench_of_before_a_hand_leads_the_tool_does_not_come_back():
-    plant = plant_of(guiding=replace(EVERYWHERE, damping=np.array([40.0] * 3 + [1.0] * 3)))
-    wrench = np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
-    plant.live(1.0, lambda *sample: plant.arm.approach(*sample, None, wrench))
-    plant.live(3.0, plant.arm.guide)
-    before = plant.pose
-    plant.stay(0.3)
-    assert np.abs(plant.pose - before).max() < 5e-3
-
-
 # --- what pulls at once -------------------------------------------------------------------------
 
 
@@ -192,38 +137,6 @@ def test_a_joint_that_is_told_far_beyond_its_range_is_not_drawn_in(off):
     # It was thrown at 15 m/s. Off by less than a turn, the weight is not what is told either.
     assert fastest_of(plant, 1.0, step) < (1e-3 if off > 6.0 else 1.0)
     assert 'range' in plant.arm.acting
-
-
-def test_a_tool_that_stands_against_something_is_not_pressed_by_dampers_too():
-    plant = plant_of()
-    twist = np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0])
-    plant.push([0.0, -25.0, 0.0], 2.0)
-    plant.live(1.5, lambda *sample: plant.arm.drive(*sample, twist))
-    assert plant.arm.setpoint.waits
-    assert np.abs(plant.arm.setpoint.twist).max() < 0.01
-
-
-def test_a_setpoint_at_its_lead_goes_on_with_its_tool():
-    plant = plant_of(stiffness=(50.0,) * 3 + (10.0,) * 3)
-    twist = np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0])
-    limits = SetpointLimits(linear_lead=0.005)
-    plant.arm.settings = replace(plant.arm.settings, setpoint=limits)
-    before = plant.pose
-    plant.live(2.0, lambda *sample: plant.arm.drive(*sample, twist))
-    assert plant.pose[1, 3] - before[1, 3] > 0.02
-    assert speed(plant) < 0.25
-
-
-@pytest.mark.parametrize('axis', range(3))
-def test_other_axes_of_springs_pull_gradually(axis):
-    plant = plant_of(stiffness=(1000.0, 50.0, 400.0, 10.0, 10.0, 10.0))
-    plant.push([15.0, 0.0, 15.0], 4.0)
-    plant.stay(2.0)
-    compliance = plant.arm.settings.compliance
-    turned = np.eye(3)[:, np.roll(range(3), axis)]
-    wanted = replace(compliance, axes=turned, axes_of_tool=True)
-    plant.arm.settings = replace(plant.arm.settings, compliance=wanted)
-    assert fastest_of(plant, 1.0, stay(plant)) < 0.4
 
 
 # --- how it comes to rest -----------------------------------------------------------------------
@@ -279,36 +192,38 @@ def test_an_arm_that_brakes_holds_back_a_hand_that_pushes_it(direction, rate, fa
     assert speeds_of_a_light_arm('brake', rate, 30.0 * np.array(direction)).max() < fastest
 
 
-def test_joints_that_do_not_move_the_tool_are_braked_with_those_that_do():
-    # Posture torques had a tenth of the torque rate: the tool went on at 3.9 m/s after the push.
-    speeds = speeds_of_a_light_arm('guide', 400.0, [0.0, 60.0, 0.0])
-    assert speeds[500:].max() < 1.0
+def plant_of_plant(name):
+    return Plant(next(subject for subject in SUBJECTS if subject.name == name))
 
 
-def test_torques_beside_those_of_the_law_are_exerted_within_their_rates():
-    arm = CompliantArm(CONTROLLER, settings())
-    arm.start(HOME, np.zeros(7))
-    wanted = np.array([3.0, -2.0, 0.4, 2.0, -0.3, 0.2, 0.05])
-    step = arms.RATE * 0.001
-    for k in range(1, 8):
-        beside = arm.give_way(HOME, np.zeros(7), 0.001, wanted) - ROBOT.gravity(HOME)
-        assert np.abs(beside - np.clip(wanted, -k * step, k * step)).max() < 1e-9
+@pytest.fixture
+def panda():
+    return plant_of_plant('panda')
 
 
-@pytest.mark.parametrize('dt', [0.001, 0.01, 0.05])
-def test_braking_ends_a_motion_however_rare_samples_are(dt):
-    arm = CompliantArm(CONTROLLER, settings())
-    q, v = HOME, np.linspace(-0.8, 0.8, ROBOT.nv)
-    arm.start(q, v)
-    way = 0.0
-    for _ in range(round(2.0 / dt)):
-        tau = arm.brake(q, v, dt)
-        for _ in range(round(dt / 0.001)):
-            a = ROBOT.forward_dynamics(q, v, tau)
-            v = v + 0.001 * a
-            q = ROBOT.integrate(q, 0.001 * v)
-        way = max(way, np.abs(q - HOME).max())
-    assert arm.at_rest
-    assert way < 0.2
-    pose = ROBOT.forward_kinematics(q, TOOL)
-    assert np.isfinite(pose).all()
+def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(panda):
+    seconds = 4.0
+    assert energy_taken(panda, TANK, seconds) <= TANK
+    assert 'energy' in panda.acting
+    assert energy_taken(panda, np.inf, seconds) > 3.0 * TANK
+
+
+def test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly(panda):
+    for case, value, _, goal in [*stiffness_measures(panda), *guiding_measures(panda, 2.0)]:
+        assert goal is None or value <= goal.limit, case
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'share'),
+    [
+        ([0.0, 0.0], [0.5, -0.5], 1.0),
+        ([0.0, 0.0], [4.0, -0.5], 0.25),
+        ([-0.5, 0.0], [0.5, 2.0], 0.5),
+        ([9.0, 0.0], [1.0, 1.0], MIN_PART),
+        ([9.0, 0.0], [0.0, 1.0], 1.0),
+        ([-9.0, 0.0], [8.5, 0.5], 1.0),
+        ([-9.0, 0.0], [8.5, 2.0], 0.5),
+    ],
+)
+def test_a_change_gets_the_share_that_rates_leave_beside_another(first, second, share):
+    assert share_beside(first, second, [1.0, 1.0]) == pytest.approx(share)

@@ -1,16 +1,20 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Link and point of a contact: from torques of pushes that are put on surfaces by hand."""
+"""Link and point of a contact: from torques of pushes on surfaces."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from arm import ARM, ROBOT
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal, norm
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
-from dynamics_ros.estimation.contact.occlusion import PosedSurfaces
+from dynamics_ros.estimation.contact.occlusion import REACH, PosedSurfaces
+from dynamics_ros.estimation.contact.surface import Patches
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 LINKS = 7
@@ -125,14 +129,6 @@ def test_the_deviation_covers_the_error(robot, locator):
     assert np.mean(np.array(ratios) < 2.0) > 0.8
 
 
-def test_one_joint_alone_cannot_tell_where_its_link_is_touched():
-    robot = Robot.from_urdf(arm(1))
-    locator = ContactLocator(robot, sample_surfaces(read_collision_geometry(arm(1)).triangles))
-    location = locator.locate(np.zeros(1), np.array([0.4]))
-    assert location.link == 'link_1'
-    assert location.deviation > 0.05
-
-
 def test_a_push_is_never_taken_for_a_pull(robot, locator):
     """The line of action enters a box on one side and leaves it on the other."""
     q = robot.neutral() + 0.5
@@ -143,15 +139,6 @@ def test_a_push_is_never_taken_for_a_pull(robot, locator):
         location = locator.locate(q, torque(robot, q, 'link_7', point, force))
         assert location.point[1] * sign > 0.0
         assert location.normal @ location.force < 0.0
-
-
-def test_only_forces_with_another_link_in_front_of_their_point_are_occluded(robot, locator):
-    posed = PosedSurfaces(robot, {x: s.fine for x, s in surfaces().items()}, np.zeros(LINKS))
-    # The top of the first box is covered by the second one, its side is free.
-    points = np.array([[0.02, 0.0, 0.31], [0.06, 0.0, 0.16]])
-    forces = np.array([[0.0, 0.0, -5.0], [-5.0, 0.0, 0.0]])
-    assert posed.hide(0, points, forces).tolist() == [True, False]
-    assert not posed.hide(LINKS - 1, points, forces).any()
 
 
 def test_a_sure_link_is_right_for_pushes_anywhere_on_the_surface(robot, locator):
@@ -193,12 +180,6 @@ def test_what_is_ignored_has_no_say_and_nothing_felt_is_no_contact(robot, locato
     assert locator.locate(q, tau, np.ones(robot.nv, dtype=bool)) is None
 
 
-def test_links_that_no_joint_moves_are_left_out(robot):
-    box = read_collision_geometry(arm()).triangles['link_1']
-    locator = ContactLocator(robot, sample_surfaces({'base': box, 'link_2': box}))
-    assert locator.links == ('link_2',)
-
-
 def test_a_push_where_no_surface_is_known_is_not_put_where_one_is(robot):
     """As of a robot most of whose meshes cannot be read."""
     known = {link: surface for link, surface in surfaces().items() if link in ('link_2', 'link_5')}
@@ -227,39 +208,6 @@ def test_a_push_where_no_surface_is_known_is_not_put_where_one_is(robot):
     assert np.mean(right[True]) > 0.9
 
 
-def test_links_without_surface_are_one_a_body_and_none_without_mass():
-    text = arm(3)
-    # link_2 is nothing but the place between two axes; link_3 carries a hand without a mesh.
-    start, end = text.index('<link name="link_2">'), text.index('<joint name="joint_2"')
-    text = f'{text[:start]}<link name="link_2"/>{text[end:]}'.replace(
-        '</robot>',
-        '<link name="hand"/><joint name="mount" type="fixed"><parent link="link_3"/>'
-        '<child link="hand"/></joint></robot>',
-    )
-    robot = Robot.from_urdf(text)
-    assert links_without_surface(robot, ('link_1', 'link_3'), ()) == ()
-    assert links_without_surface(robot, ('link_1', 'link_3'), ('base', 'hand')) == ('hand',)
-    assert links_without_surface(robot, ('hand',), ('link_3', 'hand')) == ('link_1', 'link_3')
-    # Where nothing is known of any surface, the joints alone decide.
-    alone = ContactLocator(robot, {}, without_surface=links_without_surface(robot, (), ()))
-    assert alone.links == ()
-    assert alone.locate(robot.neutral(), np.ones(3)) is None
-
-
-def test_the_inner_wall_of_a_hollow_link_is_no_place_to_touch():
-    box = read_collision_geometry(arm()).triangles['link_1']
-    middle = np.array([0.02, 0.0, 0.16])
-    # A smaller box inside, its faces towards the hollow.
-    inner = ((box - middle) * 0.8 + middle)[:, ::-1]
-    surface = sample_surfaces({'link_1': np.concatenate([box, inner])})['link_1']
-    x, y, z = SIZE
-    outer_area = 2.0 * (x * y + y * z + z * x)
-    # Along an edge of the box a line of sight may pass between the middles of pieces.
-    assert surface.fine.areas.sum() == pytest.approx(outer_area, rel=0.01)
-    assert surface.coarse.areas.sum() == pytest.approx(surface.fine.areas.sum())
-    assert sorted(np.concatenate(surface.members)) == list(range(len(surface.fine.points)))
-
-
 @pytest.mark.parametrize(
     ('call', 'error', 'argument'),
     [
@@ -281,8 +229,59 @@ def test_a_bad_setting_is_named(robot, call, error, argument):
         call(robot)
 
 
-def test_nan_and_wrong_shapes_are_refused(robot, locator):
-    with pytest.raises(InvalidArgumentError, match='external_torque'):
-        locator.locate(robot.neutral(), np.full(robot.nv, np.nan))
-    with pytest.raises(InvalidArgumentError, match='q'):
-        locator.locate(np.zeros(2), np.ones(robot.nv))
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_the_evidence_is_the_density_of_the_torques_and_the_probability_of_a_push(backend):
+    arm = ROBOT if backend == 'auto' else Robot.from_urdf(ARM, backend=backend)
+    rng = np.random.default_rng(5)
+    kernel = arm.kernel('location_evidence')
+    for _ in range(20):
+        J, torque = rng.normal(size=(6, arm.nv)), rng.normal(size=arm.nv) * 5.0
+        weights, units = rng.uniform(0.5, 3.0, arm.nv), rng.uniform(0.1, 10.0, 5)
+        weights[rng.integers(arm.nv)] = 0.0
+        wrenches = rng.normal(size=(3, 6, 5))
+        evidence, mean, residuals = kernel(J, torque, weights, units, wrenches)
+        for i, wrench in enumerate(wrenches):
+            A = weights[:, None] * (J.T @ wrench) * units
+            y, C = weights * torque, np.eye(5) + A.T @ A
+            density = multivariate_normal(cov=np.eye(arm.nv) + A @ A.T).logpdf(y)
+            density += 0.5 * arm.nv * np.log(2.0 * np.pi)
+            x = np.linalg.solve(C, A.T @ y)
+            pushes = norm.logcdf(x[0] / np.sqrt(np.linalg.inv(C)[0, 0]))
+            assert_allclose(evidence[i], density + pushes, rtol=1e-9)
+            assert_allclose(mean[i], x, rtol=1e-8, atol=1e-12)
+            assert_allclose(residuals[i], y - A @ x, rtol=1e-8, atol=1e-10)
+
+
+def test_parts_within_reach_along_the_line_of_action_occlude_a_point():
+    rng = np.random.default_rng(3)
+    q = rng.uniform(-1.0, 1.0, ROBOT.nq)
+    links = ROBOT.frame_names[1:4]
+    surfaces = {
+        link: Patches(rng.uniform(-0.4, 0.4, (400, 3)), normals, np.full(400, 3e-4), 0.01)
+        for link in links
+        for normals in [np.tile([0.0, 0.0, 1.0], (400, 1))]
+    }
+    poses = [ROBOT.forward_kinematics(q, link) for link in links]
+    pieces = np.concatenate(
+        [surfaces[link].points @ X[:3, :3].T + X[:3, 3] for link, X in zip(links, poses)]
+    )
+    found = PosedSurfaces(ROBOT, surfaces, q)
+    seen = set()
+    for spread in (0.02, 0.5, 3.0):
+        for index, X in enumerate(poses):
+            points = rng.uniform(-0.05, 0.05, (50, 3)) + rng.uniform(-0.3, 0.3, 3)
+            forces = rng.normal(size=3) + spread * rng.normal(size=(50, 3))
+            forces[7] = 0.0
+            expected = []
+            for point, force in zip(points, forces):
+                direction = -X[:3, :3] @ force / max(np.linalg.norm(force), 1e-9)
+                offsets = pieces - (X[:3, :3] @ point + X[:3, 3])
+                ahead = offsets @ direction
+                apart = np.linalg.norm(offsets - ahead[:, None] * direction, axis=1)
+                hits = (apart < np.sqrt(3e-4 / np.pi)) & (REACH[0] < ahead) & (ahead < REACH[1])
+                expected.append(bool(hits.any()))
+            hidden = found.hide(index, points, forces)
+            assert hidden.tolist() == expected
+            assert not hidden[7]
+            seen |= set(expected)
+    assert seen == {True, False}

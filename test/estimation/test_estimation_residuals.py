@@ -141,33 +141,12 @@ def test_the_cause_is_reported_and_contacts_end(robot):
         assert arm.pipeline.detector.report.state is not ContactState.NONE
 
 
-def test_given_thresholds_stay(arm):
-    thresholds = replace(arm.values.thresholds, contact=(3.0,))
-    arm.values = replace(arm.values, thresholds=thresholds)
-    arm.pipeline = arm.made()
-    arm.go(13.0, friction=FRICTION)
-    assert arm.flagged
-    assert arm.pipeline.detector.constants[0] == pytest.approx(3.0)
-
-
 def test_what_is_stated_is_not_doubted(arm):
     told = arm.go(25.0)[10:]
     assert not arm.flagged
     assert not arm.pipeline.warning
     assert normalised(told) < 2.0
     assert not arm.message.degraded
-
-
-def test_a_contact_of_some_seconds_is_none_of_it(arm):
-    push = np.array([10.0, -20.0, 15.0])
-    arm.go(7.0)
-    arm.go(4.0, force=push)
-    assert np.linalg.norm(arm.estimate.wrench[:3] - push) < 5.0
-    arm.go(1.0)
-    assert not arm.flagged
-    arm.go(13.0)
-    arm.go(8.0, force=push)
-    assert not arm.flagged
 
 
 def test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot(arm):
@@ -191,19 +170,6 @@ def test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot(ar
     assert np.allclose(arm.pipeline.detector.constants, thresholds)
     described.inherit(arm.pipeline)
     assert not described.residuals.advice, 'other efforts are looked at anew'
-
-
-def test_a_tare_counts_and_so_does_only_what_moves(robot):
-    watch, stated, v = ResidualWatch(robot), np.full(7, 0.1), np.zeros(7)
-    v[:2] = 0.5
-    for k in range(1, 200):
-        watch.add(k * 10**8, np.full(7, 2.0), v)
-    assert watch.judge(np.zeros(7), stated)
-    assert np.flatnonzero(watch.excess).tolist() == [0, 1]
-    for k in range(200, 215):
-        watch.add(k * 10**8, np.full(7, 2.0), v)
-    assert watch.judge(np.full(7, 2.0), stated)
-    assert not watch.excess.any()
 
 
 def test_a_robot_that_stands_on_the_ground_is_not_judged():

@@ -1,18 +1,33 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that are not plausible are refused, one at a time, and what lasts is believed."""
+"""Samples that are late, lost, contradictory or not plausible."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from patience import examples
+from publishers import LEFT, RIGHT, START, taking_turns
+from scipy.spatial.transform import Rotation
+from urdf_texts import pendulum
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
+from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS, MIN_OLD_MESSAGES
+from dynamics_ros.estimation.samples.doubts import JumpCheck
+from dynamics_ros.estimation.samples.history import DEPTH, History
+from dynamics_ros.estimation.samples.moving_base import ALIGNED, BaseSample, MovingBase, TwistCheck
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.timeline import Timeline
+from dynamics_ros.estimation.samples.turns import MAX_MISSED
 
 MILLISECOND = 10**6
 SIZE = 7
@@ -107,35 +122,6 @@ def test_what_is_beyond_all_bounds_is_never_taken_however_long_it_lasts(robot, q
     assert sum(filter.refused.values()) == 10
 
 
-def test_bounds_follow_the_limits_and_the_unit_of_efforts(robot):
-    limit = robot.effort_limits[1]
-    for scale, most in ((1.0, 10.0 * limit), (0.01, 1000.0 * limit)):
-        for value, fits in ((0.99 * most, True), (1.01 * most, False)):
-            filter, samples = make(robot, effort_scale=scale), list(stream(100))
-            for sample in samples[50:]:
-                sample.effort[1] = value
-            assert any(taken(filter, samples)[55:]) == fits
-
-
-def test_what_changes_much_all_the_time_is_usual(robot):
-    """An arm whose currents ripple by 3 Nm: after a moment nothing of that is in doubt."""
-    filter, samples = make(robot), list(stream(1000))
-    for k, sample in enumerate(samples):
-        sample.effort[2] += 1.5 * (-1) ** k
-    assert [len(x) for x in taken(filter, samples)[200:]] == [1] * 800
-
-
-def test_positions_of_a_second_publisher_never_become_usual(robot):
-    filter, samples = make(robot), list(stream(1000))
-    for sample in samples[1::2]:
-        sample.q[2] += 0.5
-    result = [time for times in taken(filter, samples) for time in times]
-    assert result == [sample.time // MILLISECOND for sample in samples[::2]][: len(result)]
-    assert len(result) >= 499
-    (reason,) = filter.refused
-    assert reason == f'position of {robot.joint_names[2]} departs from its neighbours'
-
-
 @pytest.mark.parametrize('quantity', ['q', 'v'])
 def test_an_angle_wrapped_at_half_a_turn_is_no_outlier(robot, quantity):
     filter, samples = make(robot), list(stream(400))
@@ -162,34 +148,357 @@ def test_a_joint_that_a_message_does_not_tell_of_decides_nothing(robot):
     assert list(filter.refused) == [f'effort of {robot.joint_names[1]} departs from its neighbours']
 
 
-@pytest.mark.parametrize('jump', [-5000, -3, 500])
-def test_a_clock_that_jumps_holds_nothing_up(robot, jump):
-    filter, samples = make(robot), list(stream(400))
-    samples[200].effort[0] += 5.0  # held when the clock jumps
-    for sample in samples[201:]:
-        sample.time += jump * MILLISECOND
-    result = taken(filter, samples)
-    # Whether an older stamp is of use, others decide.
-    assert all(result[203:])
-
-
-def test_the_same_stamp_again_is_left_to_others(robot):
-    filter, (*samples, following) = make(robot), stream(101)
-    taken(filter, samples)
-    again = samples[-1]
-    again.effort[:] += 50.0
-    assert filter.take(again) == [again]
-    assert filter.take(following) == [following], 'the repeated one was held'
-
-
-def test_an_effort_that_the_motion_shows_is_believed(robot):
-    filter = make(robot, consistent=lambda first, second: True)
-    samples = list(stream(300))
-    samples[200].effort[3] += 5.0
-    assert taken(filter, samples)[200:204] == [[], [201], [202, 203], [204]]
-    assert not filter.refused
-
-
 def test_settings_out_of_range_are_refused(robot):
     with pytest.raises(InvalidArgumentError, match='max_gap'):
         make(robot, max_gap=0.0)
+
+
+MS = 10**6
+ALL = np.arange(4)
+SLOPE, OFFSET = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def truth(stamp: int) -> np.ndarray:
+    """Quantities that are linear in time, so that interpolation is exact."""
+    return OFFSET + SLOPE * (stamp - START) * 1e-9
+
+
+def new_history(size):
+    return History(np.zeros(size), np.arange(size))
+
+
+def new_timeline() -> Timeline:
+    return Timeline(new_history(4), MovingBase(lambda q, change: q + change))
+
+
+def tell(timeline: Timeline, stamp: int, which: np.ndarray = ALL) -> int | None:
+    """The moment that a message of true values completes; None where it completes none."""
+    told = frozenset(which.tolist())
+    timeline.due = False
+    timeline.add(tuple(which), told, which, truth(stamp)[which], stamp)
+    return timeline.moment if timeline.due else None
+
+
+# --- samples of one quantity ---------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(-5, 35))
+def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, time):
+    history, newest, kept = new_history(1), -1, []
+    for stamp in stamps:
+        late = history.add(np.array([0]), np.array([float(stamp)]), stamp)
+        assert (late is not None) == (stamp < newest)
+        if stamp > newest:
+            kept.append(stamp)
+        newest = max(newest, stamp)
+    known = kept[-DEPTH:]
+    assert_allclose(history.at(time), np.clip(time, known[0], known[-1]), atol=1e-12)
+
+
+def test_numbers_as_large_as_there_are_do_not_overflow_in_between():
+    history = new_history(1)
+    history.add(np.array([0]), np.array([-1.7e308]), 0)
+    history.add(np.array([0]), np.array([1.7e308]), 2)
+    with np.errstate(all='raise'):
+        assert history.at(1).tolist() == [0.0]
+
+
+# --- one publisher -------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=100))
+def test_of_one_publisher_what_is_late_is_dropped_and_all_else_answered(offsets):
+    timeline, newest, late = new_timeline(), -1, 0
+    for offset in offsets:
+        moment = tell(timeline, START + offset * MS)
+        assert moment == (START + offset * MS if offset >= newest else None)
+        late += offset < newest
+        newest = max(newest, offset)
+    assert timeline.dropped == late
+    assert timeline.jumps.count == 0
+    assert_allclose(timeline.history.at(timeline.moment), truth(START + newest * MS))
+
+
+def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back():
+    timeline = new_timeline()
+    tell(timeline, START)
+    old = START - 2 * JUMP_NS
+    for _ in range(5):
+        for k in range(MIN_OLD_MESSAGES - 1):
+            assert tell(timeline, old + k) is None
+        assert tell(timeline, timeline.newest + MS) is not None
+    newest = timeline.newest
+    answers = [tell(timeline, old + k) for k in range(MIN_OLD_MESSAGES + 1)]
+    assert answers == [None, None, old + 2, old + 3]
+    assert timeline.jumps.count == 1
+    assert timeline.jumps.last == (newest, old + 2)
+    assert 'set back by 1.0' in str(timeline.jumps)
+
+
+def test_a_clock_of_one_publisher_that_is_set_back_is_taken_for_that_publisher():
+    """The other one goes on as it did; its answers do not go back."""
+    timeline, before = new_timeline(), 0
+    for k in range(100):
+        back = 10 * JUMP_NS if k >= 50 else 0
+        tell(timeline, START + k * MS - back, RIGHT)
+        moment = tell(timeline, START + k * MS, LEFT)
+        if k > 60:
+            assert moment is not None and moment > before
+        before = moment or before
+    assert timeline.history.newest[RIGHT].tolist() == [START + 99 * MS - 10 * JUMP_NS] * 2
+    assert timeline.jumps.count == 1
+
+
+# --- two publishers ------------------------------------------------------------------------------
+
+
+PERIODS = st.sampled_from([MS, 2 * MS, 10 * MS])
+
+
+@examples(60)
+# Of 3 ms one publisher ends three whole cycles before the other, which goes on without it then.
+@given(PERIODS, st.integers(-2999, 2999), st.booleans())
+def test_two_publishers_that_are_apart_make_one_state_a_cycle(period, micros, by_stamp):
+    """Whether the stamps tell when they sampled, or one of the clocks is off and they do not."""
+    shift, timeline, moments = micros * 1000, new_timeline(), []
+    messages, _ = taking_turns(period, shift, 100, by_stamp)
+    for stamp, which in messages:
+        moment = tell(timeline, stamp, which)
+        if moment is not None and stamp > START + 20 * period:
+            assert_allclose(timeline.history.at(moment), truth(moment), atol=1e-12)
+            moments.append(moment)
+    steps = np.diff(moments)
+    assert steps.min() > 0
+    assert steps.max() <= period
+    # No more than a cycle behind the newest, beside what the stamps are apart.
+    assert timeline.newest - moments[-1] <= period + abs(shift)
+
+
+@pytest.mark.parametrize('by_stamp', [True, False])
+@pytest.mark.parametrize('shift', [0, 500, 1000, 1500, 2000, 3000])
+@pytest.mark.parametrize('period', [MS, 2 * MS])
+def test_of_lost_and_swapped_messages_every_whole_state_is_answered(period, shift, by_stamp):
+    count, timeline, moments = 1500, new_timeline(), []
+    messages, whole = taking_turns(period, 1000 * shift, count, by_stamp, chance=0.01)
+    for stamp, which in messages:
+        moment = tell(timeline, stamp, which)
+        if moment is not None:
+            moments.append(moment)
+    late = sum(moment > START + 20 * period for moment in moments)
+    assert np.diff([moment for moment in moments if moment > START + 20 * period]).min() > 0
+    assert late >= whole - 30
+    assert timeline.dropped > 0.01 * count
+    assert timeline.jumps.count == 0
+
+
+def test_who_becomes_silent_is_waited_for_through_a_few_messages_and_then_no_longer():
+    timeline = new_timeline()
+    for k in range(20):
+        tell(timeline, START + k * MS, LEFT)
+        last = START + k * MS
+        tell(timeline, last, RIGHT)
+    answers = [tell(timeline, last + k * MS, LEFT) for k in range(1, MAX_MISSED + 3)]
+    assert answers == [None] * MAX_MISSED + [
+        last + k * MS for k in (MAX_MISSED + 1, MAX_MISSED + 2)
+    ]
+    # And waited for again as soon as it speaks.
+    back = last + (MAX_MISSED + 2) * MS
+    tell(timeline, back, RIGHT)
+    assert tell(timeline, back + MS, LEFT) is None
+    assert tell(timeline, back + MS, RIGHT) == back + MS
+
+
+# --- the base ------------------------------------------------------------------------------------
+
+
+def moving_base(*stamps: int) -> MovingBase:
+    """One that goes 2 m/s along x, without acceleration."""
+    base = MovingBase(lambda q, change: q + change)
+    for stamp in stamps:
+        base.add(BaseSample(stamp, np.array([2e-9 * stamp]), np.array([2.0])))
+    return base
+
+
+@given(st.integers(0, 200))
+def test_a_base_is_carried_to_the_moment_by_its_twist(millis):
+    q, v = moving_base(0, 40 * MS, 100 * MS).at(millis * MS)
+    assert_allclose(q, [2e-3 * millis], atol=1e-12)
+    assert v.tolist() == [2.0]
+
+
+def test_a_base_is_carried_no_further_than_its_odometry_can_be_believed():
+    q, _ = moving_base(0).at(50 * ALIGNED)
+    assert_allclose(q, [2e-9 * ALIGNED])
+
+
+def test_a_twist_between_two_samples_is_interpolated():
+    base = MovingBase(lambda q, change: q + change)
+    base.add(BaseSample(0, np.zeros(1), np.array([1.0])))
+    base.add(BaseSample(10 * MS, np.zeros(1), np.array([3.0])))
+    assert base.at(5 * MS)[1].tolist() == [2.0]
+    assert base.at(20 * MS)[1].tolist() == [3.0]
+    assert base.at(-MS)[1].tolist() == [1.0]
+
+
+def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
+    timeline = new_timeline()
+    sample = BaseSample(START, np.zeros(1), np.zeros(1))
+    assert timeline.add_base(sample, alone=False)
+    assert not timeline.add_base(sample._replace(stamp=START - MS), alone=False)
+    assert timeline.dropped == 1
+    old = sample._replace(stamp=START - 2 * JUMP_NS)
+    taken = [timeline.add_base(old, alone=False) for _ in range(MIN_OLD_MESSAGES)]
+    assert taken == [False] * (MIN_OLD_MESSAGES - 1) + [True]
+    assert timeline.base.stamp == old.stamp
+
+
+AXES = (
+    "the linear velocity of odom looks to be in the axes of 'odom'; nav_msgs/Odometry has it in "
+    'those of child_frame_id'
+)
+
+
+def walk(rate=50.0, *, speed=0.5, heading=2.0, turning=0.2, seconds=5.0):
+    """Times [s], positions, rotations and true twists of a quadruped that trots in a curve."""
+    t = np.arange(0.0, seconds, 0.1 / rate)  # fine steps, of which every tenth is a sample
+    rocking = 2.0 * np.pi * 3.0 * t
+    angles = np.column_stack(
+        (heading + turning * t, 0.06 * np.sin(rocking), 0.08 * np.cos(0.5 * rocking))
+    )
+    rotations = Rotation.from_euler('ZYX', angles)
+    velocity = np.column_stack(
+        (speed + 0.05 * np.sin(rocking), 0.05 * np.cos(rocking), 0.3 * np.cos(rocking))
+    )
+    steps = np.gradient(t)[:, None]
+    positions = np.cumsum(rotations.apply(velocity) * steps, axis=0)
+    spin = (rotations[:-1].inv() * rotations[1:]).as_rotvec() / np.diff(t)[:, None]
+    twists = np.column_stack((velocity, np.vstack((spin, spin[-1:]))))
+    return t[::10], positions[::10], rotations[::10], twists[::10]
+
+
+def told(motion, change=None, noise=0.0, jump=None, planar=False):
+    """Findings after each second of a motion, with its twists changed by a function."""
+    times, positions, rotations, twists = motion
+    random = np.random.default_rng(5)
+    check, problems, missing = TwistCheck(), [], []
+    last = 0
+    for i, time in enumerate(times):
+        twist = twists[i].copy() if change is None else change(twists[i].copy(), rotations[i])
+        place = positions[i] + noise * random.standard_normal(3)
+        turned = Rotation.from_rotvec(noise * random.standard_normal(3)) * rotations[i]
+        if jump is not None and time > jump:
+            place += [0.4, -0.3, 0.0]
+        if planar:
+            q = np.array([*place[:2], turned.as_euler('ZYX')[0]])
+            twist = twist[[0, 1, 5]]
+        else:
+            q = np.concatenate((place, turned.as_quat()))
+        check.record(BaseSample(int(1e9 * (5.0 + time)), q, twist))
+        if int(time) > last:
+            last = int(time)
+            check.update('odom')
+            problems.append(check.problem)
+            missing.append(check.missing)
+    return problems, missing
+
+
+def of_parent(twist, rotation):
+    twist[:3] = rotation.apply(twist[:3])
+    return twist
+
+
+@pytest.mark.parametrize(('rate', 'heading'), [(20.0, 0.8), (50.0, 2.0), (300.0, -1.5)])
+def test_a_velocity_in_the_axes_of_the_parent(rate, heading):
+    problems, missing = told(walk(rate, heading=heading, turning=0.0), of_parent, noise=1e-3)
+    assert problems[:2] == ['', '']  # one comparison may be wrong
+    assert problems[2] == problems[-1] == AXES
+    assert not any(missing)
+
+
+def test_it_is_withdrawn_when_velocities_become_right():
+    times, *rest = walk(seconds=20.0)
+    changed = iter(range(len(times)))
+    problems, _ = told((times, *rest), lambda v, R: of_parent(v, R) if next(changed) < 300 else v)
+    assert problems[3] == AXES
+    assert not problems[-1]
+
+
+@pytest.mark.parametrize('rate', [20.0, 200.0])
+@pytest.mark.parametrize(('heading', 'turning'), [(0.0, 0.0), (0.8, 1.0), (2.0, 0.0), (-1.5, 0.3)])
+@pytest.mark.parametrize('planar', [False, True])
+def test_a_right_twist(rate, heading, turning, planar):
+    motion = walk(rate, heading=heading, turning=turning)
+    for noise in (0.0, 3e-3):
+        problems, missing = told(motion, noise=noise, planar=planar)
+        assert not any(problems) and not any(missing)
+    problems, missing = told(motion, jump=2.3, planar=planar)  # a correction by a map
+    assert not any(problems) and not any(missing)
+
+
+def test_twists_of_a_slow_estimator_are_not_judged():
+    motion = walk(8.0)
+    problems, missing = told(motion, of_parent)
+    assert not any(problems) and not any(missing)
+
+
+def test_a_base_at_rest_may_have_a_twist_of_zero():
+    times, positions, rotations, twists = walk()
+    still = times, 0.0 * positions, rotations[np.zeros(len(times), dtype=int)], 0.0 * twists
+    for noise in (0.0, 3e-3):
+        problems, missing = told(still, noise=noise)
+        assert not any(problems) and not any(missing)
+
+
+LIMIT = '<limit lower="-7" upper="7" velocity="2" effort="10"/></joint>'
+LIMITED = pendulum('limited').replace('continuous', 'revolute').replace('</joint>', LIMIT)
+PERIOD = 0.001
+
+
+@pytest.fixture(scope='module')
+def robot_jumps():
+    return Robot.from_urdf(LIMITED, backend='python')
+
+
+def found(robot, times, positions, *, calls=1):
+    """The sentence after some calls, each with these states before it."""
+    check, nothing = JumpCheck(), np.zeros(1)
+    for _ in range(calls):
+        for time, position in zip(times, positions, strict=True):
+            q, stamp = np.array([position]), int(time * 1e9)
+            mask = np.zeros(1, dtype=bool)
+            check.record(RobotState(stamp, q, nothing, nothing, (), (), (), mask))
+        check.update(robot, lambda: '/joint_states has 2 publishers')
+    return check.problem
+
+
+def test_two_publishers_in_turn(robot_jumps):
+    times = PERIOD * np.arange(20)
+    told = found(robot_jumps, times, np.where(np.arange(20) % 2, 0.3, -0.5))
+    assert told == (
+        'positions jump back and forth: swing between -0.5 and 0.3 rad; /joint_states has 2 '
+        'publishers, of which only one may report a joint'
+    )
+
+
+@examples(50)
+@given(
+    speed=st.floats(0.0, 2.0),
+    frequency=st.floats(0.1, 20.0),
+    noise=st.floats(0.0, 2e-3),
+    late=st.floats(0.0, 1.9e-3),
+    seed=st.integers(0, 1000),
+)
+def test_motion_within_the_limit_is_none(robot_jumps, speed, frequency, noise, late, seed):
+    random = np.random.default_rng(seed)
+    times = PERIOD * np.arange(64)
+    rate = 2.0 * math.pi * frequency
+    positions = 3.0 + speed / rate * np.sin(rate * times) + noise * random.uniform(-1, 1, 64)
+    stamps = np.sort(times + late * random.uniform(0, 1, 64))
+    assert not found(robot_jumps, stamps, positions, calls=5)
+
+
+def test_wrapped_angles_are_none(robot_jumps):
+    positions = math.pi + 0.001 * np.sin(np.arange(60))
+    wrapped = (positions + math.pi) % (2.0 * math.pi) - math.pi
+    assert np.abs(np.diff(wrapped)).max() > 6.0
+    assert not found(robot_jumps, PERIOD * np.arange(60), wrapped, calls=5)

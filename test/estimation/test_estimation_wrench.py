@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches from joint torques: exact where they can be felt, and honest where they cannot."""
+"""Wrenches of contacts and forces of feet from joint torques, with their deviations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from patience import examples
+from scipy.special import expit, log_ndtr
+from scipy.stats import norm
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.contact.feet import contact_probabilities
 from dynamics_ros.algorithms.contact.wrench import MAX_MISSED
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import WrenchEstimator
+from dynamics_ros.estimation import (
+    FootContactEstimator,
+    MomentumObserver,
+    WrenchEstimator,
+)
 from dynamics_ros.estimation.wrench import LENGTH_SCALE, SINGULAR_THRESHOLD
 
 HAND = 'panda_hand'
@@ -72,16 +79,6 @@ def test_an_estimate_that_is_not_degraded_misses_at_most_5_percent(panda, wrench
             most = 0.0
         assert np.abs(missed).max() <= most + 1e-6
     assert np.all(estimate.singular_values[:-1] >= estimate.singular_values[1:])
-
-
-def test_unequal_noise_weights_neither_bias_nor_degrade(panda):
-    """A shoulder with 15 times the noise of the wrist, as on calibrated arms."""
-    noise = np.geomspace(0.5, 0.03, 7)
-    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
-    estimator = WrenchEstimator(panda, HAND, effort_noise=np.append(noise, 1.0))
-    (estimate,) = estimator.estimate(BENT, torque_of(panda, BENT, HAND, wrench))
-    assert estimate.wrench == pytest.approx(wrench, rel=1e-7)
-    assert not estimate.degraded
 
 
 def test_a_push_against_the_robot_is_positive_along_its_own_direction(panda):
@@ -191,16 +188,6 @@ def test_near_a_singularity_only_the_direction_that_is_lost_is_marked(panda):
     assert estimate.wrench[:3] == pytest.approx(pull[:3], abs=1e-9)
 
 
-def test_noise_near_a_singularity_is_not_amplified_without_end(panda):
-    estimator = WrenchEstimator(panda, HAND, effort_noise=0.1)
-    for elbow in np.linspace(-0.5, -0.0698, 50):
-        q = STRETCHED.copy()
-        q[3] = elbow
-        (estimate,) = estimator.estimate(q, np.full(panda.nv, 0.1))
-        # A direction is amplified at most by 1 / threshold = 50: 0.28 Nm in all, 14 N.
-        assert np.linalg.norm(estimate.wrench[:3]) < 15.0
-
-
 def test_the_estimate_is_continuous_where_damping_begins(panda):
     estimator = WrenchEstimator(panda, HAND)
     wrench = np.array([5.0, -3.0, 8.0, 0.5, 0.2, -0.1])
@@ -215,26 +202,6 @@ def test_the_estimate_is_continuous_where_damping_begins(panda):
             assert np.abs(estimate.wrench - last).max() < 0.25
         last = estimate.wrench
     assert seen == {True, False}
-
-
-def test_joints_beyond_the_contact_do_not_matter(panda):
-    frame = 'panda_link4'
-    wrench = np.array([10.0, 5.0, -8.0, 0.0, 0.0, 0.0])
-    torque = torque_of(panda, BENT, frame, wrench)
-    estimator = WrenchEstimator(panda, frame, force_only=True)
-    (clean,) = estimator.estimate(BENT, torque)
-    torque[4:] = 99.0  # of joints behind the link
-    (estimate,) = estimator.estimate(BENT, torque)
-    assert np.array_equal(estimate.wrench, clean.wrench)
-    assert len(estimate.singular_values) == 3
-
-
-def test_four_joints_cannot_feel_six_components_and_it_says_so(panda):
-    (estimate,) = WrenchEstimator(panda, 'panda_link4').estimate(BENT, np.ones(panda.nv))
-    assert estimate.degraded
-    assert not estimate.observable.all()
-    # Two directions are left to the prior of 100 N.
-    assert np.linalg.eigvalsh(estimate.covariance).max() > 0.09 * 100.0**2
 
 
 def test_a_point_contact_on_a_leg_is_a_force(anymal):
@@ -262,19 +229,6 @@ def test_four_feet_at_once_are_told_apart(anymal):
         assert not estimate.degraded
 
 
-def test_two_contacts_on_one_arm_that_cannot_be_told_apart_are_degraded(panda):
-    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
-    estimates = WrenchEstimator(panda, [HAND, 'panda_link7']).estimate(
-        BENT, torque_of(panda, BENT, HAND, wrench)
-    )
-    assert all(estimate.degraded for estimate in estimates)
-    together = np.zeros(panda.nv)
-    for estimate in estimates:
-        together += torque_of(panda, BENT, estimate.frame, estimate.wrench)
-    # Between them they still explain the torques.
-    assert together == pytest.approx(torque_of(panda, BENT, HAND, wrench), abs=1e-8)
-
-
 def test_a_joint_that_is_ignored_has_no_say(panda):
     wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
     torque = torque_of(panda, BENT, HAND, wrench)
@@ -288,15 +242,6 @@ def test_a_joint_that_is_ignored_has_no_say(panda):
         panda, HAND, effort_noise=np.where(ignored, np.inf, 0.1), singular_threshold=1e-3
     )
     assert by_noise.estimate(BENT, torque)[0].wrench == pytest.approx(wrench, rel=1e-7)
-
-
-def test_with_every_joint_ignored_nothing_is_claimed(panda):
-    ignored = np.ones(panda.nv, dtype=bool)
-    (estimate,) = WrenchEstimator(panda, HAND).estimate(BENT, np.ones(panda.nv), ignored)
-    assert not estimate.wrench.any()
-    assert not estimate.observable.any()
-    assert estimate.degraded
-    assert len(estimate.singular_values) == 0
 
 
 @pytest.mark.parametrize(
@@ -325,9 +270,171 @@ def test_a_bad_setting_is_named(panda, argument, call):
         assert isinstance(refused.value, UnknownFrameError)
 
 
-def test_nan_and_wrong_shapes_are_refused(panda):
-    estimator = WrenchEstimator(panda, HAND)
-    with pytest.raises(InvalidArgumentError, match=r'^external_torque'):
-        estimator.estimate(BENT, np.full(panda.nv, np.nan))
-    with pytest.raises(InvalidArgumentError, match=r'^q'):
-        estimator.estimate(BENT[:-1], np.zeros(panda.nv))
+FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+WEIGHT = 9.81
+
+
+@pytest.fixture
+def estimator(anymal):
+    return FootContactEstimator(anymal, FEET)
+
+
+def stance(robot, rng=None):
+    """A posture with bent legs, a little different for each leg where a rng is given."""
+    q = robot.neutral()
+    for name, index in zip(robot.joint_names, range(7, robot.nq), strict=True):
+        sign = 1.0 if name[1] == 'F' else -1.0
+        q[index] = {'HAA': 0.0, 'HFE': 0.6 * sign, 'KFE': -1.2 * sign}[name[-3:]]
+    if rng is not None:
+        q[7:] += rng.uniform(-0.2, 0.2, 12)
+    return q
+
+
+def pushed(robot, q, forces):
+    """External torques of forces (n, 3) on the feet."""
+    return sum(robot.jacobian(q, foot)[:3].T @ f for foot, f in zip(FEET, forces, strict=True))
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_forces_of_all_feet_come_back(anymal, estimator, seed):
+    rng = np.random.default_rng(seed)
+    q = stance(anymal, rng)
+    forces = rng.uniform([-10.0, -10.0, 20.0], [10.0, 10.0, 120.0], (4, 3))
+    contacts = estimator.update(q, np.zeros(anymal.nv), pushed(anymal, q, forces))
+    np.testing.assert_allclose(contacts.forces, forces, atol=1e-8)
+    assert contacts.in_contact.all()
+    assert (contacts.probabilities > 0.99).all()
+    assert not contacts.degraded
+
+
+def test_contact_has_hysteresis_and_reset_forgets(anymal, estimator):
+    q, v = stance(anymal), np.zeros(anymal.nv)
+
+    def states(newtons):
+        tau = pushed(anymal, q, np.tile([0.0, 0.0, newtons], (4, 1)))
+        return estimator.update(q, v, tau)
+
+    assert states(50.0).in_contact.all()
+    # Between the two probabilities the state stays what it was.
+    grid = np.linspace(0.0, 4.0, 81)
+    between = next(x for x in grid if 0.35 < states(x).probabilities[0] < 0.65)
+    states(50.0)
+    assert states(between).in_contact.all()
+    assert not states(0.0).in_contact.any()
+    assert not states(between).in_contact.any()
+    states(50.0)
+    estimator.reset()
+    assert not states(between).in_contact.any()
+
+
+def test_friction_violation_is_what_the_cone_does_not_carry(anymal):
+    estimator = FootContactEstimator(anymal, FEET, friction=0.5)
+    q = stance(anymal)
+    forces = np.array([[30.0, 40.0, 80.0], [0.0, 0.0, 80.0], [39.0, 0.0, 80.0], [5.0, 0.0, -20.0]])
+    contacts = estimator.update(q, np.zeros(anymal.nv), pushed(anymal, q, forces))
+    # 50 N along the ground where 0.5 * 80 N hold; a foot that is pulled is not in contact.
+    np.testing.assert_allclose(contacts.friction_violations, [10.0, 0.0, 0.0, 0.0], atol=1e-8)
+    assert contacts.in_contact.tolist() == [True, True, True, False]
+
+
+def test_on_a_slope_the_normal_is_that_of_the_slope(anymal):
+    slope = np.array([np.sin(0.3), 0.0, np.cos(0.3)])
+    estimator = FootContactEstimator(anymal, FEET, friction=0.2, normal=2.0 * slope)
+    q = stance(anymal)
+    contacts = estimator.update(
+        q, np.zeros(anymal.nv), pushed(anymal, q, np.tile(60 * slope, (4, 1)))
+    )
+    np.testing.assert_allclose(contacts.friction_violations, 0.0, atol=1e-8)
+
+
+def test_standing_forces_from_constraints_carry_the_weight_and_agree(anymal, estimator):
+    """At rest both sources have to say the same ([RD] eq. 3.62)."""
+    q, zero = stance(anymal), np.zeros(anymal.nv)
+    # Forces that balance gravity; the joints bring what they leave.
+    J = np.vstack([anymal.jacobian(q, foot)[:3] for foot in FEET])
+    gravity = anymal.gravity(q)
+    forces = np.linalg.lstsq(J[:, :6].T, gravity[:6], rcond=None)[0]
+    tau = gravity - J.T @ forces
+    np.testing.assert_allclose(tau[:6], 0.0, atol=1e-9)
+    found = estimator.constraint_forces(q, zero, tau, np.ones(4, dtype=bool))
+    np.testing.assert_allclose(found, forces.reshape(4, 3), atol=1e-6)
+    assert found[:, 2].sum() == pytest.approx(WEIGHT * anymal.total_mass)
+    # What an observer would find at rest: what gravity and torques leave over.
+    contacts = estimator.update(q, zero, gravity - tau)
+    np.testing.assert_allclose(contacts.forces, found, atol=1e-6)
+
+
+@pytest.mark.parametrize('gain', [75.0, 300.0])
+def test_the_stated_deviation_is_the_scatter_of_the_forces(anymal, gain):
+    """Monte Carlo: noise of velocities, base included, and of efforts, through the observer."""
+    velocity_noise, effort_noise, interval = 1e-3, 0.05, 1e-3
+    observer = MomentumObserver(anymal, gain)
+    gains = observer.noise_gains(interval)
+    estimator = FootContactEstimator(
+        anymal,
+        FEET,
+        effort_noise=gains.effort * effort_noise,
+        momentum_gain=gains.momentum,
+        velocity_noise=velocity_noise,
+    )
+    q, rng, zero = stance(anymal), np.random.default_rng(0), np.zeros(anymal.nv)
+    true = np.tile([0.0, 0.0, WEIGHT * anymal.total_mass / 4], (4, 1))
+    tau = anymal.gravity(q) - pushed(anymal, q, true)
+    joints = np.arange(anymal.nv) >= 6
+    errors = []
+    for step in range(3000):
+        v = velocity_noise * rng.normal(size=anymal.nv)
+        effort = joints * (tau + effort_noise * rng.normal(size=anymal.nv))
+        external = observer.update(step * 10**6, q, v, effort)
+        if step % 10 == 0 and step > 300:
+            contacts = estimator.update(q, zero, external)
+            errors.append(contacts.forces[:, 2] / contacts.deviations)
+    scatter = np.std(errors, axis=0)
+    assert np.all((scatter > 0.85) & (scatter < 1.15)), scatter
+
+
+@pytest.mark.parametrize(
+    ('settings', 'error', 'argument'),
+    [
+        ({'feet': ('LF_FOOT', 'NOSE')}, UnknownFrameError, 'frames'),
+        ({'friction': -0.1}, InvalidArgumentError, 'friction'),
+        ({'normal': (0.0, 0.0, 0.0)}, InvalidArgumentError, 'normal'),
+        ({'force_threshold': 0.0}, InvalidArgumentError, 'force_threshold'),
+        ({'feet': ()}, InvalidArgumentError, 'frames'),
+    ],
+)
+def test_bad_settings_are_named(anymal, settings, error, argument):
+    with pytest.raises(error, match=argument):
+        FootContactEstimator(anymal, **({'feet': FEET} | settings))
+
+
+def test_a_robot_whose_base_is_fixed_is_refused():
+    fixed = Robot.from_urdf(urdf_path('anymal'))
+    with pytest.raises(InvalidArgumentError, match='floating'):
+        FootContactEstimator(fixed, FEET)
+
+
+@pytest.mark.parametrize('resting', [[1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 0]])
+def test_constraint_forces_in_motion_are_those_of_constrained_dynamics(anymal, estimator, resting):
+    rng = np.random.default_rng(2)
+    q, v, tau = stance(anymal, rng), rng.normal(size=anymal.nv), rng.normal(size=anymal.nv)
+    mask = np.array(resting, dtype=bool)
+    expected = anymal.contact_forces(q, v, tau, [f for f, r in zip(FEET, mask, strict=True) if r])
+    found = estimator.constraint_forces(q, v, tau, mask)
+    np.testing.assert_allclose(found[mask].ravel(), expected, rtol=1e-8, atol=1e-8)
+    assert not found[~mask].any()
+
+
+@examples(200)
+@given(
+    force=st.floats(-1e6, 1e6),
+    deviation=st.floats(1e-6, 1e3),
+    speed=st.floats(-100.0, 100.0),
+    least=st.floats(1e-3, 100.0),
+)
+def test_contact_probabilities_are_those_of_normal_distributions(force, deviation, speed, least):
+    (found,) = contact_probabilities([force], [deviation], [speed], least)
+    threshold = max(least, 2.0 * deviation)
+    z = np.clip((force - threshold) / np.hypot(deviation, threshold / 3.0), -37.0, 37.0)
+    odds = log_ndtr(z) - log_ndtr(-z) + norm.logpdf(speed, 0, 0.2) - norm.logpdf(speed, 0, 0.6)
+    assert found == pytest.approx(expit(odds), rel=1e-9, abs=1e-300)

@@ -17,12 +17,10 @@ from dynamics_ros import Robot
 from dynamics_ros.algorithms.joint_friction import smooth_sign
 from dynamics_ros.estimation import (
     ContactSettings,
-    ContactState,
-    EffortModel,
     FrictionAdaptation,
 )
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
-from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
+from dynamics_ros.estimation.samples.robot_state import RobotState
 
 DRY, WRONG, PERIOD = 4.0, 1.5, 0.01
 """Nm that is told; Nm that it is less by; s."""
@@ -109,14 +107,6 @@ def test_the_bound_holds_and_is_told():
     assert told <= {'at its bound', 'waiting: too slow'}
 
 
-def test_a_lean_with_one_force_is_not_taken_for_friction():
-    pipeline = pipeline_of(settings())
-    lean = np.array([3.0, 2.0])
-    felt = go(pipeline, states(60.0, dry=DRY, external=lean))
-    assert np.abs(pipeline.adaptation.change).max() < 0.1
-    assert felt[-1000:].mean(axis=0) == pytest.approx(lean, abs=0.1)
-
-
 def test_a_push_that_is_against_all_motion_is_taken_up_to_the_bound_and_no_farther():
     pipeline = pipeline_of(settings(bound=(1.0,)))
     _, _, v, _ = motion(60.0)
@@ -146,35 +136,6 @@ def test_a_robot_at_rest_and_a_joint_that_turns_one_way_tell_nothing():
     assert one_way.reasons == ['waiting: has turned one way only']
 
 
-def test_without_friction_or_bound_nothing_changes_and_that_is_told():
-    adaptation = FrictionAdaptation(np.zeros(1), np.zeros(1), 0.01)
-    for k in range(600):
-        v = np.array([0.5 if k // 20 % 2 else -0.5])
-        adaptation.add(k * 10**8, v, -np.sign(v), np.zeros(1, dtype=bool))
-    assert not adaptation.change.any()
-    assert 'adaptation.bound' in adaptation.reasons[0]
-
-
-def test_friction_does_not_become_negative():
-    stribeck = np.array([-0.7])
-    adaptation = FrictionAdaptation(np.ones(1), stribeck, 0.01, np.full(1, 5.0), time_constant=5.0)
-    for k in range(2000):
-        v = np.array([0.5 if k // 20 % 2 else -0.5])
-        felt = (3.0 + adaptation.change) * np.sign(v)
-        adaptation.add(k * 10**8, v, felt, np.zeros(1, dtype=bool))
-    assert adaptation.change == pytest.approx([-0.3])
-    EffortModel.ideal(ROBOT).with_values(coulomb=adaptation.coulomb[0], stribeck=-0.7)
-
-
-def test_undoing_gives_the_friction_of_the_parameters_back():
-    pipeline = pipeline_of(settings())
-    go(pipeline, states(30.0))
-    assert pipeline.adaptation.change.all()
-    pipeline.adaptation.undo()
-    assert not pipeline.adaptation.change.any()
-    assert pipeline.observer.effort_model.coulomb.tolist() == [DRY, DRY]
-
-
 def test_another_payload_keeps_what_was_learned_and_another_friction_or_switching_off_does_not():
     values = settings()
     pipeline = pipeline_of(values)
@@ -194,21 +155,6 @@ def test_another_payload_keeps_what_was_learned_and_another_friction_or_switchin
     assert without.observer.effort_model.coulomb.tolist() == [DRY, DRY]
 
 
-def test_states_one_after_another_and_together_give_the_same():
-    first, second = pipeline_of(settings()), pipeline_of(settings())
-    told = states(20.0)
-    alone = go(first, told)
-    stamps, q, v, effort = told
-    batch = RobotStates(stamps, q, v, effort, (), (), (), NOBODY)
-    together = [
-        np.full((count, 2), np.nan) if found is None else found.values
-        for count, found in second.update_all(batch)
-    ]
-    assert first.adaptation.change.tolist() == second.adaptation.change.tolist()
-    assert first.adaptation.change.any()
-    assert np.concatenate(together)[-500:] == pytest.approx(alone[-500:], abs=1e-12)
-
-
 def test_the_covariance_of_wrenches_grows_by_what_is_open_of_the_change():
     pipeline = pipeline_of(settings())
     rng = np.random.default_rng(0)
@@ -221,32 +167,6 @@ def test_the_covariance_of_wrenches_grows_by_what_is_open_of_the_change():
     pipeline.adaptation.deviation = np.zeros(2)
     (less,) = pipeline.wrenches(state, external)
     assert np.trace(more.covariance) > np.trace(less.covariance)
-
-
-@pytest.mark.parametrize('number', [np.nan, np.inf])
-def test_what_is_no_number_tells_nothing_of_its_joint(number):
-    adaptation = FrictionAdaptation(np.array([4.0, 2.0]), np.zeros(2), 0.01, time_constant=20.0)
-    for k in range(1200):
-        v = 0.5 * np.sign(np.sin(0.1 * k)) * np.ones(2)
-        felt = (0.7 + adaptation.change) * np.sign(v)
-        if k % 50 == 20:
-            felt[0] = number
-        adaptation.add(k * 100_000_000, v, felt, NOBODY[:1])
-    np.testing.assert_allclose(adaptation.change, -0.7, atol=0.02)
-
-
-def test_friction_that_alarms_is_learned_all_the_same():
-    """Far beyond the contact threshold, in all motion: contact for most of the time, at first."""
-    values = settings()
-    low = replace(values, thresholds=replace(values.thresholds, contact=(0.3,)))
-    pipeline = pipeline_of(low)
-    contacts = []
-    for stamp, q, v, effort in zip(*states(60.0), strict=True):
-        external = pipeline.update(RobotState(int(stamp), q, v, effort, (), (), (), NOBODY))
-        contacts.append(external is not None and external.report.state is not ContactState.NONE)
-    assert np.mean(contacts[100:1000]) > 0.3
-    assert pipeline.adaptation.change == pytest.approx([-WRONG, -WRONG], rel=0.1)
-    assert np.mean(contacts[-1000:]) < 0.3 * np.mean(contacts[100:1000])
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from random_robots import random_urdf
 from tolerances import EXACT, LAW
 
 from dynamics_ros import Robot, export_kernels
-from dynamics_ros.algorithms.quantity import define
-from dynamics_ros.kernels import PlainFunction, jacobian, trace
 
 C = shutil.which('cc') or shutil.which('gcc')
 STRICT = ['-std=c99', '-Wall', '-Wextra', '-pedantic', '-Werror', '-O1', '-shared', '-fPIC']
@@ -87,13 +85,6 @@ def test_values_are_those_of_the_robot(robot, library):
     assert energy[0, 0] == pytest.approx(robot.kinetic_energy(q, v))
 
 
-def test_what_is_not_passed_is_zero_and_what_is_not_wanted_is_left(robot, library):
-    q, v, a, wrench = state(robot)
-    name = 'my_inverse_dynamics_link_3_casadi'
-    (tau,) = called(library, name, q, v, a, wrench, left_out=(1, 3))
-    np.testing.assert_allclose(tau[:, 0], robot.inverse_dynamics(q, 0.0 * v, a), rtol=LAW)
-
-
 def test_jacobians_are_derivatives_by_each_input(robot, library):
     q, v, a, wrench = state(robot)
     nothing = np.zeros(robot.nv)
@@ -104,32 +95,6 @@ def test_jacobians_are_derivatives_by_each_input(robot, library):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
     J = robot.jacobian(q, 'link_3', 'local')
     np.testing.assert_allclose(dw, -J.T, atol=1e-10)
-
-
-def test_a_matrix_is_differentiated_column_by_column(robot, library):
-    q, *_ = state(robot)
-    n = robot.nv
-    (slope,) = called(library, 'jac_my_mass_matrix_casadi', q, np.zeros((n, n)))
-    formula = define(robot.model, ('mass_matrix',))
-
-    def flat(q):
-        M = formula.function(q)
-        return jacobian([M[i][j] for j in range(n) for i in range(n)], q)
-
-    expected = PlainFunction(trace(flat, {'q': n}, 'flat'))(q.tolist())
-    np.testing.assert_allclose(slope, np.reshape(expected, (n * n, n)), atol=1e-10)
-
-
-def test_the_plain_functions_are_the_same_with_and_without(robot, tmp_path):
-    texts = [
-        export_kernels(robot, KERNELS, tmp_path / str(casadi), 'my', casadi=casadi)
-        for casadi in (False, True)
-    ]
-    (plain, plain_header), (code, header) = texts
-    assert header.read_text() == plain_header.read_text()
-    assert 'casadi' not in plain.read_text()
-    lines = iter(code.read_text().splitlines())
-    assert all(line in lines for line in plain.read_text().splitlines())  # in the same order
 
 
 def test_casadi_calls_and_differentiates_them(robot, library):

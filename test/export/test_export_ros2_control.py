@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from built import once
 from few_joint_arms import ARMS, few_joint_arm
-from patience import PATIENCE
+from patience import PATIENCE, times
 from tolerances import LAW
 
 from dynamics_ros import Robot
@@ -51,6 +51,9 @@ ROBOTS = {
     'four joints': ('scara', 'tool', {}),
 }
 """File of the package example-robot-data, tool and locked joints."""
+
+USUAL = ('seven_joint_arm', 'fingers, one a mimic', 'a lift', 'four joints')
+"""Robots that differ in kind; --thorough takes all."""
 
 
 def on_a_lift(urdf):
@@ -113,7 +116,7 @@ def compiled(package):
     return package
 
 
-@pytest.fixture(scope='module', params=ROBOTS)
+@pytest.fixture(scope='module', params=times(USUAL, ROBOTS))
 def package(request, tmp_path_factory):
     """A package with its library, and the structures of its header."""
     if C is None:
@@ -164,14 +167,6 @@ def memory_of(n):
 
 
 class TestImpedance:
-    def test_the_defaults_are_gains_of_the_library(self, compiled):
-        gains = gains_of(compiled.robot.nv)
-        call(compiled.c.my_arm_default_gains, gains)
-        wanted = numbers.gains(compiled.robot, compiled.tool)
-        for name in ('stiffness', 'damping', 'axes', 'force', 'joints', 'settings'):
-            assert np.array_equal(getattr(gains, name), np.ravel(getattr(wanted, name))), name
-        assert np.array_equal(gains.setpoint_limits, SetpointLimits().rows.ravel())
-
     def test_steps_are_those_of_the_library(self, compiled):
         """A second of a target that is far away, with noise for motion."""
         robot, tool, c = compiled.robot, compiled.tool, compiled.c
@@ -285,21 +280,6 @@ class TestImpedance:
         step()
         assert flags[0] == flags[1] == 0.0
 
-    def test_a_quaternion_is_a_pose_or_none(self, compiled):
-        pose = np.empty(16)
-        half = np.sqrt(0.5)
-        for q, rows in (
-            ([0.0, 0.0, half, half], [[0, -1, 0], [1, 0, 0], [0, 0, 1]]),
-            ([half, 0.0, 0.0, half], [[1, 0, 0], [0, 0, -1], [0, 1, 0]]),
-            ([0.0, half, 0.0, half], [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
-        ):
-            call(compiled.c.my_arm_pose_of, np.array([1.0, 2.0, 3.0]), np.array(q), pose)
-            assert np.allclose(pose.reshape(4, 4)[:3, :3], rows, atol=1e-12)
-            assert pose.reshape(4, 4)[:, 3].tolist() == [1.0, 2.0, 3.0, 1.0]
-        for q in ([0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0], [np.nan, 0.0, 0.0, 1.0]):
-            call(compiled.c.my_arm_pose_of, np.zeros(3), np.array(q), pose)
-            assert np.isnan(pose).any()
-
 
 class TestWrench:
     def settings_of(self, compiled):
@@ -383,19 +363,6 @@ class TestKinematicsAndDynamics:
             assert np.abs(twist - wanted @ v).max() <= 1e-9, name
             assert np.abs(joints - damped @ twist).max() <= 1e-8 * scale * n, name
 
-    def test_a_twist_takes_one_pose_to_the_other(self, compiled):
-        turn = np.array([0.3, -0.2, 0.4])
-        angle = np.linalg.norm(turn)
-        turned = np.array([*(np.sin(angle / 2) * turn / angle), np.cos(angle / 2)])
-        twist = np.empty(6)
-        for sign in (1.0, -1.0):
-            a = np.array([0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0])
-            b = np.array([0.5, 1.0, 1.0, *(sign * turned)])
-            call(compiled.c.my_arm_twist_between, a, b, 0.5, twist)
-            assert twist == pytest.approx([1.0, 0.0, -2.0, *(2.0 * turn)], abs=1e-12)
-        call(compiled.c.my_arm_twist_between, b, b, 0.5, twist)
-        assert not twist.any()
-
     def test_dynamics_are_those_of_the_robot(self, compiled):
         robot, c, rng = compiled.robot, compiled.c, compiled.rng
         n = robot.nv
@@ -407,13 +374,6 @@ class TestKinematicsAndDynamics:
         assert np.abs(tau - robot.coriolis(q, v) @ v).max() <= 1e-9
         call(c.my_arm_inverse_dynamics, q, v, a, tau)
         assert np.abs(tau - robot.inverse_dynamics(q, v, a)).max() <= 1e-9
-
-    def test_a_wrench_turns_with_the_tool(self, compiled):
-        q = compiled.robot.random_configuration(compiled.rng)
-        R = compiled.robot.forward_kinematics(q, compiled.tool)[:3, :3]
-        wrench, turned = compiled.rng.normal(size=6), np.empty(6)
-        call(compiled.c.my_arm_wrench_in_root, q, wrench, turned)
-        assert turned == pytest.approx([*(R @ wrench[:3]), *(R @ wrench[3:])], abs=1e-12)
 
 
 @needs_compiler

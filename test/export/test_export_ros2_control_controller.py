@@ -110,11 +110,6 @@ def controller(library):
     return one
 
 
-def test_it_carries_the_arm_at_activation(controller):
-    controller.update(10)
-    assert controller.beside_gravity < 1e-6
-
-
 @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize('i', [2, 9])
 def test_a_state_that_is_none_is_answered_by_the_torques_that_carry_it(controller, i, number):
@@ -123,27 +118,12 @@ def test_a_state_that_is_none_is_answered_by_the_torques_that_carry_it(controlle
     assert controller.beside_gravity < 1e-6
 
 
-def test_a_state_that_another_thread_holds_is_none(controller):
-    controller.c.hold_state(3, True)
-    controller.update(5)
-    assert controller.beside_gravity < 1e-6
-    controller.c.hold_state(3, False)
-
-
 @pytest.mark.parametrize('seconds', [0.0, -1.0, np.nan, 1.0])
 def test_a_period_that_cannot_be_makes_no_step_of_torque(controller, seconds):
     controller.refer(FORCE_Z, 10.0)
     controller.update(20)
     controller.update(5, seconds)
     controller.update(20)
-
-
-@pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
-def test_a_pose_that_is_none_is_no_target(controller, number):
-    for i in POSE:
-        controller.refer(i, number if i == 1 else 0.5)
-    controller.update(100)
-    assert controller.beside_gravity < 1e-6
 
 
 def test_a_wrench_ends_with_nan_and_with_deactivation(controller):
@@ -172,11 +152,6 @@ def test_a_force_is_shortened_to_its_limit(controller, number, limited):
     controller.update(200)
     wanted = -controller.robot.jacobian(Q, 'tool0').T @ [0, 0, limited, 0, 0, 0]
     assert controller.beside_gravity == pytest.approx(np.abs(wanted).max(), abs=1e-6)
-
-
-def test_without_a_position_it_does_not_begin(controller):
-    controller.set_state(4, np.nan)
-    assert not controller.c.activate()
 
 
 def test_efforts_that_cannot_be_written_are_an_error(controller):

@@ -124,14 +124,6 @@ def test_a_controller_of_mode_stop_takes_over_in_motion_and_ends_it(left_as_foun
     assert np.linalg.norm(arm.place - there) < 0.1
 
 
-def test_deactivation_alone_leaves_gravity_torques_and_an_arm_that_goes_on(left_as_found):
-    arm = moving(left_as_found)
-    assert arm.c.deactivate()
-    carried = arm.robot.gravity(arm.q)
-    assert np.abs(arm.efforts - carried).max() < 1.0
-    assert arm.fastest > 0.3
-
-
 def test_efforts_that_are_none_or_beyond_limits_are_not_continued(left_as_found):
     made, robot = left_as_found
     arm = Arm(left_as_found)
@@ -278,36 +270,6 @@ def test_wrong_states_are_braked_by_a_prediction_and_end_in_an_error(left_as_fou
     assert arm.fastest < 0.05
 
 
-def test_a_single_missing_state_does_not_end_a_motion(left_as_found):
-    arm = moving(left_as_found)
-    arm.live(DT, states='nan')
-    assert arm.told(STATE) == 1.0
-    arm.live(DT)
-    assert arm.told(STATE) == 0.0
-    arm.live(0.1)
-    assert arm.fastest > 0.3
-
-
-def test_an_angle_that_the_driver_wraps_by_a_turn_is_no_jump(left_as_found):
-    arm = Arm(left_as_found)
-    arm.live(0.1)
-    there = arm.place
-    for turns in (-1.0, 2.0):
-        arm.q[6] += 2.0 * np.pi * turns
-        arm.live(0.1)
-        assert arm.told(STATE) == 0.0
-        assert arm.fastest < 0.01
-        assert np.linalg.norm(arm.place - there) < 1e-4
-
-
-def test_a_joint_with_limits_does_not_turn_round(left_as_found):
-    arm = Arm(left_as_found)
-    arm.live(0.1)
-    arm.q[4] += 2.0 * np.pi
-    arm.live(DT)
-    assert arm.told(STATE) == 1.0
-
-
 def test_a_position_that_jumps_is_no_measurement(left_as_found):
     arm = moving(left_as_found)
     arm.q[2] += 0.5
@@ -318,31 +280,6 @@ def test_a_position_that_jumps_is_no_measurement(left_as_found):
     assert arm.told(STATE) == 0.0
     assert arm.told(RESTS) == 1.0
     assert arm.steepest <= RATE * (1.0 + 1e-9)
-
-
-def test_states_that_stay_the_same_at_rest_are_not_missing(left_as_found):
-    arm = Arm(left_as_found)
-    arm.live(0.1)
-    assert arm.live(0.4, states='frozen')
-    assert arm.told(STATE) == 0.0
-
-
-def test_a_joint_that_is_too_fast_is_braked_before_targets_are_followed(left_as_found):
-    arm = Arm(left_as_found)
-    arm.live(0.05)
-    arm.v[2] = 2.0 * arm.robot.velocity_limits[2]
-    arm.live(0.01)
-    assert arm.told(SPEED) == 1.0
-    arm.live(1.5)
-    assert arm.told(SPEED) == 0.0
-    assert arm.fastest < 0.05
-
-
-def test_an_unknown_mode_or_reaction_is_no_configuration(left_as_found):
-    made, _ = left_as_found
-    made.reconfigure.restype = ctypes.c_bool
-    assert not made.reconfigure(b'impedence', b'none', False)
-    assert not made.reconfigure(b'impedance', b'jump', False)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,10 +29,8 @@ from benchmarks.recordings_fleet import (
 )
 from dynamics_ros.fleet.analysis import Task, analyze, analyze_all
 from dynamics_ros.fleet.command import main
-from dynamics_ros.fleet.report import findings, frictions, report
+from dynamics_ros.fleet.report import findings
 from dynamics_ros.fleet.results import EVENTS, SIGNALS, SUMMARY, Bag, find_bags, read_rows
-from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.recordings.settings import EstimationSettings
 
 pytestmark = pytest.mark.ros
 
@@ -83,20 +80,6 @@ def test_friction_of_all_formats_is_that_of_the_robot(fleet, results):
         assert row['findings'] == []
 
 
-def test_friction_is_not_told_of_efforts_that_are_no_torques(fleet, tmp_path):
-    contact = ContactParameters()
-    contact = replace(contact, effort=replace(contact.effort, scale=(-1.0,) * 7))
-    task = Task(tmp_path, settings=EstimationSettings(contact=contact))
-    bag = next(one for one in find_bags([str(fleet)]) if one.robot == 'worn')
-    summary = analyze(task, bag)
-    assert summary['status'] == 'ok', summary['reason']
-    assert any('friction is not reported' in text for text in summary['findings'])
-    for name in ('friction', 'friction_deviation', 'viscous', 'coulomb'):
-        assert np.isnan(summary[name]).all(), name
-    assert frictions([{**summary, 'robot': bag.robot}]) == {}
-    report([{**summary, 'robot': bag.robot, 'bag': bag.name}], [])
-
-
 def test_the_push_is_an_event_with_link_force_and_time(fleet, results):
     contacts = [row for row in rows(results, EVENTS, fleet) if not row['false_contact']]
     assert {(row['robot'], row['bag']) for row in contacts} == {
@@ -109,20 +92,6 @@ def test_the_push_is_an_event_with_link_force_and_time(fleet, results):
         assert (row['begin'] - BEGIN) * 1e-9 == pytest.approx(PUSH.begin, abs=0.05)
         assert row['duration'] == pytest.approx(PUSH.end - PUSH.begin, abs=0.15)
         assert row['force'] == pytest.approx(20.0, abs=2.0)
-
-
-def test_signals_have_a_row_for_each_estimate(fleet, results):
-    summary = rows(results, SUMMARY, fleet)
-    signals = rows(results, SIGNALS, fleet)
-    assert len(signals) == sum(row['estimates'] for row in summary)
-    assert all(len(row['position']) == len(summary[0]['joints']) for row in signals[::100])
-
-
-def test_the_report_needs_nothing_else(results):
-    page = (results / 'report.html').read_text()
-    assert '<svg' in page
-    assert 'shoulder_pitch' in page
-    assert 'src="http' not in page
 
 
 def test_bags_that_cannot_be_analyzed_are_named_and_the_others_come(fleet, tmp_path, capsys):

@@ -139,12 +139,6 @@ def test_every_kind_of_file_holds_the_same_samples(samples, tmp_path, kind):
     assert (read.velocity is None) == (kind == 'parquet')
 
 
-def test_times_of_recording_count_where_messages_have_no_stamps(samples, tmp_path):
-    part = samples.between(0.0, 0.1)
-    read = read_samples(as_bag(part, tmp_path / 'a', 'mcap', stamped=False))
-    assert np.diff(read.time) == pytest.approx(np.diff(part.time), abs=1e-6)
-
-
 def test_a_bag_without_joint_states_is_told_by_what_it_holds(tmp_path):
     path = tmp_path / 'a'
     store = get_typestore(Stores.ROS2_KILTED)
@@ -154,21 +148,6 @@ def test_a_bag_without_joint_states_is_told_by_what_it_holds(tmp_path):
         bag.write(connection, 10**9, store.serialize_cdr(message, 'std_msgs/msg/String'))
     with pytest.raises(RecordingError, match=r'no joint states .* topics are: /word \(std_msgs'):
         read_samples(path)
-
-
-def test_a_bag_with_joint_states_on_another_topic_names_that(samples, tmp_path):
-    path = as_bag(samples.between(0.0, 0.1), tmp_path / 'a', 'mcap')
-    with pytest.raises(RecordingError, match='no joint states on /other; there are: /joint_states'):
-        read_samples(path, '/other')
-
-
-def test_a_topic_is_refused_where_no_recording_has_topics(samples, tmp_path):
-    table = as_csv(samples.between(0.0, 0.1), tmp_path / 'a.csv')
-    said = Captured()
-    words = [str(table), '--robot', str(FILE), '--topic', '/joint_states']
-    assert said.of(words) == 1
-    (line,) = said.error.splitlines()
-    assert f'--topic: /joint_states is given, but {table} has no topics' in line
 
 
 def test_the_json_has_what_is_promised(calibrated):

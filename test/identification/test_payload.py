@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm holds is found from a run with it and one without."""
+"""What an arm holds, and what a unit of effort is, from runs with and without a load."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from simulated_arm import (
 )
 
 from dynamics_ros.calibration.results import payload_text
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.identification import (
     JointSamples,
-    Payload,
+    KnownLoad,
     UnusableRecordingError,
+    identify_drive_gains,
     identify_with_payload,
 )
 
@@ -73,12 +75,6 @@ def test_deviations_include_the_unit_of_efforts_that_the_weight_of_the_robot_sho
     alone, estimate = (estimate_of('tool0', *found, x) for x in (0.0, payload.unit_deviation))
     assert estimate.mass == alone.mass
     assert estimate.mass_deviation == pytest.approx(payload.mass_deviation)
-
-
-def test_two_runs_without_a_payload_are_told(runs):
-    again = recording(ARM, rate=100.0, noise=0.3, seed=14)
-    with pytest.raises(UnusableRecordingError, match='no payload is told'):
-        identify_with_payload(ROBOT, [runs[0]], [again], 'tool0')
 
 
 def test_the_command_adds_the_payload(runs, tmp_path, capsys):
@@ -136,13 +132,6 @@ def messy(arm, seed, share=0.12):
     return JointSamples('recording', ROBOT.joint_names, t, q, None, effort)
 
 
-@pytest.mark.parametrize(('deviation', 'advised'), [(0.005, False), (0.05, True)])
-def test_runs_of_the_same_motion_are_advised_where_a_mass_is_not_accurate(deviation, advised):
-    known = CENTER, deviation, np.full(3, 1e-3), False, np.zeros(10), np.eye(10)
-    payload = Payload('tool0', 1.5, *known)
-    assert ('same motion' in payload_text(payload)) == advised
-
-
 def test_deviations_hold_with_friction_that_the_model_does_not_have():
     """Without random effects errors are 2.1 times the stated deviations, and masses 4 % off."""
     over = []
@@ -155,3 +144,89 @@ def test_deviations_hold_with_friction_that_the_model_does_not_have():
         over += list((payload.center_of_mass - CENTER) / payload.center_of_mass_deviation)
     # 24 normal numbers have an RMS above 1.4 once in a thousand times.
     assert np.sqrt(np.mean(np.square(over))) < 1.4
+
+
+GAIN = np.array([8.0, 11.0, -9.0, 12.0, 3.0, 4.0, 2.5])
+"""Nm for a unit; the third joint counts the other way round."""
+
+LOAD = KnownLoad('tool0', 3.0, (0.03, 0.02, 0.08))
+DRIVE_GAINS_ARM = replace(truth(2), scale=1.0 / GAIN)
+DRIVE_GAINS_LOADED = Truth(
+    DRIVE_GAINS_ARM.robot.with_payload(
+        'tool0', LOAD.mass, LOAD.center, np.diag([0.003, 0.004, 0.002])
+    ),
+    DRIVE_GAINS_ARM.bodies,
+    DRIVE_GAINS_ARM.scale,
+)
+
+
+@pytest.fixture(scope='module')
+def runs_drive_gains():
+    """Without and with, of other motions."""
+    return (
+        recording(DRIVE_GAINS_ARM, rate=100.0, noise=0.2, seed=2),
+        recording(DRIVE_GAINS_LOADED, rate=100.0, noise=0.2, seed=12),
+    )
+
+
+def test_gains_are_found_although_masses_are_not_as_described(runs_drive_gains):
+    empty, loaded = runs_drive_gains
+    found, gains = identify_drive_gains(ROBOT, [empty], [loaded], LOAD)
+    assert gains.told[1:6].all()
+    off = (gains.gain - GAIN)[gains.told]
+    assert np.abs(off / GAIN[gains.told]).max() < 0.05
+    assert (np.abs(off) < 4.0 * gains.deviation[gains.told]).all()
+    assert (found.effort_model.scale == gains.gain).all()
+    # At true gains the masses are those of the arm, not of its description.
+    tested = found.evaluate(recording(DRIVE_GAINS_ARM, seed=5))
+    assert tested.percent_all < 2.0
+
+
+def test_runs_in_the_other_order_or_without_a_load_are_told(runs_drive_gains):
+    empty, loaded = runs_drive_gains
+    with pytest.raises(UnusableRecordingError, match='the last recording has to be'):
+        identify_drive_gains(ROBOT, [loaded], [empty], LOAD)
+    again = recording(DRIVE_GAINS_ARM, rate=100.0, noise=0.2, seed=14)
+    with pytest.raises(UnusableRecordingError, match='heavier load'):
+        identify_drive_gains(ROBOT, [empty], [again], LOAD)
+
+
+def test_a_load_that_cannot_be_is_refused(runs_drive_gains):
+    with pytest.raises(InvalidArgumentError, match='mass of the load'):
+        KnownLoad('tool0', -1.0, (0.0, 0.0, 0.0))
+    with pytest.raises(InvalidArgumentError, match='mass of the load'):
+        KnownLoad('tool0', np.nan, (0.0, 0.0, 0.0))
+    with pytest.raises(InvalidArgumentError, match='centre of the load'):
+        KnownLoad('tool0', 1.0, (0.0, np.inf, 0.0))
+    root = replace(LOAD, frame=ROBOT.frame_names[0])
+    with pytest.raises(UnusableRecordingError, match='no joint moves'):
+        identify_drive_gains(ROBOT, [runs_drive_gains[0]], [runs_drive_gains[1]], root)
+
+
+def test_the_command_tells_gains_and_uses_them(runs_drive_gains, tmp_path, capsys):
+    pytest.importorskip('rosbags')
+    import yaml
+    from test_calibrate_robot import as_csv
+
+    from dynamics_ros.calibration.command import main
+
+    files = [str(as_csv(run, tmp_path / f'{k}.csv')) for k, run in enumerate(runs_drive_gains)]
+    load = ['tool0', '3.0', '0.03', '0.02', '0.08']
+    words = ['--robot', str(FILE), '--drive-gains', *load]
+    out = tmp_path / 'out.yaml'
+    assert main([*files, *words, '--json', '--parameters', str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert 'Nm per unit of effort' in shown
+    gains = json.loads(shown.splitlines()[-1])['drive_gains']
+    assert gains['joints'] == list(ROBOT.joint_names)
+    told = np.array(gains['told'])
+    assert np.array(gains['gain'])[told] == pytest.approx(GAIN[told], rel=0.05)
+    assert all((d is None) != t for d, t in zip(gains['standard_deviation'], told, strict=True))
+    node = yaml.safe_load(out.read_text())['/**/contact_node']['ros__parameters']
+    assert node['effort']['scale'] == pytest.approx(gains['gain'], rel=1e-5)
+    assert main([files[0], *words]) == 1
+    assert 'one recording' in capsys.readouterr().err
+    assert main([*files, *words[:3], 'tool0', 'heavy', '0', '0', '0']) == 1
+    assert 'FRAME MASS X Y Z' in capsys.readouterr().err
+    with pytest.raises(SystemExit, match='2'):
+        main([*files, *words, '--load', 'tool0'])

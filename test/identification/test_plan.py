@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,6 @@ from simulated_arm import FILE, ROBOT
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import (
-    Objective,
     condition_number,
     plan_excitation,
     random_motion,
@@ -73,39 +71,6 @@ def test_the_trajectory_is_a_message_with_the_same_points(planned):
     assert last['time_from_start'] == {'sec': 20, 'nanosec': 0}
     assert last['positions'] == pytest.approx(q[-1], abs=1e-8)
     assert message['points'][7]['velocities'] == pytest.approx(v[7], abs=1e-8)
-
-
-def test_derivatives_of_what_a_motion_tells_are_those_of_differences():
-    base, rng = BaseParameters.of(ROBOT), np.random.default_rng(2)
-    noise, sizes = rng.uniform(1.0, 2.0, 7), rng.uniform(1.0, 2.0, len(base))
-    objective = Objective(ROBOT, base, noise, sizes)
-    motion = list(random_motion(ROBOT, 20.0, np.linspace(0.0, 20.0, 60), rng))
-    value, *slopes = objective.gradient(*motion)
-    assert value == objective.value(*motion)
-    for k, slope in enumerate(slopes):
-        way, step = rng.normal(size=(60, 7)), 1e-5
-        there, back = (
-            [x + sign * step * way if i == k else x for i, x in enumerate(motion)]
-            for sign in (1.0, -1.0)
-        )
-        expected = (objective.value(*there) - objective.value(*back)) / (2.0 * step)
-        assert (slope * way).sum() == pytest.approx(expected, rel=1e-4)
-    still = [motion[0], np.zeros((60, 7)), np.zeros((60, 7))]
-    assert objective.value(*still) == np.inf
-
-
-def test_a_name_that_says_nothing_of_the_kind_is_refused(tmp_path, capsys):
-    words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.txt')]
-    assert main(words) == 1
-    assert '.yaml or .csv' in capsys.readouterr().err
-
-
-def test_without_coal_nothing_is_planned(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'coal', None)
-    words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.yaml')]
-    assert main(words) == 1
-    assert 'pip install coal' in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
 
 
 def test_links_that_meet_are_seen():

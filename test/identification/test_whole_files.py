@@ -252,14 +252,6 @@ class TestTheWriter:
         assert file.stat().st_mode & 0o777 == 0o640
         assert sorted(path.name for path in tmp_path.iterdir()) == ['file.yaml', 'link.yaml']
 
-    def test_a_pipe_is_written_in_place(self, tmp_path):
-        pipe = tmp_path / 'pipe'
-        os.mkfifo(pipe)
-        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        write_files({pipe: 'new'})
-        assert os.read(reader, 9) == b'new'
-        os.close(reader)
-
     def test_a_folder_is_replaced_as_a_whole(self, tmp_path):
         folder = tmp_path / 'bag'
         write_files({folder / 'old': 'old'})
@@ -272,13 +264,6 @@ class TestTheWriter:
                     raise KeyError
             assert [path.name for path in folder.iterdir()] == ['old' if fails else 'new']
         assert list(tmp_path.iterdir()) == [folder]
-
-    @pytest.mark.parametrize('name', ['folder', 'folder/file/below'])
-    def test_a_place_that_is_no_file_is_named(self, tmp_path, name):
-        write_files({tmp_path / 'folder' / 'file': 'old'})
-        with pytest.raises(NotWrittenError, match=f'{name}: not written, and nothing is changed'):
-            write_files({tmp_path / 'other': 'new', tmp_path / name: 'new'})
-        assert [path.name for path in tmp_path.iterdir()] == ['folder']
 
 
 WRITERS = {

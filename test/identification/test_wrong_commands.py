@@ -4,10 +4,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import partial
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -17,16 +13,13 @@ pytest.importorskip('rosbags')
 from two_joint_arm import two_joint_arm
 
 from dynamics_ros import Robot
-from dynamics_ros.calibration import command, plan
+from dynamics_ros.calibration import command
 from dynamics_ros.calibration.command import main
-from dynamics_ros.calibration.outputs import check_outputs
 from dynamics_ros.calibration.plan import read_trajectory
 from dynamics_ros.calibration.recorded import read_samples
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.identification import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.excitation.fourier import plan_excitation
+from dynamics_ros.identification import UnusableRecordingError
 from dynamics_ros.identification.excitation.way import check_motion, straight_way
-from dynamics_ros.identification.joint_states.joint_matching import match_joints
 
 TEXT = two_joint_arm()
 
@@ -72,12 +65,6 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
     assert ((folder / 'arm.urdf').read_text(), (folder / 'rec.csv').read_text()) == before
 
 
-def test_an_output_may_replace_an_earlier_one_or_be_a_device(folder):
-    (folder / 'new.urdf').write_text('of an earlier run')
-    check_outputs({'--output': folder / 'new.urdf', '--report': None})
-    check_outputs({'--output': Path('/dev/null')})
-
-
 @pytest.mark.parametrize(
     ('options', 'problem'),
     [
@@ -102,17 +89,6 @@ def test_numbers_of_options_are_finite_and_believable(capsys, words):
         main(['plan', '--robot', 'arm.urdf', '--output', 'motion.yaml', *words])
     assert ended.value.code == 2
     assert f'argument {words[0]}' in capsys.readouterr().err
-
-
-def test_a_floor_without_shapes_is_told_to_have_no_effect(folder, capsys, monkeypatch):
-    monkeypatch.setattr(plan, 'plan_excitation', partial(plan_excitation, iterations=1))
-    (folder / 'arm.urdf').write_text(re.sub('<collision>.*?</collision>', '', TEXT))
-    words = ['--duration', '4', '--floor', '0.0']
-    output = ['--robot', folder / 'arm.urdf', '--output', folder / 'motion.yaml']
-    assert main(['plan', *map(str, [*output, *words])]) == 0
-    told = capsys.readouterr().out
-    assert '--floor has no effect' in told
-    assert 'inf m' not in told
 
 
 @pytest.mark.parametrize('time', ['.nan', '.inf', '1.0e+12', '-1'])
@@ -148,30 +124,6 @@ def test_tables_without_columns_of_numbers_are_told(tmp_path):
         read_samples(path)
 
 
-@pytest.mark.parametrize('encoding', ['latin-1', 'utf-16'])
-def test_a_table_in_another_encoding_comes_with_its_cure(tmp_path, encoding):
-    (tmp_path / 'table.csv').write_bytes('time,für\n0,1\n'.encode(encoding))
-    with pytest.raises(UnusableRecordingError, match='save it as text in UTF-8'):
-        read_samples(tmp_path / 'table.csv')
-
-
-def test_positions_that_are_no_numbers_are_not_told_as_missing_efforts():
-    position, effort = np.full((10, 1), np.nan), np.ones((10, 1))
-    samples = JointSamples('rec', ('a',), np.arange(10.0), position, None, effort)
-    with pytest.raises(UnusableRecordingError, match='positions of all joints'):
-        samples.cleaned()
-
-
-def test_one_name_for_two_recorded_joints_is_refused():
-    with pytest.raises(UnusableRecordingError, match='joints a and b are both named a'):
-        match_joints(('a', 'b'), ('a', 'b'), {'b': 'a'})
-
-
 def test_a_name_that_the_robot_does_not_have_is_refused(folder, capsys):
     words = ['--robot', folder / 'arm.urdf', '--joints', 'elbow=elbo']
     assert "--joints: unknown joint 'elbo'" in told(capsys, folder / 'rec.csv', *words)
-
-
-def test_a_robot_whose_joints_are_all_locked_is_refused(folder, capsys):
-    words = ['--robot', folder / 'arm.urdf', '--lock', 'shoulder=0', 'elbow=0']
-    assert 'no joint of it moves' in told(capsys, folder / 'rec.csv', *words)

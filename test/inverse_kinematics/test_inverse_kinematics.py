@@ -103,17 +103,6 @@ def test_reachable_poses_are_found_and_every_answer_holds_outside_the_solver(arm
     assert solved >= 0.995 * TARGETS
 
 
-def test_a_usual_answer_takes_a_small_part_of_the_default_timeout(arm):
-    robot, hand = arm
-    rng = np.random.default_rng(2)
-    elapsed = []
-    for _ in range(50):
-        target = robot.forward_kinematics(robot.random_configuration(rng), hand)
-        elapsed.append(robot.inverse_kinematics(target, hand).elapsed)
-    # Typically 0.5 ms; 10 ms leaves room for a machine that does other things.
-    assert np.median(elapsed) < 0.01
-
-
 def test_the_same_question_has_the_same_answer(panda):
     rng = np.random.default_rng(3)
     for _ in range(10):
@@ -143,19 +132,6 @@ def test_following_a_circle_gives_a_continuous_joint_path(panda):
         # 3 mm a step on a lever of at least 0.1 m.
         assert np.abs(result.q - q).max() < 0.04
         q = result.q
-
-
-def test_a_target_turned_by_half_a_turn_is_no_trap(ur5):
-    q = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
-    target = ur5.forward_kinematics(q, 'tool0')
-    for axis in range(3):
-        turned = target.copy()
-        signs = -np.ones(3)
-        signs[axis] = 1.0
-        turned[:3, :3] = target[:3, :3] @ np.diag(signs)
-        result = ur5.inverse_kinematics(turned, 'tool0', q, **PLENTY)
-        assert result.success
-        assert max(pose_errors(ur5, result.q, 'tool0', turned)) <= RECHECK
 
 
 @examples(25)
@@ -191,15 +167,6 @@ def test_joints_that_do_not_move_the_frame_keep_their_seed(panda):
     target = panda.forward_kinematics(panda.random_configuration(rng), 'panda_hand')
     fingers = panda.joint_q_indices['panda_finger_joint1']
     assert panda.inverse_kinematics(target, 'panda_hand', seed).q[fingers] == seed[fingers]
-
-
-def test_a_frame_in_the_middle_of_the_arm_can_be_placed_too(panda):
-    rng = np.random.default_rng(7)
-    q = panda.random_configuration(rng)
-    target = panda.forward_kinematics(q, 'panda_link5')
-    result = panda.inverse_kinematics(target, 'panda_link5', **PLENTY)
-    assert result.success
-    assert max(pose_errors(panda, result.q, 'panda_link5', target)) <= RECHECK
 
 
 def test_a_floating_base_keeps_its_place_and_the_joints_do_the_work():
@@ -257,14 +224,6 @@ def test_all_eight_postures_of_a_six_joint_arm_are_told_apart(ur5):
             assert np.abs(around).max() > 0.1
 
 
-def test_only_the_nearest_solutions_are_given_when_fewer_are_asked_for(ur5):
-    q = np.array([0.4, -1.1, 1.3, -0.9, -1.4, 0.3])
-    target = ur5.forward_kinematics(q, 'tool0')
-    some = ur5.all_inverse_kinematics(target, 'tool0', q, timeout=2.0, max_solutions=3)
-    every = ur5.all_inverse_kinematics(target, 'tool0', q, timeout=2.0)
-    assert [r.q.tolist() for r in some] == [r.q.tolist() for r in every[:3]]
-
-
 @pytest.mark.parametrize(
     ('targets', 'seeds'), [((2, 3), ()), ((), (4,)), ((3,), (2, 1)), ((0,), ())]
 )
@@ -287,20 +246,6 @@ def test_targets_and_seeds_broadcast_over_leading_axes(panda, targets, seeds):
         assert np.array_equal(result.q[i], alone.q)
         assert result.iterations[i] == alone.iterations
         assert result.rotation_error[i] == alone.rotation_error
-
-
-def test_targets_of_several_frames_broadcast_too(panda):
-    frames = ['panda_link5', 'panda_hand']
-    q = np.random.default_rng(11).uniform(panda.lower_limits, panda.upper_limits, (3, 8))
-    targets = np.stack([panda.forward_kinematics(q, frame) for frame in frames], axis=1)
-    result = panda.inverse_kinematics(targets, frames, q, **PLENTY)
-    assert result.q.shape == (3, 8) and result.success.all()
-    assert np.array_equal(result.q, q)
-
-
-def test_leading_axes_have_to_fit(panda):
-    with pytest.raises(InvalidArgumentError, match='leading axes'):
-        panda.inverse_kinematics(np.tile(GOOD, (2, 1, 1)), 'panda_hand', np.zeros((3, 8)))
 
 
 @pytest.mark.parametrize(

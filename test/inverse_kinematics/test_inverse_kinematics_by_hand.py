@@ -1,17 +1,25 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics where the answer is known by hand: small mechanisms, worked examples."""
+"""Inverse kinematics where the answer is known by hand, and single steps of it."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from patience import examples
+from random_robots import SEEDS
 
+from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.inverse_kinematics.step import DAMPING_FLOOR, inverse_kinematics_step
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.inverse_kinematics.iteration import iterate
 from dynamics_ros.multibody.end_effector import pose_error
+from dynamics_ros.spatial import ROTATIONS, SPHERICAL
 
 ARRIVED = 2e-5
 """Twice the default tolerance [m, rad]: errors of a joint are those of the frame over a lever."""
@@ -100,28 +108,6 @@ def test_a_target_out_of_reach_is_told_with_the_closest_approach():
     assert min(result.elapsed for result in results) < 0.05
 
 
-def test_an_orientation_out_of_reach_is_told_too():
-    robot = planar_arm((-2.5, 2.5))
-    tilted = at(0.9, 0.6)
-    tilted[:3, :3] = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]  # a quarter turn about x
-    result = robot.inverse_kinematics(tilted, 'tip_link', timeout=2.0, max_restarts=20)
-    assert result.reason == 'unreachable'
-    # Turning about z can only make a tilt worse.
-    assert result.rotation_error >= np.pi / 2 - 1e-6
-
-
-def test_a_target_on_the_edge_of_the_reach_is_reached():
-    robot = planar_arm((-2.5, 2.5))
-    result = robot.inverse_kinematics(at(1.5, 0.0), 'tip_link', [1.0, 1.0], timeout=1.0)
-    assert result.success
-
-
-def test_running_out_of_starts_is_called_stalled():
-    robot = planar_arm((-2.5, 2.5))
-    result = robot.inverse_kinematics(at(0.9, 0.6, 3.0), 'tip_link', max_restarts=0, timeout=1.0)
-    assert result.reason == 'stalled'
-
-
 def test_running_out_of_time_is_called_timed_out():
     robot = planar_arm((-2.5, 2.5))
     robot.inverse_kinematics(at(1.5, 0.0), 'tip_link')
@@ -164,13 +150,6 @@ def test_a_joint_that_others_follow_by_a_gear_is_not_turned_around():
         assert result.success
         reached = robot.forward_kinematics(result.q, 'tip_link')
         assert reached == pytest.approx(target, abs=ARRIVED)
-
-
-def test_without_a_seed_the_search_begins_in_the_middle_of_the_limits():
-    robot = planar_arm((1.0, 2.0))
-    result = robot.inverse_kinematics(robot.forward_kinematics([0.0, 1.5], 'tip_link'), 'tip_link')
-    assert result.iterations == 0
-    assert result.q == pytest.approx([0.0, 1.5])
 
 
 def three_rotations():
@@ -241,3 +220,127 @@ def test_the_rotation_error_gives_the_rotation_back(direction, angle):
     else:
         # At a half turn both signs are right.
         assert rotation_matrix(phi) == pytest.approx(rotation_matrix(angle * axis), abs=1e-12)
+
+
+ARM = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf', backend='python')
+HOME = np.array([0.3, 0.6, -0.2, 1.0, 0.4, 0.7, -0.3])
+
+
+def near(seed):
+    q = HOME + np.random.default_rng(seed).uniform(-0.15, 0.15, 7)
+    return ARM.forward_kinematics(q, 'tool0')
+
+
+@examples(10)
+@given(SEEDS)
+def test_steps_of_the_inverse_arrive_in_a_few(seed):
+    found = iterate(ARM, near(seed), 'tool0', HOME)
+    assert found.converged and found.steps < 12
+    np.testing.assert_allclose(ARM.forward_kinematics(found.q, 'tool0'), near(seed), atol=1e-7)
+
+
+@examples(10)
+@given(SEEDS)
+def test_steps_of_the_transpose_come_nearer_without_an_inverse(seed):
+    errors = [
+        iterate(ARM, near(seed), 'tool0', HOME, transpose=True, max_steps=steps).error
+        for steps in (0, 3, 30, 300)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.1 * errors[0]
+
+
+@pytest.mark.parametrize('name', ['rotation_vector', 'euler_zyx', 'quaternion'])
+def test_differences_of_parameters_arrive_from_near(name):
+    target = near(4)  # on this side of -pi and pi: see the next test
+    found = iterate(ARM, target, 'tool0', HOME, rotation=ROTATIONS[name], position=SPHERICAL)
+    assert found.converged
+    np.testing.assert_allclose(ARM.forward_kinematics(found.q, 'tool0'), target, atol=1e-7)
+
+
+def test_angles_across_their_seam_are_a_turn_apart_for_plain_differences():
+    X_seed, X_target = (ARM.forward_kinematics(HOME, 'tool0'), near(3))
+    angles = [ROTATIONS['euler_zyx'].from_matrix(X[:3, :3]) for X in (X_seed, X_target)]
+    assert angles[0][2] > 3.0 and angles[1][2] < -3.0
+    options = {'rotation': ROTATIONS['euler_zyx'], 'position': SPHERICAL}
+    assert iterate(ARM, near(3), 'tool0', HOME, max_steps=0, **options).error > 6.0
+    assert iterate(ARM, near(3), 'tool0', HOME).converged
+
+
+def test_misuse_is_told():
+    for options, argument in (({'gain': 0.0}, 'gain'), ({'max_steps': -1}, 'max_steps')):
+        with pytest.raises(InvalidArgumentError, match=argument):
+            iterate(ARM, near(1), 'tool0', HOME, **options)
+    with pytest.raises(InvalidArgumentError, match='seed'):
+        iterate(ARM, near(1), 'tool0', HOME[:3])
+
+
+TOOL = 'tool0'
+
+
+@pytest.fixture(scope='module')
+def ur5():
+    return Robot.from_urdf(urdf_path('ur5'))
+
+
+def step(robot, q, target, lower, upper, *, damping=0.1, pull=0.0, liked=None, mobility=1.0):
+    """A step in plain floats: next positions and figures."""
+    n = len(q)
+    rows = [lower, upper, np.full(n, mobility), np.ones(n), np.zeros(n) if liked is None else liked]
+    result = inverse_kinematics_step(
+        robot.model,
+        [robot.model.frame(TOOL)],
+        q.tolist(),
+        [target.tolist()],
+        [np.asarray(row, dtype=float).tolist() for row in rows],
+        [[[1.0] * 6, [0.0] * 6]],
+        damping,
+        pull,
+    )
+    return np.array(result.following), result[:4]
+
+
+def case(robot, seed, distance):
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-2.0, 2.0, robot.nq)
+    target = robot.forward_kinematics(q + rng.normal(scale=distance, size=robot.nq), TOOL)
+    return q, target
+
+
+WIDE = np.full(6, 100.0)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_a_step_is_damped_least_squares(ur5, seed):
+    q, target = case(ur5, seed, 0.1)
+    error = pose_error(target, ur5.forward_kinematics(q, TOOL))
+    J = ur5.jacobian(q, TOOL)
+    cost = error @ error
+    # The primal form, while the step computes the dual one in other axes.
+    expected = np.linalg.solve(J.T @ J + (0.1 * cost + DAMPING_FLOOR) * np.eye(6), J.T @ error)
+    after, (position, rotation, minimised, move) = step(ur5, q, target, -WIDE, WIDE)
+    shortened = 1.0 / max(1.0, np.abs(expected).max())
+    # Condition of the damped equations, some 1e3, times rounding.
+    assert after - q == pytest.approx(shortened * expected, abs=1e-11)
+    assert position == pytest.approx(error[:3] @ error[:3], rel=1e-12)
+    assert rotation == pytest.approx(error[3:] @ error[3:], rel=1e-12)
+    assert minimised == pytest.approx(cost, rel=1e-12)
+    assert move == pytest.approx(np.abs(expected).max(), rel=1e-9)
+
+
+def test_a_joint_at_its_limit_rests_and_the_others_do_its_work(ur5):
+    q, target = case(ur5, 1, 0.1)
+    free, _ = step(ur5, q, target, -WIDE, WIDE)
+    upper = WIDE.copy()
+    error = pose_error(target, ur5.forward_kinematics(q, TOOL))
+    pushed = int(np.argmax(ur5.jacobian(q, TOOL).T @ error))
+    upper[pushed] = q[pushed]
+    after, _ = step(ur5, q, target, -WIDE, upper)
+    assert free[pushed] > q[pushed]
+    assert after[pushed] == q[pushed]
+    others = np.arange(6) != pushed
+    J = ur5.jacobian(q, TOOL)[:, others]
+    damped = J.T @ J + (0.1 * error @ error + DAMPING_FLOOR) * np.eye(5)
+    expected = np.linalg.solve(damped, J.T @ error)
+    expected /= max(1.0, np.abs(expected).max())
+    assert (after - q)[others] == pytest.approx(expected, abs=1e-11)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A program that collects cycles with every kind of call; run by test_kernels_cycles.py.
+"""A program that collects cycles with every kind of call; run by test_named_calls.py.
 
 Each case makes a function that runs machine code. Controllers keep it, sit in reference cycles in
 several ways and are collected; their finalizers call it, some come back to life and call it again.

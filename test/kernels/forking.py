@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A program that forks while kernels are compiled or wait for it; run by test_kernels_forks.py.
+"""A program that forks while kernels are compiled or wait for it; run by test_named_calls.py.
 
 ``forking.py CASE`` prints ``all is well`` when the child, and the parent after it, did what they
-should. The compiler is slowed down where a case wants to find it at work.
+should.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import time
 import numpy as np
 
 from dynamics_ros import Robot
-from dynamics_ros.kernels import Kernel, PlainFunction, python_backend, trace
-from dynamics_ros.kernels import compilation as llvm_backend
+from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import compile_queue as background
 
@@ -89,60 +88,6 @@ def while_llvm_compiles():
     check(large, length)
 
 
-def between_calls_of_llvm():
-    """The thread that compiles is in Python; what it had begun is lost with it."""
-    inside, go_on = threading.Event(), threading.Event()
-    emit, parent = llvm_backend.trace_module, os.getpid()
-
-    def slow(*arguments):
-        if os.getpid() == parent and threading.current_thread() is not threading.main_thread():
-            inside.set()
-            assert go_on.wait(LIMIT)
-        return emit(*arguments)
-
-    llvm_backend.trace_module = slow
-    running = Kernel(traced(4), 'auto', wait=False)
-    waiting = [Kernel(traced(5 + i), 'auto', wait=False) for i in range(3)]
-    assert inside.wait(LIMIT)
-    told = []
-    running.on_ready(lambda: told.append(os.getpid()))
-
-    def child():
-        check(running, 4)
-        for i, kernel in enumerate(waiting):
-            check(kernel, 5 + i)
-        assert told == [os.getpid()]
-
-    in_a_child(child)
-    go_on.set()
-    check(running, 4)
-    assert told == [parent]
-
-
-def while_code_is_thrown_away():
-    """The thread that compiles closes an engine of LLVM: a fork waits until that has been done."""
-    inside, forking = threading.Event(), threading.Event()
-    ends, parent = [], os.getpid()
-    os.register_at_fork(before=forking.set)
-
-    def end():
-        if os.getpid() == parent:
-            inside.set()
-            forking.wait(LIMIT)
-            time.sleep(0.2)  # time for a fork that does not wait
-            ends.append('all')
-
-    with background.llvm:  # so that it cannot be done at once
-        background.discard(end)
-    assert inside.wait(LIMIT)
-
-    def child():
-        assert ends == ['all'], ends
-        check(Kernel(traced(7), 'auto', wait=True), 7)
-
-    in_a_child(child)
-
-
 def with_locks_held():
     """Another thread is tracing a kernel of a robot, or prepares what all kernels share."""
     robot = Robot.from_urdf(URDF, backend='llvm')
@@ -160,31 +105,6 @@ def with_locks_held():
     def child():
         assert math.isclose(robot.gravity(np.zeros(1))[0], -0.981)
         assert robot.kernel('gravity').backend == 'llvm'
-
-    in_a_child(child)
-    go_on.set()
-    child()
-
-
-def while_a_plain_function_is_made():
-    """Another thread prints and compiles the plain Python of a trace."""
-    inside, go_on = threading.Event(), threading.Event()
-    print_source = python_backend.python_source
-
-    def slowly(trace):
-        inside.set()
-        assert go_on.wait(LIMIT)
-        return print_source(trace)
-
-    first, second = PlainFunction(traced(3)), PlainFunction(traced(4))
-    python_backend.python_source = slowly
-    holder = threading.Thread(target=lambda: first(list(X)), daemon=True)
-    holder.start()
-    assert inside.wait(LIMIT)
-    python_backend.python_source = print_source
-
-    def child():
-        assert math.isclose(second(list(X))[0], expected(4), rel_tol=1e-12)
 
     in_a_child(child)
     go_on.set()
@@ -240,10 +160,7 @@ def by_multiprocessing(method):
 
 CASES = {
     'llvm': while_llvm_compiles,
-    'python': between_calls_of_llvm,
-    'closing': while_code_is_thrown_away,
     'locks': with_locks_held,
-    'plain': while_a_plain_function_is_made,
     'children': in_children_of_children,
     'moments': at_every_moment,
     'fork': lambda: by_multiprocessing('fork'),

@@ -7,19 +7,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.compile_process import enable, run
 
@@ -55,26 +51,10 @@ def end_there():
     return 7
 
 
-def unlike_anything():
-    return threading.Lock()
-
-
 def test_a_thread_has_its_work_done_in_one_other_process():
     numbers = {beside(os.getpid) for _ in range(3)}
     assert len(numbers) == 1
     assert numbers != {MAIN}
-
-
-def test_the_main_thread_does_not_wait_for_others():
-    assert run(os.getpid) == MAIN
-
-
-def test_it_is_the_thread_s_own_work_again_once_that_is_wanted():
-    other = beside(os.getpid)
-    compile_process.disable()
-    assert beside(os.getpid) == MAIN
-    with pytest.raises(ProcessLookupError):
-        os.kill(other, 0)
 
 
 def test_errors_are_raised_as_they_are():
@@ -88,54 +68,11 @@ def test_what_the_other_process_cannot_do_is_done_here(function):
     assert beside(os.getpid) != MAIN
 
 
-def test_a_result_that_cannot_be_sent_is_made_here():
-    assert not beside(unlike_anything).locked()
-
-
 def test_a_process_that_was_killed_is_replaced():
     first = beside(os.getpid)
     os.kill(first, signal.SIGKILL)
     second = beside(os.getpid)
     assert second not in (first, MAIN)
-
-
-def test_an_interrupt_from_the_terminal_is_for_this_process():
-    other = beside(os.getpid)
-    os.kill(other, signal.SIGINT)
-    assert beside(os.getpid) == other
-
-
-def test_it_ends_when_there_is_nothing_to_do(monkeypatch):
-    monkeypatch.setattr(compile_process, 'IDLE', 0.05)
-    first = beside(os.getpid)
-    ended = compile_process._compile_process._process
-    ended.wait(PATIENCE)
-    assert beside(os.getpid) not in (first, MAIN)
-
-
-def test_an_old_one_is_replaced(monkeypatch):
-    monkeypatch.setattr(compile_process, 'MAX_JOBS', 2)
-    numbers = [beside(os.getpid) for _ in range(4)]
-    assert numbers[0] == numbers[1] != numbers[2] == numbers[3]
-
-
-@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there are no forks here')
-@pytest.mark.filterwarnings('ignore::DeprecationWarning')
-def test_a_forked_process_has_one_of_its_own():
-    first = beside(os.getpid)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if beside(os.getpid) not in (first, MAIN) else 1)
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(0.01)
-    assert status == 0
-    assert beside(os.getpid) == first
 
 
 @pytest.mark.parametrize('root_joint', ['fixed', 'floating'])
@@ -157,32 +94,3 @@ def test_kernels_from_there_are_those_from_here(root_joint):
     if root_joint == 'floating':
         with pytest.raises(InvalidArgumentError, match='quaternion'):
             there.mass_matrix(2.0 * q)
-
-
-def test_a_trace_with_a_loop_is_the_same_there():
-    process, traced = beside(newton_there)
-    assert process != MAIN
-    kernel = Kernel(traced)
-    kernel.wait()
-    assert kernel(2.0) == pytest.approx(np.sqrt(2.0), abs=1e-12)
-    assert traced.operation_counts == newton().operation_counts
-
-
-def newton_there():
-    return os.getpid(), newton()
-
-
-def newton():
-    """The trace of a square root by repeated steps."""
-    from dynamics_ros.spatial.scalar import repeat
-
-    def step(state, square):
-        (x,) = state
-        following = 0.5 * (x + square / x)
-        difference = following - x
-        return [following], difference * difference - 1e-24
-
-    def root(square):
-        return repeat(step, [square], 60, square)[0]
-
-    return trace(root, {'square': ()}, 'root')

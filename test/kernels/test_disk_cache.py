@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: used again, never trusted where others can write, never an error."""
+"""Machine code and traces on disk: used again, never trusted where others can write."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import ctypes
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dynamics_ros import Robot
+from dynamics_ros.kernels import trace_cache
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import disk_cache
+from dynamics_ros.multibody import kernel_set
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -80,39 +83,6 @@ class TestUse:
         assert compiled.count(TWICE) == 2
         assert not folder.exists()
 
-    def test_in_a_folder_of_ones_choice(self, folder, compiled, monkeypatch, tmp_path):
-        monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / 'deep' / 'chosen'))
-        assert twice() == twice() == 42
-        assert compiled.count(TWICE) == 1
-        assert mode(tmp_path / 'deep' / 'chosen') == 0o700
-        assert not folder.exists()
-
-    def test_another_module_or_processor_is_another_name(self):
-        names = [disk_cache.key(*x) for x in (('ab', 'c'), ('a', 'bc'), ('ab', 'd'), ('abc',))]
-        assert len(set(names)) == len(names)
-
-    def test_a_process_takes_what_another_one_has_compiled(self, folder):
-        """Machine code has no address of a process."""
-        program = (
-            'import sys, numpy as np; from dynamics_ros import Robot\n'
-            f'robot = Robot.from_urdf({str(ARM)!r}, backend="llvm")\n'
-            'q = np.linspace(0.1, 0.7, 7); frame = robot.frame_names[-1]\n'
-            'for _ in range(2): answer = robot.gravity(q), robot.forward_kinematics(q, frame)\n'
-            'kinds = {x.backend for x in robot.kernels.values()}\n'
-            'print(kinds, sorted(robot._direct_calls), [x.tolist() for x in answer])'
-        )
-        answers, states = [], []
-        for _ in range(2):
-            done = subprocess.run(
-                [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True, check=True
-            )
-            answers.append(done.stdout)
-            states.append({x.name: x.stat().st_ino for x in folder.iterdir()})
-        assert answers[0].startswith("{'llvm'} ['forward_kinematics', 'gravity']")
-        assert answers[0] == answers[1]
-        assert len(states[0]) >= 4
-        assert states[0] == states[1], 'written anew'
-
     def test_those_not_used_for_the_longest_time_go(self, folder, monkeypatch):
         names = [disk_cache.key(str(i)) for i in range(4)]
         for i, name in enumerate(names):
@@ -128,35 +98,6 @@ class TestUse:
             os.utime(folder / (name + disk_cache.SUFFIX), (1000 + i, 1000 + i))
         disk_cache.write(disk_cache.key('one more'), CODE)
         assert [disk_cache.read(x) is not None for x in names] == [True, False, False, True]
-
-    def test_what_others_keep_in_the_folder_stays(self, folder, monkeypatch):
-        disk_cache.write(NAME, CODE)
-        (folder / 'letter.txt').write_bytes(CODE)
-        os.utime(folder / 'letter.txt', (1000, 1000))
-        monkeypatch.setattr(disk_cache, 'LIMIT', len(CODE) + 32)
-        monkeypatch.setattr(disk_cache, 'CHECK_EVERY', 0)
-        other = disk_cache.key('another')
-        os.utime(folder / (NAME + disk_cache.SUFFIX), (1000, 1000))
-        disk_cache.write(other, CODE)
-        assert (folder / 'letter.txt').read_bytes() == CODE
-        assert disk_cache.read(NAME) is None
-        assert disk_cache.read(other) == CODE
-
-    def test_many_may_write_at_once(self, folder):
-        seen = []
-
-        def work():
-            for _ in range(50):
-                disk_cache.write(NAME, CODE)
-                seen.append(disk_cache.read(NAME))
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert seen == [CODE] * 200
-        assert len(list(folder.iterdir())) == 1
 
 
 class TestTrust:
@@ -217,18 +158,6 @@ class TestTrust:
         assert TWICE in compiled
         assert file.read_bytes() == whole
 
-    def test_a_file_of_another_name(self, folder, compiled):
-        twice()
-        (file,) = folder.iterdir()
-        code = disk_cache.read(file.stem)
-        other = disk_cache.key('another module')
-        file.rename(folder / (other + disk_cache.SUFFIX))
-        assert disk_cache.read(other) is None
-        compiled.clear()
-        assert twice() == 42
-        assert TWICE in compiled
-        assert disk_cache.read(file.stem) == code is not None
-
 
 class TestNoPlace:
     """Compiling goes on where nothing can be kept."""
@@ -239,12 +168,6 @@ class TestNoPlace:
         monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
         assert twice() == 42
 
-    def test_a_relative_path_is_ignored(self, tmp_path, monkeypatch):
-        monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
-        monkeypatch.setenv('XDG_CACHE_HOME', 'here')
-        monkeypatch.setenv('HOME', str(tmp_path))
-        assert disk_cache.folder() == tmp_path / '.cache' / 'dynamics_ros'
-
     def test_a_full_disk(self, folder, monkeypatch):
         def full(*_, **__):
             raise OSError(28, 'no space left on device')
@@ -252,3 +175,90 @@ class TestNoPlace:
         monkeypatch.setattr(os, 'replace', full)
         assert twice() == 42
         assert list(folder.iterdir()) == []
+
+
+Q = np.linspace(0.1, 0.7, 7)
+
+PROGRAM = f"""
+import sys
+import numpy as np
+from dynamics_ros import Robot
+from dynamics_ros.kernels import compilation
+from dynamics_ros.multibody import kernel_set
+
+def never(*_, **__):
+    raise AssertionError('done again')
+
+if sys.argv[1] == 'second':
+    kernel_set.trace = never
+    compilation.trace_module = never
+robot = Robot.from_urdf({str(ARM)!r}, backend='llvm')
+q = np.linspace(0.1, 0.7, 7)
+print(robot.inverse_dynamics(q, q, q).tolist(), robot.forward_kinematics(q, 'tool0').tolist())
+print({{kernel.backend for kernel in robot.kernels.values()}})
+"""
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """Names of the kernels that are traced from now on."""
+    trace, names = kernel_set.trace, []
+
+    def noted(function, inputs, name, *arguments, **options):
+        names.append(name)
+        return trace(function, inputs, name, *arguments, **options)
+
+    monkeypatch.setattr(kernel_set, 'trace', noted)
+    return names
+
+
+def arm(**options):
+    return Robot.from_urdf(ARM, **options)
+
+
+def test_a_second_process_neither_traces_nor_prints(folder):
+    told = [
+        subprocess.run(
+            [sys.executable, '-c', PROGRAM, which], capture_output=True, text=True, check=True
+        ).stdout
+        for which in ('first', 'second')
+    ]
+    assert told[0] == told[1]
+    assert "{'llvm'}" in told[0]
+
+
+def test_what_comes_from_the_disk_is_the_same(folder, traced):
+    robots = [arm(), arm(), arm(backend='python')]
+    answers = [robot.inverse_dynamics(Q, Q, Q) for robot in robots]
+    assert traced == ['inverse_dynamics']
+    assert answers[1].tolist() == answers[0].tolist()
+    assert answers[2] == pytest.approx(answers[0], abs=1e-12)
+    kernels = [robot.kernel('inverse_dynamics') for robot in robots]
+    derivatives = [kernel.derivative('q')(Q, Q, Q) for kernel in kernels]
+    assert derivatives[1].tolist() == derivatives[0].tolist()
+
+
+def test_another_robot_is_another_trace(folder, traced):
+    one = arm()
+    for robot in (one, one.with_locked({'elbow_pitch': 0.5}), arm(root_joint='floating')):
+        robot.kernel('mass_matrix')
+    assert len(traced) == 3
+
+
+@pytest.mark.parametrize('without', ['cache', 'sources'])
+def test_without_cache_or_sources_nothing_is_kept(folder, traced, monkeypatch, without):
+    if without == 'cache':
+        monkeypatch.setenv(disk_cache.VARIABLE, 'off')
+    else:
+        monkeypatch.setattr(trace_cache, '_code', lambda rooms: '')
+    for _ in range(2):
+        assert np.isfinite(arm().gravity(Q)).all()
+    assert traced == ['gravity', 'gravity']
+
+
+def test_a_damaged_file_is_made_anew(folder, traced):
+    arm().gravity(Q)
+    for file in folder.iterdir():
+        file.write_bytes(file.read_bytes()[:-1])
+    assert np.isfinite(arm().gravity(Q)).all()
+    assert traced == ['gravity', 'gravity']

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ from dynamics_ros.kernels import (
     Expression,
     Kernel,
     PlainFunction,
-    llvm_ir,
-    python_source,
     select,
     trace,
 )
@@ -53,12 +50,6 @@ class TestFolding:
         values = [x - x, x + (-x), (x - y) + (y - x), x / x, x * (1 / x), x**0]
         assert [type(value) for value in values] == [float] * 6
         assert values == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
-
-    def test_double_negation_vanishes(self, x):
-        negative = -x
-        assert -negative is x
-        assert (x * -1) is -x
-        assert (0.0 - x) is -x
 
     def test_constants_of_nested_products_and_sums_meet(self, x):
         assert 2.0 * (3.0 * x) is 6.0 * x
@@ -115,10 +106,6 @@ class TestFolding:
         assert select(x.less(x), 1.0, 3.0) == pytest.approx(3.0, abs=0.0)
         assert select(x.less(1.0), x, x) is x
 
-    def test_numpy_numbers_mix_with_expressions(self, x):
-        numbers = [np.float64(2.0), np.float32(2.0), np.int64(2), np.uint8(2)]
-        assert all(number * x is 2.0 * x and x * number is 2.0 * x for number in numbers)
-
 
 class TestSharing:
     def test_equal_operations_are_one_node(self, xy):
@@ -129,30 +116,11 @@ class TestSharing:
         assert x.atan2(y) is x.atan2(y)
         assert (x.atan2(y)) is not (y.atan2(x))
 
-    def test_a_difference_shares_with_its_opposite(self, xy):
-        x, y = xy
-        assert -(x - y) is y - x
-
-    def test_signs_cost_nothing(self):
-        counted = trace(
-            lambda x, y: [-(x - y), (-x) * 3.0, (-x) + y, 2.0 - x, -(x + 1.0)],
-            {'x': (), 'y': ()},
-            'signs',
-        )
-        assert counted.operation_counts == {'subtract': 3, 'multiply': 1}
-
     def test_divisions_by_one_number_share_its_reciprocal(self):
         shared = trace(lambda x: [x[0] / x[2], x[1] / x[2]], {'x': 3}, 'shared')
         alone = trace(lambda x: [x[0] / x[1]], {'x': 2}, 'alone')
         assert shared.operation_counts == {'multiply': 2, 'reciprocal': 1}
         assert alone.operation_counts == {'divide': 1}
-
-    def test_what_no_output_needs_is_dropped(self):
-        def wasteful(x):
-            x.exp().sin().cos()
-            return x * 2.0
-
-        assert trace(wasteful, {'x': ()}, 'wasteful').operation_counts == {'multiply': 1}
 
     def test_a_hundred_thousand_operations_are_one_graph(self):
         def long(x):
@@ -240,37 +208,6 @@ def planar_chain(links):
 
 
 class TestTrace:
-    def test_source_is_readable_and_the_same_every_time(self):
-        sources = {
-            python_source(trace(planar_chain(2), {'q': 2}, 'chain', 'planar chain'))
-            for _ in range(3)
-        }
-        assert sources == {
-            'def chain(q):\n'
-            '    """planar chain\n'
-            '\n'
-            '    11 operations: 3 add, 3 multiply, 2 cos, 2 sin, 1 negate\n'
-            '    Inputs: q (2)\n'
-            '    Outputs: tip (2), jacobian (2 x 2)\n'
-            '    """\n'
-            '    # Inputs\n'
-            '    (q0, q1,) = q\n'
-            '    # Intermediates\n'
-            '    t0 = q0 + q1\n'
-            '    t1 = cos(t0) * 2.0\n'
-            '    t2 = cos(q0) + t1\n'
-            '    t3 = sin(t0)\n'
-            '    t4 = sin(q0) + t3 * 2.0\n'
-            '    # Outputs\n'
-            '    tip = [t2, t4]\n'
-            '    jacobian = [-t4, t3 * -2.0, t2, t1]\n'
-            '    return tip, jacobian\n'
-        }
-
-    def test_machine_code_text_is_the_same_every_time(self):
-        texts = {llvm_ir(trace(planar_chain(5), {'q': 5}, 'chain')) for _ in range(3)}
-        assert len(texts) == 1
-
     def test_printed_parentheses_keep_the_order_of_operations(self):
         def order(a, b, c):
             return [a - (b - c), (a - b) - c, a * (b + c), -(a * b) / (c * a), 1.0 / (a + b)]
@@ -289,22 +226,9 @@ class TestTrace:
         arguments = ([1.0, 2.0], 3.0, 0.5, [5.0, 6.0], 7.0, 8.0)
         assert PlainFunction(traced)(*arguments) == [3.0, math.sin(0.5), 13.0, 16.0]
 
-    def test_the_interpreter_of_a_trace_agrees_with_its_printed_function(self):
-        traced = trace(planar_chain(3), {'q': 3}, 'chain')
-        tip, jacobian = PlainFunction(traced)([0.1, 0.2, 0.3])
-        assert traced.interpret([0.1, 0.2, 0.3]) == [*tip, *jacobian]
-
     def test_a_description_with_quotes_stays_a_comment(self):
         traced = trace(lambda x: x, {'x': ()}, 'quoted', 'a """ and a \\')
         assert PlainFunction(traced)(2.0) == 2.0
-
-    def test_two_dimensional_arguments_are_nested_lists(self):
-        def product(A, b):
-            return [A[i][0] * b[0] + A[i][1] * b[1] for i in range(3)]
-
-        kernel = Kernel(trace(product, {'A': (3, 2), 'b': 2}, 'product'))
-        A, b = np.arange(6.0).reshape(3, 2), np.array([2.0, -1.0])
-        np.testing.assert_array_equal(kernel(A, b), A @ b)
 
 
 def call(name, a, *others):
@@ -420,13 +344,3 @@ class TestAgreement:
         np.testing.assert_array_equal(
             kernel(np.zeros(states)), np.tile([0.0, np.inf, -np.inf, 0.0, 0.0], (states, 1))
         )
-
-    def test_of_constants_everywhere(self):
-        kernel = Kernel(trace(lambda x: {'a': [1.0, x - x], 'b': 3.0}, {'x': ()}, 'constants'))
-        a, b = kernel(5.0)
-        assert (a.tolist(), b) == ([1.0, 0.0], 3.0)
-
-
-def test_sine_and_cosine_of_an_angle_are_one_call():
-    text = llvm_ir(trace(lambda x: [x.sin(), x.cos(), (-x).sin()], {'x': ()}, 'circle'))
-    assert len(re.findall(r'call .*sincos', text)) == 1

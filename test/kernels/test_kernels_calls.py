@@ -1,20 +1,34 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels take arrays as NumPy does, refuse what is wrong, and leak nothing."""
+"""Kernels take arrays as NumPy does, refuse what is wrong, leak nothing; bound ones, programs."""
 
 from __future__ import annotations
 
+import copy
 import gc
 import math
+import pickle
 import sys
 import threading
-import weakref
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from random_robots import random_urdf
 
+from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import (
+    Copy,
+    Kernel,
+    Program,
+    Step,
+    c_source,
+    calls,
+    compile,
+    trace,
+)
+from dynamics_ros.kernels import compilation as llvm_backend
 
 BACKENDS = ['llvm', 'python']
 
@@ -90,10 +104,6 @@ class TestShapes:
             for s in (2, 2.0, np.float32(2), np.array(2), np.float64(2), True + 1):
                 np.testing.assert_array_equal(kernel(A, x, s)[0], [10.0, 22.0, 34.0])
 
-    def test_no_inputs_at_all(self):
-        kernel = Kernel(trace(lambda: [1.0, 2.0], {}, 'nothing'))
-        np.testing.assert_array_equal(kernel(), [1.0, 2.0])
-
     def test_empty_inputs_and_outputs(self):
         for backend in BACKENDS:
             empty = Kernel(trace(lambda x: x, {'x': 0}, 'empty'), backend)
@@ -124,18 +134,6 @@ class TestOut:
         row = np.arange(5.0)
         kernel(row[:3], out=row[1:4])
         np.testing.assert_array_equal(row, [0.0, 1.0, 2.0, 0.0, 4.0])
-
-    def test_of_several_outputs_is_a_sequence(self, kernel):
-        out = (np.empty((4, 3)), np.empty(4))
-        y, length = kernel(np.ones((3, 2)), np.ones((4, 2)), 1.0, out=out)
-        assert y is out[0]
-        assert length is out[1]
-        np.testing.assert_array_equal(length, 12.0)
-
-    def test_may_be_strided(self, kernel):
-        wide = np.zeros((3, 2))
-        kernel(np.ones((3, 2)), np.ones(2), 1.0, out=(wide[:, 0], np.empty(())))
-        np.testing.assert_array_equal(wide, [[2.0, 0.0]] * 3)
 
     @pytest.mark.parametrize('backend', BACKENDS)
     def test_that_does_not_fit_is_refused(self, backend):
@@ -194,13 +192,6 @@ class TestRefusals:
                     with pytest.raises(InvalidArgumentError, match=f'x: {bad}'):
                         kernel(argument)
 
-    def test_of_a_bad_number_beside_an_array_of_no_states(self, kernel):
-        A, none = np.ones((3, 2)), np.empty((0, 2))
-        assert kernel(A, none, 1.0)[0].shape == (0, 3)
-        for bad in ((A * np.nan, none, 1.0), (A, none, math.inf)):
-            with pytest.raises(InvalidArgumentError, match='expected finite'):
-                kernel(*bad)
-
     def test_the_largest_numbers_are_finite(self, kernel):
         largest = np.finfo(float).max
         y, _ = kernel(np.zeros((3, 2)), np.array([largest, -largest]), 5e-324)
@@ -222,29 +213,8 @@ def slow_path_calls(kernel):
     return kernel.bind(slow_path), notes
 
 
-@pytest.fixture(scope='module')
-def affine_kernel():
-    return Kernel(traced_affine(), 'llvm')
-
-
 class TestEntryPoint:
     """The compiled entry point takes exactly what it is made for and leaves the rest alone."""
-
-    def test_takes_arrays_of_the_right_kind(self, affine_kernel):
-        call, notes = slow_path_calls(affine_kernel)
-        A, x = np.arange(6.0).reshape(3, 2), np.array([1.0, -2.0])
-        for s in (0.5, np.float64(0.5)):
-            y, length = call(A, x, s)
-            np.testing.assert_array_equal(y, 0.5 * A @ x)
-            assert type(length) is np.float64
-        assert not notes
-
-    def test_takes_a_fitting_out(self):
-        call, notes = slow_path_calls(doubled())
-        out = np.empty(3)
-        assert call(np.ones(3), out=out) is out
-        assert not notes
-        np.testing.assert_array_equal(out, 2.0)
 
     def test_hands_on_everything_else_as_it_came(self):
         class Subclass(np.ndarray):
@@ -287,48 +257,6 @@ class TestEntryPoint:
             assert named.keys() == noted_named.keys()
             assert all(named[key] is noted_named[key] for key in named)
 
-    def test_takes_a_read_only_input(self):
-        call, notes = slow_path_calls(doubled())
-        x = np.ones(3)
-        x.flags.writeable = False
-        np.testing.assert_array_equal(call(x), 2.0)
-        assert not notes
-
-    def test_passes_on_what_the_slow_path_raises(self):
-        def slow_path(*_):
-            raise KeyError('mine')
-
-        with pytest.raises(KeyError, match='mine'):
-            doubled().bind(slow_path)(None)
-
-    def test_agrees_with_the_general_call_to_the_bit(self, affine_kernel):
-        rng = np.random.default_rng(5)
-        for _ in range(50):
-            A, x, s = rng.normal(size=(3, 2)), rng.normal(size=2), rng.normal()
-            fast, general = affine_kernel.call(A, x, s), affine_kernel(A, x, [s])
-            np.testing.assert_array_equal(fast[0], general[0][0])
-            assert fast[1] == general[1][0]
-
-    def test_results_own_their_memory(self):
-        call = doubled().call
-        first, second = call(np.ones(3)), call(np.zeros(3))
-        assert first.flags.owndata
-        assert first.flags.writeable
-        np.testing.assert_array_equal(first, 2.0)
-        np.testing.assert_array_equal(second, 0.0)
-
-    def test_lives_without_its_kernel(self):
-        call = doubled().call
-        gc.collect()
-        np.testing.assert_array_equal(call(np.ones(3)), 2.0)
-
-    def test_is_released_with_its_kernel(self):
-        kernel = doubled()
-        gone = weakref.ref(kernel)
-        del kernel
-        gc.collect()
-        assert gone() is None
-
 
 class TestReferences:
     """A million calls leave every count where it was."""
@@ -368,20 +296,6 @@ class TestReferences:
         assert all(abs(b - a) <= 10 for a, b in zip(before, after)), (before, after)
         assert abs(sys.getallocatedblocks() - blocks) < 100
 
-    def test_of_calls_that_are_refused(self):
-        kernel = Kernel(traced_affine(), 'llvm')
-        A, x, bad = np.ones((3, 2)), np.ones(2), np.array([1.0, np.nan])
-        watched = [A, x, bad, np.dtype(float)]
-        gc.collect()
-        before = [sys.getrefcount(item) for item in watched]
-        for _ in range(500):
-            for arguments in ((A, bad, 1.0), (A, x), (A, x, 'x')):
-                with pytest.raises((InvalidArgumentError, TypeError)):
-                    kernel.call(*arguments)
-        gc.collect()
-        after = [sys.getrefcount(item) for item in watched]
-        assert all(abs(b - a) <= 5 for a, b in zip(before, after))
-
 
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_several_threads_may_call_one_kernel(backend):
@@ -406,11 +320,271 @@ def test_several_threads_may_call_one_kernel(backend):
     assert not wrong
 
 
-def test_a_kernel_tells_what_it_is():
-    kernel = Kernel(traced_affine(), 'llvm')
-    assert kernel.name == 'affine'
-    assert kernel.operation_count == kernel.trace.operation_count == 17
-    assert 0.0 < kernel.compile_seconds < 30.0
-    assert repr(kernel) == '<Kernel affine(A(3, 2), x(2,), s()): 17 operations, llvm>'
-    assert kernel.call.__name__ == 'affine'
-    assert kernel.call.__doc__ == 's * A x'
+X = np.array([0.5, -1.0, 2.0])
+LIGHT, HEAVY = np.array([2.0, 0.25]), np.array([30.0, -1.0])
+
+
+def affine_bound(x, p):
+    return [e * p[0] + p[1] for e in x]
+
+
+def traced(function=affine_bound, **options):
+    return trace(function, {'x': 3, 'p': 2}, 'affine', bound=True, **options)
+
+
+def expected(p, x=X):
+    return x * p[0] + p[1]
+
+
+@pytest.fixture(params=['llvm', 'through ctypes', 'python'])
+def kernel_bound(request, monkeypatch):
+    if request.param == 'through ctypes':
+        monkeypatch.setattr(calls, 'native', None)
+    return Kernel(traced(), 'python' if request.param == 'python' else 'llvm')
+
+
+def test_each_has_its_own_numbers_and_nothing_is_compiled(kernel_bound, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(llvm_backend.llvm_compiler, 'object_code', lambda *x: compiled.append(x))
+    light, heavy = kernel_bound.bound_to(LIGHT), kernel_bound.bound_to(HEAVY)
+    for _ in range(2):
+        np.testing.assert_allclose(light(X), expected(LIGHT), rtol=1e-15)
+        np.testing.assert_allclose(heavy.call(X), expected(HEAVY), rtol=1e-15)
+    np.testing.assert_array_equal(kernel_bound(X), np.zeros(3))
+    assert not compiled
+
+
+def test_what_it_is_bound_to_is_copied_and_stays(kernel_bound):
+    values = LIGHT.copy()
+    light = kernel_bound.bound_to(values)
+    values[:] = HEAVY
+    np.testing.assert_allclose(light(X), expected(LIGHT))
+    with pytest.raises(ValueError, match='read-only'):
+        light.bound[0] = 1.0
+
+
+@pytest.mark.parametrize('values', [np.zeros(3), 1.0, np.zeros((1, 2))])
+def test_another_shape_is_refused(values):
+    with pytest.raises(InvalidArgumentError, match='values'):
+        Kernel(traced()).bound_to(values)
+
+
+def test_steps_of_a_program_read_their_own_numbers(kernel_bound):
+    light, heavy = kernel_bound.bound_to(LIGHT), kernel_bound.bound_to(HEAVY)
+    middle, result = np.empty(3), np.empty(3)
+    program = Program([Step(light, (X,), (middle,)), Step(heavy, (middle,), (result,))])
+    del light, heavy
+    gc.collect()
+    assert program.run()
+    np.testing.assert_allclose(result, expected(HEAVY, expected(LIGHT)))
+
+
+def test_numbers_that_are_not_finite_are_refused(kernel_bound):
+    with pytest.raises(InvalidArgumentError, match='p: inf'):
+        kernel_bound.bound_to(np.array([np.inf, 0.0]))(X)
+
+
+def product(A, x):
+    return {'y': A @ x, 'z': A * 2.0}
+
+
+@pytest.fixture(params=['python', 'llvm'])
+def backend(request):
+    if request.param == 'llvm':
+        pytest.importorskip('llvmlite')
+    return request.param
+
+
+@pytest.fixture
+def kernel_wrong_use(backend):
+    return compile(product, {'A': (3, 3), 'x': 3}, backend=backend)
+
+
+A = np.arange(9.0).reshape(3, 3)
+WRONG_USE_X = np.array([1.0, -1.0, 0.5])
+
+
+class TestOutWrongUse:
+    def test_whose_elements_share_memory_is_refused(self, kernel_wrong_use):
+        y = np.zeros(3)
+        for shared in (
+            np.lib.stride_tricks.as_strided(np.zeros(3), (3, 3), (0, 8)),
+            np.lib.stride_tricks.as_strided(np.zeros(5), (3, 3), (8, 8)),
+        ):
+            with pytest.raises(InvalidArgumentError, match='out: elements of z that share memory'):
+                kernel_wrong_use(A, WRONG_USE_X, out=(y, shared))
+
+    def test_arrays_that_share_memory_are_refused(self, kernel_wrong_use):
+        memory = np.zeros(12)
+        with pytest.raises(InvalidArgumentError, match='out: arrays that share memory'):
+            kernel_wrong_use(A, WRONG_USE_X, out=(memory[:3], memory[2:11].reshape(3, 3)))
+        y, z = kernel_wrong_use(A, WRONG_USE_X, out=(memory[9:], memory[:9].reshape(3, 3)))
+        np.testing.assert_array_equal(y, A @ WRONG_USE_X)
+        np.testing.assert_array_equal(z, 2.0 * A)
+
+
+def test_masked_entries_are_refused_and_an_empty_mask_is_none(kernel_wrong_use):
+    with pytest.raises(InvalidArgumentError, match='x: masked entries'):
+        kernel_wrong_use(A, np.ma.masked_array(WRONG_USE_X, [0, 1, 0]))
+    np.testing.assert_array_equal(
+        kernel_wrong_use(A, np.ma.masked_array(WRONG_USE_X))[0], A @ WRONG_USE_X
+    )
+
+
+@pytest.mark.parametrize(
+    'again', [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_kernels_are_copied_and_pickled(kernel_wrong_use, again):
+    other = again(kernel_wrong_use)
+    for ours, theirs in zip(other(A, WRONG_USE_X), kernel_wrong_use(A, WRONG_USE_X), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert other.backend == kernel_wrong_use.backend
+
+
+@pytest.mark.parametrize('name', ['sin', 'double', 'main', 'printf', 'malloc', 'memory'])
+def test_c_has_no_function_of_a_name_that_is_taken(name):
+    trace = compile(lambda x: 2.0 * x, {'x': 2}, name, backend='python').trace
+    with pytest.raises(InvalidArgumentError, match=f"name: '{name}' is a word of C"):
+        c_source(trace)
+
+
+@pytest.mark.parametrize(
+    ('inputs', 'problem'),
+    [
+        (None, 'inputs: a NoneType'),
+        ([('x', 3)], 'inputs: a list'),
+        ({'x': -1}, 'inputs: -1 as the shape of x'),
+        ({'x': 2.5}, 'inputs: 2.5 as the shape of x'),
+        ({'x': (2, 'a')}, 'the shape of x; expected a whole number'),
+        ({'x': None}, 'inputs: None as the shape of x'),
+        ({3: 3}, 'name: 3 given'),
+        ({'x y': 3}, 'name: .x y. given'),
+    ],
+)
+def test_inputs_that_are_none(inputs, problem):
+    with pytest.raises(InvalidArgumentError, match=problem):
+        compile(lambda *x: x[0], inputs)
+
+
+@pytest.mark.parametrize(
+    ('function', 'problem'),
+    [
+        (3, 'function: a int; expected a function'),
+        (lambda x: {}, 'outputs: none'),
+        (lambda x: x * 10**400, 'constant inf'),
+        (lambda x: compile(lambda y: 2.0 * y, {'y': ()})(x), 'y: traced values'),
+    ],
+)
+def test_functions_that_are_none(function, problem):
+    with pytest.raises(ValueError, match=problem):
+        compile(function, {'x': ()})
+
+
+def test_a_function_that_calls_itself_for_ever_ends():
+    def endless(x):
+        return endless(x)
+
+    with pytest.raises(RecursionError):
+        compile(endless, {'x': ()})
+
+
+RNG = np.random.default_rng(11)
+PROGRAM_BACKENDS = ('python', 'llvm')
+
+
+def kernel_program(function, inputs, backend, name='function', **more) -> Kernel:
+    return Kernel(trace(function, inputs, name, **more), backend)
+
+
+@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
+def test_what_one_step_writes_the_next_one_reads(backend):
+    twice = kernel_program(lambda a: [2.0 * x for x in a], {'a': 3}, backend)
+    split = kernel_program(
+        lambda a, s: {'moved': [x + s for x in a], 'total': a[0] + a[1] + a[2]},
+        {'a': 3, 's': ()},
+        backend,
+    )
+    a, b, s, moved, total = np.zeros(3), np.zeros(3), np.zeros(1), np.zeros((1, 3)), np.zeros(1)
+    program = Program([Step(twice, (a,), (b,)), Step(split, (b, s), (moved, total))])
+    assert program.final
+    for _ in range(3):
+        a[:], s[:] = RNG.normal(size=3), RNG.normal()
+        assert program.run() is True
+        assert_array_equal(moved[0], 2.0 * a + s)
+        assert total[0] == pytest.approx(2.0 * a.sum(), abs=1e-15)
+
+
+@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
+def test_of_a_robot_it_computes_what_single_calls_do(backend):
+    robot = Robot.from_urdf(random_urdf(5), 'floating', backend=backend)
+    q, v = robot.random_configuration(1), RNG.normal(size=robot.nv)
+    frame = robot.frame_names[-1]
+    gravity, pose, twist = np.zeros(robot.nv), np.zeros(16), np.zeros(6)
+    program = Program(
+        [
+            Step(robot.kernel('gravity'), (q,), (gravity,)),
+            Step(robot.kernel('forward_kinematics', frame), (q,), (pose,)),
+            Step(robot.kernel('frame_velocity', frame, 'world'), (q, v), (twist,)),
+        ]
+    )
+    for seed in range(3):
+        q[:] = robot.random_configuration(seed)
+        assert program.run()
+        assert_array_equal(gravity, robot.gravity(q))
+        assert_array_equal(pose.reshape(4, 4), robot.forward_kinematics(q, frame))
+        assert_array_equal(twist, robot.frame_velocity(q, v, frame, 'world'))
+
+
+@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
+@pytest.mark.parametrize('bad', [np.nan, np.inf])
+def test_where_a_number_is_none_it_stops_and_can_say_why(backend, bad):
+    plus = kernel_program(lambda a: [x + 1.0 for x in a], {'a': 2}, backend)
+    a, b, c = np.zeros(2), np.zeros(2), np.full(2, 7.0)
+    program = Program([Step(plus, (a,), (b,)), Step(plus, (b,), (c,))])
+    a[1] = bad
+    assert program.run() is False
+    assert_array_equal(c, [7.0, 7.0])
+    with pytest.raises(InvalidArgumentError, match='a'):
+        program.explain()
+    a[1] = 3.0
+    assert program.run() is True
+    assert_array_equal(c, [2.0, 5.0])
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    plus = kernel_program(lambda a: [x + 1.0 for x in a], {'a': 2}, 'llvm')
+    fitting = np.zeros(2)
+    frozen = np.zeros(2)
+    frozen.flags.writeable = False
+    wrong = {
+        'of 2 numbers': np.zeros(3),
+        'float64 array': np.zeros(2, dtype=np.float32),
+        'C-contiguous': np.zeros(4)[::2],
+    }
+    for text, array in wrong.items():
+        with pytest.raises(InvalidArgumentError, match=text):
+            Program([Step(plus, (array,), (fitting,))])
+        with pytest.raises(InvalidArgumentError, match=text):
+            Program([Step(plus, (fitting,), (array,))])
+    with pytest.raises(InvalidArgumentError, match='writeable'):
+        Program([Step(plus, (fitting,), (frozen,))])
+    with pytest.raises(InvalidArgumentError, match='shares memory'):
+        Program([Step(plus, (fitting,), (fitting,))])
+    with pytest.raises(InvalidArgumentError, match='1 arrays'):
+        Program([Step(plus, (fitting,), ())])
+
+
+@pytest.mark.parametrize(
+    'copy',
+    [
+        lambda a: Copy(a, np.zeros(3)),
+        lambda a: Copy(a[::2], np.zeros(2)),
+        lambda a: Copy(a, np.zeros(4, dtype=np.float32)),
+        lambda a: Copy(a[:2], a[1:3]),
+        lambda a: Copy(a, np.broadcast_to(np.zeros(1), 4)),
+    ],
+    ids=['other size', 'with gaps', 'another type', 'one memory', 'read-only'],
+)
+def test_a_copy_that_does_not_fit_is_refused(copy):
+    with pytest.raises(InvalidArgumentError):
+        Program([copy(np.zeros(4))])

@@ -86,12 +86,6 @@ def test_a_function_answers_as_on_numbers(kernel_of, name):
     answers()
 
 
-def test_many_states_are_a_batch(kernel_of):
-    states = np.random.default_rng(0).normal(size=(100, 3))
-    many = kernel_of('choices')(states)
-    np.testing.assert_allclose(many, [FUNCTIONS['choices'](x) for x in states], atol=1e-14)
-
-
 @pytest.mark.parametrize(
     'name', ['ufuncs', 'products', 'reductions', 'module', 'outer', 'norms', 'scipy']
 )
@@ -221,13 +215,6 @@ class TestLinearSystems:
         np.testing.assert_allclose(several(matrices), np.linalg.inv(matrices)[..., :2], atol=1e-11)
         np.testing.assert_array_equal(km.inv(matrices[0]), np.linalg.inv(matrices[0]))
 
-    def test_have_derivatives(self):
-        kernel = kernels.compile(lambda A, b: km.solve(A, b), {'A': (3, 3), 'b': 3})
-        matrix, b = np.random.default_rng(0).normal(size=(3, 3)), np.array([1.0, 2.0, 3.0])
-        inverse, x = np.linalg.inv(matrix), np.linalg.solve(matrix, b)
-        wanted = -np.einsum('ij,k->ijk', inverse, x)
-        np.testing.assert_allclose(kernel.derivative('A')(matrix, b), wanted, atol=1e-11)
-
     @pytest.mark.parametrize(
         ('A', 'b', 'problem'),
         [
@@ -257,16 +244,6 @@ class TestLinearSystems:
 def test_what_is_no_result_is_told(function, problem):
     with pytest.raises(InvalidArgumentError, match=problem):
         kernels.compile(function, {'x': 3})
-
-
-def test_on_numbers_the_functions_are_those_of_numpy():
-    x = np.array([-0.5, 0.0, 2.0])
-    np.testing.assert_array_equal(km.where(x < 0.0, 1.0, x), [1.0, 0.0, 2.0])
-    np.testing.assert_array_equal(km.maximum(x, 0.1), np.maximum(x, 0.1))
-    assert km.norm(x) == np.linalg.norm(x) and km.norm([3.0, 4.0]) == 5.0
-    np.testing.assert_array_equal(km.norm(np.ones((2, 4)), axis=1), [2.0, 2.0])
-    assert km.array([1, 2]).dtype == np.float64
-    assert km.tanh(0.3) == np.tanh(0.3)
 
 
 @pytest.mark.parametrize('backend', ['python', 'llvm'])

@@ -2,36 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension module: what it refuses, and calls through ctypes where there is none."""
 
-import gc
-import importlib
-import inspect
-import pickle
 import subprocess
 import sys
-import threading
-import types
-import weakref
 
 import numpy as np
 import pytest
 from arm import ARM
 from patience import PATIENCE
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Copy, Kernel, Program, Step, calls, trace
 
 pytest.importorskip('llvmlite')
-
-
-def affine(A, x, s):
-    """Return s * A x and its squared length."""
-    y = [s * (row[0] * x[0] + row[1] * x[1]) for row in A]
-    return {'y': y, 'length': y[0] * y[0] + y[1] * y[1] + y[2] * y[2]}
-
-
-def traced_affine():
-    return trace(affine, {'A': (3, 2), 'x': 2, 's': ()}, 'affine', 's * A x')
 
 
 def traced_twice():
@@ -44,22 +26,6 @@ def no_extension(monkeypatch):
 
 
 class TestWithoutExtension:
-    def test_gives_what_the_extension_gives(self, no_extension):
-        kernel, plain = Kernel(traced_affine(), 'llvm'), Kernel(traced_affine(), 'python')
-        assert isinstance(kernel.call, types.FunctionType)
-        rng = np.random.default_rng(0)
-        for s in (0.5, np.float64(0.25)):
-            A, x = rng.normal(size=(3, 2)), rng.normal(size=2)
-            for mine, other in zip(kernel.call(A, x, s), plain(A, x, s)):
-                assert type(mine) is type(other)
-                np.testing.assert_allclose(mine, other, rtol=1e-14)
-
-    def test_results_stay_what_they_are(self, no_extension):
-        kernel = Kernel(traced_twice(), 'llvm')
-        results = [kernel.call(np.full(3, float(i))) for i in range(3)]
-        for i, result in enumerate(results):
-            np.testing.assert_array_equal(result, 2.0 * i)
-
     def test_takes_any_layout_and_hands_on_the_rest(self, no_extension):
         kernel = Kernel(traced_twice(), 'llvm')
         x = np.arange(6.0)
@@ -74,43 +40,6 @@ class TestWithoutExtension:
         for call in (lambda: kernel.call(), lambda: kernel.call(x, x), lambda: kernel.call(x, y=1)):
             with pytest.raises(TypeError):
                 call()
-
-    def test_threads_do_not_share_buffers(self, no_extension):
-        kernel, wrong = Kernel(traced_twice(), 'llvm'), []
-
-        def work(number):
-            x = np.full(3, float(number))
-            for _ in range(3000):
-                if kernel.call(x).tolist() != [2.0 * number] * 3:
-                    wrong.append(number)
-
-        switching = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        finally:
-            sys.setswitchinterval(switching)
-        assert not wrong
-
-    def test_the_function_outlives_its_kernel_and_leaves_nothing(self, no_extension):
-        kernel = Kernel(traced_twice(), 'llvm')
-        call, gone = kernel.call, weakref.ref(kernel)
-        del kernel
-        gc.collect()
-        np.testing.assert_array_equal(call(np.ones(3)), 2.0)
-        del call
-        gc.collect()
-        assert gone() is None
-
-    def test_an_empty_trace_and_one_without_inputs(self, no_extension):
-        empty = Kernel(trace(lambda x: x, {'x': 0}, 'empty'), 'llvm')
-        assert empty.call(np.zeros(0)).shape == (0,)
-        constant = Kernel(trace(lambda: [1.0, 2.0], {}, 'constant'), 'llvm')
-        np.testing.assert_array_equal(constant.call(), [1.0, 2.0])
 
     def test_a_program_runs_and_stops_at_a_refusal(self, no_extension):
         twice = Kernel(traced_twice(), 'llvm')
@@ -159,91 +88,11 @@ def test_a_robot_without_the_extension_says_so_once_and_is_right():
     assert done.stderr.count('kernels are called through ctypes') == 1
 
 
-@pytest.mark.parametrize('error', [ImportError('of another NumPy'), RuntimeError('of another ABI')])
-def test_an_extension_that_does_not_load_is_not_used(monkeypatch, error):
-    def fails(_):
-        raise error
-
-    monkeypatch.setattr(importlib, 'import_module', fails)
-    module, reason = calls._loaded()
-    assert module is None and str(error) in reason
-
-
-def test_an_extension_of_another_version_is_not_used(monkeypatch):
-    other = types.SimpleNamespace(VERSION=calls.VERSION + 1)
-    monkeypatch.setattr(importlib, 'import_module', lambda _: other)
-    module, reason = calls._loaded()
-    assert module is None and 'another version' in reason
-
-
 @pytest.mark.skipif(calls.native is None, reason=calls.why_not_native)
 class TestExtension:
     def test_is_the_one_of_these_sources(self):
         """A failure here means that the extension is to be built anew: scripts/setup."""
         assert calls.native.VERSION == calls.VERSION
-
-    def test_more_arrays_or_axes_than_it_takes_are_computed_all_the_same(self):
-        names = {f'x{i}': 1 for i in range(calls.native.MAX_ARRAYS)}
-        many = Kernel(trace(lambda *x: [sum(y[0] for y in x)], names, 'many'), 'llvm')
-        assert many.call(*[np.ones(1)] * len(names)) == len(names)
-        shape = (1,) * (calls.native.MAX_RANK + 1)
-        deep = Kernel(trace(lambda x: x, {'x': shape}, 'deep'), 'llvm')
-        assert deep.call(np.ones(shape)).shape == shape
-
-    def test_what_is_no_machine_code_is_refused(self):
-        code, keep = Kernel(traced_twice(), 'llvm').machine_code, np.empty(0)
-        good = [code.address('batch'), ((3,),), ((3,),), None, len, 'name', 'doc', code.token]
-        assert calls.native.Call(*good).__name__ == 'name'
-        wrong = [
-            (0, 0, ValueError),
-            (1, ((-1,),), ValueError),
-            (1, (3,), ValueError),
-            (1, (('a',),), TypeError),
-            (3, [1.0], ValueError),
-            (4, None, ValueError),
-            (5, None, TypeError),
-            (7, [keep], ValueError),  # a list may be cleared before what refers to it
-        ]
-        for index, value, error in wrong:
-            with pytest.raises(error):
-                calls.native.Call(*good[:index], value, *good[index + 1 :])
-        for steps in ([], ((1, (), None, None),), ((0, ('a', 'b'), None),)):
-            with pytest.raises(TypeError):
-                calls.native.Program(steps)
-
-    def test_out_that_overlaps_an_input_in_part_is_right(self):
-        turned = Kernel(trace(lambda x: [x[2], x[0], x[1]], {'x': 3}, 'turned'), 'llvm')
-        for shift in range(-2, 3):
-            numbers = np.arange(8.0)
-            x, out = numbers[2:5], numbers[2 + shift : 5 + shift]
-            wanted = x[[2, 0, 1]].copy()
-            turned.call(x, out=out)
-            np.testing.assert_array_equal(out, wanted)
-
-    def test_a_method_is_what_its_function_is(self):
-        method, function = Robot.gravity, Robot.gravity.__wrapped__
-        assert inspect.isroutine(method)
-        assert inspect.signature(method) == inspect.signature(function)
-        for name in ('__name__', '__qualname__', '__module__', '__doc__', '__annotations__'):
-            assert getattr(method, name) == getattr(function, name)
-        assert pickle.loads(pickle.dumps(method)) is method
-        assert not hasattr(method, 'nothing')
-        with pytest.raises(TypeError):
-            method()
-        with pytest.raises(AttributeError):
-            method(7, np.zeros(3))
-
-    def test_a_method_can_be_traced_after_it_was_called_with_numbers(self):
-        robot = Robot.from_urdf(ARM, backend='llvm')
-        q, frame = robot.neutral() + 0.1, robot.frame_names[-1]
-        wanted = robot.gravity(q), robot.forward_kinematics(q, frame)
-        gravity, pose = robot.gravity, robot.forward_kinematics
-
-        def both(q):
-            return {'g': gravity(q), 'X': pose(q, frame)}
-
-        for computed, one in zip(Kernel(trace(both, {'q': robot.nq}, 'both'))(q), wanted):
-            np.testing.assert_allclose(computed, one, atol=1e-14)
 
     def test_an_object_without_calls_runs_the_function(self):
         class Plain:

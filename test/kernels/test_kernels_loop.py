@@ -16,11 +16,8 @@ from dynamics_ros.kernels import (
     PlainFunction,
     Requirement,
     c_source,
-    llvm_ir,
-    python_source,
     trace,
 )
-from dynamics_ros.kernels.trace_cache import expected
 from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
 
 BACKENDS = ('llvm', 'python')
@@ -50,24 +47,11 @@ def root_kernel(request):
     return Kernel(trace(root, {'a': ()}, 'root'), request.param)
 
 
-def test_of_plain_floats_is_an_ordinary_loop():
-    x, turns = root(27.0)
-    assert x == pytest.approx(3.0, rel=ROUNDING)
-    assert type(x) is float and 5 < turns < TURNS
-
-
 def test_of_arrays_ends_for_each_element_alone():
     a = np.array([1.0, 8.0, 1e6])
     x, turns = root(a)
     assert x == pytest.approx(np.cbrt(a), rel=ROUNDING)
     assert turns.tolist() == [root(float(value))[1] for value in a]
-
-
-def test_of_one_state(root_kernel):
-    for a in (1e-3, 0.5, 27.0, 1e9):
-        x, turns = root_kernel(a)
-        assert x == pytest.approx(math.pow(a, 1.0 / 3.0), rel=ROUNDING)
-        assert turns == root(a)[1]
 
 
 @pytest.mark.parametrize('states', [3, 40, 203])
@@ -129,33 +113,6 @@ def test_straight_lines_before_and_after_it(backend):
         for result, many, value in zip(one, batch, wanted.values()):
             assert result == pytest.approx(value, abs=1e-13)
             assert many[i] == pytest.approx(value, abs=1e-13)
-
-
-def test_constants_among_captured_values_fold_away():
-    def function(x, y):
-        def turn(state, nested):
-            zero, one, y = nested
-            return [state[0] * one + zero * y + nested[2]], True
-
-        return repeat(turn, [x], 3, [0.0, np.float64(1.0), y])
-
-    traced = trace(function, {'x': (), 'y': ()}, 'function')
-    assert traced.operation_counts == {'add': 1, 'loop': 1}
-    assert Kernel(traced)(1.0, 2.0) == [7.0]
-
-
-def test_equal_loops_are_one_and_unused_ones_vanish():
-    def function(a):
-        root(a + 5.0)
-        return root(a)[0] + root(a)[0] * root(a, first=2.0)[1]
-
-    counts = trace(function, {'a': ()}, 'function').operation_counts
-    assert counts['loop'] == 2
-
-
-def test_a_state_that_nothing_reads_leaves_the_others_right():
-    kernel = Kernel(trace(lambda a: root(a)[1], {'a': ()}, 'count'))
-    assert kernel(27.0) == root(27.0)[1]
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
@@ -231,33 +188,6 @@ def test_requirements_and_results_may_come_out_of_it(backend, states):
         kernel(a)
 
 
-def test_printed_python_is_readable_and_the_same_every_time():
-    texts = [python_source(trace(root, {'a': ()}, 'root')) for _ in range(2)]
-    assert texts[0] == texts[1]
-    assert texts[0].splitlines()[9:] == [
-        '    # Intermediates',
-        '    t0 = 1.0',
-        '    t1 = 0.0',
-        '    going = 1.0',
-        '    for turn in range(60):',
-        '        t2 = (a - t0 * (t0 * t0)) / (t0 * (t0 * 3.0))',
-        '        t3 = t0 + t2',
-        '        t4 = select(t3 * (t3 * 1e-24) - t2 * t2 < 0.0, 1.0, 0.0)',
-        '        t0, t1, going = select(going, t3, t0), select(going, t1 + 1.0, t1), going * t4',
-        '        if not some(going):',
-        '            break',
-        '    # Outputs',
-        '    result = [t0, t1]',
-        '    return result',
-    ]
-    assert '14 of them in each turn of a loop, which has at most 60' in texts[0]
-
-
-def test_machine_code_text_is_the_same_every_time():
-    first, again = (llvm_ir(trace(orbit, ORBIT, 'orbit')) for _ in range(2))
-    assert first == again
-
-
 @needs_compiler
 def test_exported_c_agrees_with_the_plain_trace(tmp_path):
     traced = trace(orbit, ORBIT, 'orbit')
@@ -272,15 +202,6 @@ def test_exported_c_agrees_with_the_plain_trace(tmp_path):
         for result, value in zip(results, wanted):
             # Both use libm; the C compiler may fuse a*b + c.
             np.testing.assert_allclose(result, value, rtol=1e-13, atol=1e-14)
-
-
-def test_where_rounding_decides_machine_code_is_not_tried():
-    def chaotic(x):
-        return repeat(lambda state: ([3.99 * state[0] * (1.0 - state[0])], True), [x], 300)
-
-    traced = trace(chaotic, {'x': ()}, 'chaotic')
-    assert expected(traced, [0.3]) is None
-    assert Kernel(traced, 'llvm').backend == 'llvm'
 
 
 class TestErrors:

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_ros import Robot, kernels
+from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
-from dynamics_ros.kernels import compilation as llvm_backend
 from dynamics_ros.kernels.graph import expression as normal_form
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
@@ -54,40 +53,6 @@ class TestTooLarge:
         assert robot.gravity(q).shape == (40,)
         with pytest.raises(TooLargeError):
             robot.mass_matrix(q)
-
-    def test_what_was_made_until_then_is_given_back(self, monkeypatch):
-        monkeypatch.setattr(normal_form, 'MAX_NODES', 5000)
-        robot = Robot.from_urdf(chain(40))
-        collect()
-        before = len(gc.get_objects())
-        with pytest.raises(TooLargeError):
-            robot.mass_matrix(np.zeros(40))
-        collect()
-        assert len(gc.get_objects()) - before < 500
-
-    def test_long_traces_are_compiled_quickly_and_right(self, monkeypatch):
-        pytest.importorskip('llvmlite')
-        monkeypatch.setattr(llvm_backend, 'QUICK_OPERATIONS', 100)
-        q = np.linspace(-1.0, 1.0, 12)
-        fast = Robot.from_urdf(chain(12), backend='llvm')
-        plain = Robot.from_urdf(chain(12), backend='python')
-        np.testing.assert_allclose(fast.mass_matrix(q), plain.mass_matrix(q), rtol=1e-12)
-        assert fast.kernel('mass_matrix').backend == 'llvm'
-
-
-def test_a_trace_that_is_not_kept_is_printed_once(monkeypatch):
-    pytest.importorskip('llvmlite')
-    printed = []
-    emit = llvm_backend.trace_module
-
-    def noted(trace, *arguments):
-        printed.append(trace.name)
-        return emit(trace, *arguments)
-
-    monkeypatch.setattr(llvm_backend, 'trace_module', noted)
-    double = kernels.compile(lambda x: x + x, {'x': 3}, name='double', backend='llvm')
-    assert double(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
-    assert printed == ['double']
 
 
 def counts():

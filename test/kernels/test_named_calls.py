@@ -1,21 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of methods that name a frame: in machine code, right whatever the names are."""
+"""Calls by name of a frame, in reference cycles, and in processes that fork."""
 
 from __future__ import annotations
 
-import gc
+import os
+import subprocess
 import sys
-import threading
-import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forking import CASES
+from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.kernels import calls
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -30,31 +30,12 @@ def plain():
     return Robot.from_urdf(ARM, backend='python')
 
 
-class Text(str):
-    """Could compare in its own way."""
-
-    __slots__ = ()
-
-
 def state(robot, seed=0):
     return robot.random_configuration(np.random.default_rng(seed))
 
 
 def is_direct(robot, name):
     return isinstance(robot._direct_calls.get(name), dict)
-
-
-class NoPython(Robot):
-    """Its methods run machine code or fail."""
-
-    def _run(self, *_, **__):
-        raise AssertionError('not in machine code')
-
-
-def without_python(robot):
-    other = NoPython(robot.model, backend='llvm')
-    other._use(robot._kernel_set)
-    return other
 
 
 def other_object(name):
@@ -76,55 +57,12 @@ class TestNames:
                 )
         assert is_direct(arm, 'forward_kinematics')
 
-    def test_each_reference_has_its_own_answer(self, arm, plain):
-        q, frame = state(arm), arm.frame_names[-1]
-        v = np.linspace(-1.0, 1.0, arm.nv)
-        for _ in range(3):
-            for reference in ('world', 'local', 'local_world_aligned'):
-                for name, arguments in (('jacobian', (q,)), ('frame_velocity', (q, v))):
-                    found = getattr(arm, name)(*arguments, frame, reference)
-                    wanted = getattr(plain, name)(*arguments, frame, reference)
-                    np.testing.assert_allclose(found, wanted, atol=1e-12)
-            np.testing.assert_allclose(arm.jacobian(q, frame), plain.jacobian(q, frame), atol=1e-12)
-
     def test_an_equal_name_that_is_another_object_is_found(self, arm):
         q, frame = state(arm), arm.frame_names[-1]
         wanted = arm.forward_kinematics(q, frame)
         np.testing.assert_array_equal(arm.forward_kinematics(q, other_object(frame)), wanted)
         np.testing.assert_array_equal(arm.forward_kinematics(q, frame=frame), wanted)
         np.testing.assert_array_equal(arm.forward_kinematics(frame=frame, q=q), wanted)
-
-    @pytest.mark.skipif(calls.native is None, reason=calls.why_not_native)
-    def test_an_equal_name_that_is_another_object_does_not_leave_the_machine_code(self, arm):
-        q, frame = state(arm), arm.frame_names[-1]
-        pose, J = arm.forward_kinematics(q, frame), arm.jacobian(q, frame, 'world')
-        direct = without_python(arm)
-        for name in (frame, other_object(frame)):
-            np.testing.assert_array_equal(direct.forward_kinematics(q, name), pose)
-            for reference in ('world', other_object('world')):
-                np.testing.assert_array_equal(direct.jacobian(q, name, reference), J)
-        assert frame == arm.tool_frame
-        np.testing.assert_array_equal(direct.forward_kinematics(q), pose)
-        for names in (('nowhere',), (7,), (None,), (Text(frame),), (frame, 'world')):
-            with pytest.raises((AssertionError, TypeError)):
-                direct.forward_kinematics(q, *names)
-        for names in ((frame,), (frame, 'local'), (frame, None), (frame, 'world', 'world')):
-            with pytest.raises((AssertionError, TypeError)):
-                direct.jacobian(q, *names)
-
-    def test_the_default_reference_is_found_without_its_name(self, arm, plain):
-        q, frame = state(arm), arm.frame_names[-1]
-        for _ in range(2):
-            with pytest.raises(InvalidArgumentError, match='reference'):
-                arm.jacobian(q, frame, None)
-            np.testing.assert_array_equal(
-                arm.forward_kinematics(q, None), arm.forward_kinematics(q, frame)
-            )
-            wanted = plain.jacobian(q, frame)
-            np.testing.assert_allclose(
-                arm.jacobian(q, frame, 'local_world_aligned'), wanted, atol=1e-12
-            )
-            np.testing.assert_allclose(arm.jacobian(q, frame), wanted, atol=1e-12)
 
     def test_wrong_names_are_refused(self, arm):
         q, frame = state(arm), arm.frame_names[-1]
@@ -144,75 +82,49 @@ class TestNames:
             arm.forward_kinematics(q, frame), arm.jacobian(q, frame, 'local')
 
 
-class TestArguments:
-    def test_batches_lists_and_bad_numbers_go_the_way_of_all_calls(self, arm, plain):
-        q, frame = state(arm), arm.frame_names[-1]
-        arm.forward_kinematics(q, frame)
-        assert arm.forward_kinematics([q, q, q], frame).shape == (3, 4, 4)
-        np.testing.assert_array_equal(
-            arm.forward_kinematics(q.tolist(), frame), arm.forward_kinematics(q, frame)
-        )
-        with pytest.raises(InvalidArgumentError, match='q'):
-            arm.forward_kinematics(q[:-1], frame)
-        with pytest.raises(InvalidArgumentError, match='nan'):
-            arm.forward_kinematics(q * np.nan, frame)
+PROGRAM = Path(__file__).with_name('call_cycles.py')
 
 
-class TestLife:
-    def test_no_count_changes(self, arm):
-        q, frame, other = state(arm), arm.frame_names[-1], other_object(arm.frame_names[-2])
-        arm.forward_kinematics(q, frame), arm.forward_kinematics(q, other)
-        call = arm.forward_kinematics
-        watched = [q, frame, other, np.dtype(float), call, None]
-        while gc.collect():
-            pass  # what earlier tests left goes in steps: a robot, then what its table kept
-        before, blocks = [sys.getrefcount(x) for x in watched], sys.getallocatedblocks()
-        for _ in range(200_000):
-            call(q, frame)
-        for _ in range(1000):
-            call(q, other)
-            call(q, other_object(frame))
-        gc.collect()
-        after = [sys.getrefcount(x) for x in watched]
-        assert all(abs(b - a) <= 10 for a, b in zip(before, after)), (before, after)
-        # A block that is lost in each call would make a thousand; other threads have theirs.
-        assert abs(sys.getallocatedblocks() - blocks) < 500
+@pytest.mark.parametrize(
+    ('variables', 'arguments'),
+    [
+        ({'PYTHONMALLOC': 'malloc', 'MALLOC_PERTURB_': '34'}, []),
+        ({'PYTHONMALLOC': 'debug'}, []),
+        ({'PYTHONMALLOC': 'malloc', 'MALLOC_PERTURB_': '34'}, ['often']),
+    ],
+    ids=['freed memory is overwritten', 'debug allocator', 'collected at every allocation'],
+)
+@pytest.mark.few(1)
+def test_every_kind_of_call_outlives_what_is_collected_around_it(variables, arguments):
+    pytest.importorskip('llvmlite')
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout.endswith('all are alive\n')
+    assert not done.stderr, done.stderr
 
-    def test_a_method_taken_from_a_robot_outlives_it(self, arm, plain):
-        q, frame = state(arm), arm.frame_names[-1]
-        arm.forward_kinematics(q, frame)
-        call = arm.forward_kinematics
-        del arm
-        gc.collect()
-        np.testing.assert_allclose(call(q, frame), plain.forward_kinematics(q, frame), atol=1e-12)
 
-    def test_a_robot_is_let_go_at_once(self):
-        robot = Robot.from_urdf(ARM, backend='llvm')
-        robot.forward_kinematics(state(robot), robot.frame_names[-1])
-        assert is_direct(robot, 'forward_kinematics')
-        gone = weakref.ref(robot)
-        gc.disable()
-        try:
-            del robot
-            assert gone() is None
-        finally:
-            gc.enable()
+FORKS_PROGRAM = Path(__file__).with_name('forking.py')
 
-    def test_threads_that_ask_for_frames_at_the_same_time(self, arm, plain):
-        q = state(arm)
-        wanted = {frame: plain.forward_kinematics(q, frame) for frame in arm.frame_names}
-        wrong = []
 
-        def ask(order):
-            for _ in range(50):
-                for frame in order:
-                    if not np.allclose(arm.forward_kinematics(q, frame), wanted[frame]):
-                        wrong.append(frame)
-
-        names = list(arm.frame_names)
-        threads = [threading.Thread(target=ask, args=(names[i:] + names[:i],)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not wrong
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there are no forks here')
+@pytest.mark.parametrize('case', CASES)
+@pytest.mark.few(2)
+def test_a_forked_process_compiles_what_it_needs(case):
+    pytest.importorskip('llvmlite')
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore::DeprecationWarning', str(FORKS_PROGRAM), case],
+        # What is on disk would be no work for LLVM.
+        env={**os.environ, 'DYNAMICS_ROS_CACHE': 'off'},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, 'all is well\n'), (done.stdout, done.stderr)

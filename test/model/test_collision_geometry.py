@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Collision shapes of a description as triangles: sizes, places, files, and what is refused."""
+"""Shapes of a description: sizes, places, files, colours, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import write_files
 from dynamics_ros.model.collision_geometry import SEGMENTS, read_collision_geometry
 from dynamics_ros.model.mesh_file import read_mesh, resolve_mesh
+from dynamics_ros.model.visual_geometry import GREY, read_visual_geometry
 
 TETRAHEDRON = np.array(
     [
@@ -117,12 +119,6 @@ def test_stl_files_are_read_relative_to_the_description_and_scaled(tmp_path, con
     np.testing.assert_array_equal(geometry.triangles['a'], 2.0 * TETRAHEDRON)
 
 
-def test_a_mirrored_mesh_still_faces_outward(tmp_path):
-    (tmp_path / 'mesh.stl').write_bytes(binary_stl(TETRAHEDRON))
-    text = robot(f'<mesh filename="file://{tmp_path}/mesh.stl" scale="-1 1 1"/>')
-    assert volume(read_collision_geometry(text).triangles['a']) == pytest.approx(1.0 / 6.0)
-
-
 @pytest.mark.parametrize('variable', ['AMENT_PREFIX_PATH', 'ROS_PACKAGE_PATH'])
 def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch, variable):
     share = tmp_path / ('share' if variable == 'AMENT_PREFIX_PATH' else '')
@@ -133,34 +129,6 @@ def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, f'/nowhere:{tmp_path}')
     assert resolve_mesh('package://some_robot/meshes/a.stl') == mesh
-
-
-@pytest.mark.parametrize('beside', ['', 'other_robot/urdf', 'some_robot/urdf'])
-def test_packages_are_found_above_a_description_that_nobody_has_built(
-    tmp_path, monkeypatch, beside
-):
-    for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
-        monkeypatch.delenv(name, raising=False)
-    mesh = tmp_path / 'src' / 'some_robot' / 'meshes' / 'a.stl'
-    mesh.parent.mkdir(parents=True)
-    mesh.write_bytes(binary_stl(TETRAHEDRON))
-    folder = tmp_path / 'src' / beside
-    folder.mkdir(parents=True, exist_ok=True)
-    assert resolve_mesh('package://some_robot/meshes/a.stl', folder) == mesh
-    text = robot('<mesh filename="package://some_robot/meshes/a.stl"/>')
-    (folder / 'a.urdf').write_text(text)
-    assert not read_collision_geometry(folder / 'a.urdf').problems
-    assert not read_collision_geometry(text, folder).problems
-    with pytest.raises(ModelError, match=r"'some_robot' at '.*src/some_robot'"):
-        resolve_mesh('package://some_robot/meshes/b.stl', folder)
-
-
-@pytest.mark.parametrize('package', ['', '.', '..'])
-def test_no_folder_is_taken_for_a_package_that_has_no_name(tmp_path, monkeypatch, package):
-    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
-    (tmp_path / 'a.stl').write_bytes(binary_stl(TETRAHEDRON))
-    with pytest.raises(ModelError, match='not found'):
-        resolve_mesh(f'package://{package}/a.stl', tmp_path)
 
 
 def test_a_collada_file_names_the_package_that_reads_it(tmp_path, monkeypatch):
@@ -211,11 +179,6 @@ def test_a_broken_mesh_is_refused_with_its_reason(tmp_path, name, content, reaso
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelError, match=reason):
         read_mesh(tmp_path / name)
-
-
-def test_a_description_that_is_no_file_is_refused(tmp_path):
-    with pytest.raises(ModelError, match='cannot be read'):
-        read_collision_geometry(tmp_path / 'none.urdf')
 
 
 class TestFilesOfMeshes:
@@ -315,3 +278,50 @@ class TestFilesOfMeshes:
         path.write_text('<COLLADA><asset><unit meter="0"/></asset></COLLADA>')
         with pytest.raises(ModelError, match='unit of 0 m is not positive'):
             read_mesh(path)
+
+
+BOX = '<geometry><box size="2 4 6"/></geometry>'
+MISSING = '<geometry><mesh filename="package://nowhere/arm.stl"/></geometry>'
+
+
+def robot_visual_geometry(*elements: str, materials: str = '') -> str:
+    return f'<robot name="r">{materials}<link name="a">{"".join(elements)}</link></robot>'
+
+
+def visual(geometry: str = BOX, material: str = '', origin: str = '') -> str:
+    return f'<visual>{origin}{geometry}{material}</visual>'
+
+
+def test_a_shape_is_in_the_frame_of_its_link() -> None:
+    origin = '<origin xyz="10 0 0" rpy="0 0 1.5707963267948966"/>'
+    ((shape,), problems) = read_visual_geometry(robot_visual_geometry(visual(origin=origin)))
+    assert shape.link == 'a'
+    assert problems == ()
+    corners = shape.triangles.reshape(-1, 3)
+    # Turned by a right angle, its 4 m lie along x.
+    assert_allclose(corners.min(axis=0), [8.0, -1.0, -3.0], atol=1e-12)
+    assert_allclose(corners.max(axis=0), [12.0, 1.0, 3.0], atol=1e-12)
+
+
+def test_a_colour_is_its_own_or_that_of_the_material_it_names() -> None:
+    palette = '<material name="sea"><color rgba="0 0.2 0.9 1"/></material>'
+    shapes, _ = read_visual_geometry(
+        robot_visual_geometry(
+            visual(material='<material name="own"><color rgba="1 0.5 0 1"/></material>'),
+            visual(material='<material name="sea"/>'),
+            visual(material='<material name="unknown"/>'),
+            visual(),
+            materials=palette,
+        )
+    )
+    assert [shape.color for shape in shapes] == [(1.0, 0.5, 0.0), (0.0, 0.2, 0.9), GREY, GREY]
+
+
+def test_a_link_whose_looks_cannot_be_read_has_its_collision_shapes() -> None:
+    shapes, problems = read_visual_geometry(
+        robot_visual_geometry(visual(MISSING), f'<collision>{BOX}</collision>')
+    )
+    assert [shape.link for shape in shapes] == ['a']
+    assert np.ptp(shapes[0].triangles.reshape(-1, 3), axis=0).tolist() == [2.0, 4.0, 6.0]
+    assert len(problems) == 1
+    assert 'package://nowhere/arm.stl' in problems[0]

@@ -17,7 +17,6 @@ from random_robots import MOVING, SEEDS, random_robot, random_state, random_urdf
 from tolerances import AGAINST_PINOCCHIO
 
 from benchmarks.pinocchio_peer import PinocchioPeer
-from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import (
     InvalidArgumentError,
@@ -171,83 +170,6 @@ def test_locked_joints_are_constants(seed, root, size):
     assert_close(locked.inverse_dynamics(q, v[free], a[free]), tau[free])
 
 
-def test_a_frame_is_where_it_was_put_and_weighs_nothing():
-    robot = random_robot(3, 4, 'floating')
-    X = pose((0.1, -0.2, 0.3), (0.5, -1.0, 2.0))
-    marked = robot.with_frame('tip', 'link_4', X)
-    s = random_state(robot, 0)
-    expected = robot.forward_kinematics(s.q, 'link_4') @ X
-    assert_close(marked.forward_kinematics(s.q, 'tip'), expected)
-    assert marked.total_mass == robot.total_mass
-    tau = marked.inverse_dynamics(s.q, s.v, s.a)
-    np.testing.assert_array_equal(tau, robot.inverse_dynamics(s.q, s.v, s.a))
-    assert marked.without('tip').frame_names == robot.frame_names
-
-
-def test_two_arms_stand_on_one_root():
-    """A worked example: what one arm does, the other feels nothing of."""
-    arm = random_robot(5, 4)
-    both = arm.with_tool(arm, 'link_0', pose((0.0, 1.0, 0.0)), 'right_')
-    s = random_state(both, 1)
-    n = arm.nv
-    M = both.mass_matrix(s.q)
-    assert not M[:n, n:].any()
-    assert_close(M[:n, :n], arm.mass_matrix(s.q[:n]))
-    assert_close(M[n:, n:], arm.mass_matrix(s.q[n:]))
-
-
-def test_what_was_attached_can_be_taken_away():
-    robot, tool = random_robot(7, 4, 'floating'), random_robot(8, 3)
-    at = robot.frame_names[-1]
-    back = robot.with_tool(tool, at, pose((0.1, 0.2, 0.3)), 'tool_').without('tool_link_0')
-    assert_same(back, robot, 0)
-
-
-def test_the_payload_stays_and_that_of_the_tool_does_not():
-    robot, tool = random_robot(9, 3), random_robot(10, 2)
-    last = robot.body_names[-1]
-    loaded = robot.with_payload(last, 2.0, (0.1, 0.0, 0.0))
-    both = loaded.with_tool(tool.with_payload(tool.frame_names[-1], 1.0), last, prefix='tool_')
-    bare = robot.with_tool(tool, last, prefix='tool_')
-    assert both.total_mass == pytest.approx(bare.total_mass + 2.0)
-    assert both.with_payload(None).total_mass == pytest.approx(bare.total_mass)
-    lighter = both.without('tool_link_0')
-    assert lighter.total_mass == pytest.approx(loaded.total_mass)
-    s = random_state(robot, 2)
-    assert_close(lighter.mass_matrix(s.q), loaded.mass_matrix(s.q))
-
-
-def test_an_adjustable_robot_stays_adjustable():
-    robot = random_robot(11, 4, kinds=MOVING).adjustable('link_1', 'link_4')
-    shorter = robot.without('link_3')
-    locked = robot.with_locked({'joint_1': 0.3})
-    for changed in (shorter, locked, robot.with_tool(random_robot(12, 2), 'link_1', prefix='t_')):
-        moon = changed.with_gravity((0.0, 0.0, -1.62))
-        assert moon.shares_kernels_with(changed)
-        q = random_state(changed, 0).q
-        assert_close(moon.gravity(q), changed.gravity(q) * (1.62 / 9.81))
-
-
-def test_a_subclass_keeps_what_it_has_added():
-    class Named(Robot):
-        def __init__(self, model, owner):
-            super().__init__(model, backend='python')
-            self.owner = owner
-
-    robot = Named(random_robot(1, 3).model, 'us')
-    changed = robot.with_frame('tip', 'link_1', np.eye(4)).with_locked({})
-    assert isinstance(changed, Named)
-    assert changed.owner == 'us'
-
-
-def test_panda_without_its_fingers_is_lighter_by_their_mass():
-    panda = Robot.from_urdf(urdf_path('panda'), backend='python')
-    arm = panda.without('panda_leftfinger', 'panda_finger_joint2')
-    assert arm.joint_names == panda.joint_names[:7]
-    fingers = [panda.model.frame(f'panda_{side}finger').inertia.mass for side in ('left', 'right')]
-    assert arm.total_mass == pytest.approx(panda.total_mass - sum(fingers))
-
-
 @pytest.mark.parametrize(
     ('change', 'error', 'told'),
     [
@@ -273,9 +195,3 @@ def test_panda_without_its_fingers_is_lighter_by_their_mass():
 def test_what_makes_no_robot_is_refused_with_a_reason(change, error, told):
     with pytest.raises(error, match=told):
         change(random_robot(2, 4, kinds=MOVING))
-
-
-def test_a_leader_does_not_go_without_its_follower():
-    panda = Robot.from_urdf(urdf_path('panda'), backend='python')
-    with pytest.raises(InvalidArgumentError, match="'panda_finger_joint2' follows"):
-        panda.without('panda_finger_joint1')

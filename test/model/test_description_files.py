@@ -14,7 +14,6 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.files import read_file, write_files
-from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.urdf import parse_urdf, read_urdf
 
@@ -79,14 +78,6 @@ class TestXacro:
         assert text.startswith(f"file '{file}': $(find): not found; source the workspace that has")
         assert text.count('gone') == text.count('AMENT_PREFIX_PATH') == 1
 
-    def test_without_the_names_inside_xacro_is_as_it_was(self, package, monkeypatch):
-        from xacro import substitution_args
-
-        monkeypatch.delattr(substitution_args, '_eval_find')
-        file = package / 'arm.xacro'
-        write_files({file: XACRO.format('<link name="a"/>')})
-        assert '<link name="a"/>' in read_description_file(file)
-
 
 def test_a_pipe_or_an_endless_or_large_file_is_no_description(tmp_path):
     pipe, large = tmp_path / 'robot.urdf', tmp_path / 'large.urdf'
@@ -108,18 +99,6 @@ def test_a_pipe_or_an_endless_or_large_file_is_no_description(tmp_path):
         read_file('/proc/self/status', 1)
 
 
-def test_a_pipe_or_a_large_file_in_the_cache_is_ignored(tmp_path, monkeypatch):
-    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / 'cache'))
-    disk_cache.write('a', b'kept')
-    (file,) = (tmp_path / 'cache').iterdir()
-    assert disk_cache.read('a') == b'kept'
-    monkeypatch.setattr(disk_cache, 'LARGEST', 10)
-    assert disk_cache.read('a') is None
-    file.unlink()
-    os.mkfifo(file, 0o600)
-    assert disk_cache.read('a') is None
-
-
 @pytest.mark.parametrize(
     ('limit', 'expected'),
     [
@@ -132,25 +111,6 @@ def test_a_limit_with_one_bound_has_0_for_the_other_and_warns(limit, expected):
     limits = description.joints[0].limits
     assert (limits.lower, limits.upper) == expected
     assert "only one of lower and upper is given for 'b_joint'" in description.doubts[0]
-
-
-def test_a_bound_that_is_absent_is_named_where_the_other_contradicts_it():
-    text = robot(joint('revolute', '<limit upper="-1" effort="1" velocity="1"/>'), 'b')
-    with pytest.raises(ModelError, match=r'above upper -1 \(absent lower is 0; write both\)'):
-        parse_urdf(text)
-
-
-def test_a_frame_that_no_search_moves_says_which_joint_does():
-    arm = joint('floating') + joint('revolute', child='c')
-    expected = 'expected a frame that a joint of one coordinate moves'
-    for root, frame, by in (
-        ('fixed', 'b', "only 'b_joint', of several coordinates,"),
-        ('fixed', 'a', 'no joint'),
-        ('floating', 'a', 'only the root joint'),
-    ):
-        one = Robot.from_urdf(robot(arm, 'b', 'c'), root, backend='python')
-        with pytest.raises(InvalidArgumentError, match=f"{by} moves '{frame}'; {expected}"):
-            one.inverse_kinematics(np.eye(4), frame)
 
 
 HUGE = (1e31, 1e155, 1e308, math.inf, math.nan, 10**400, -(10**400))
@@ -169,10 +129,6 @@ class TestNumbers:
         given = {'b_joint': value} if option == 'joint_weights' else value
         with pytest.raises(InvalidArgumentError, match=f'^{option}: '):
             self.ARM.inverse_kinematics(np.eye(4), 'b', **{option: given})
-
-    def test_of_tiny_weights_are_refused(self):
-        with pytest.raises(InvalidArgumentError, match='from 1e-30 to 1e'):
-            self.ARM.inverse_kinematics(np.eye(4), 'b', joint_weights={'b_joint': 5e-324})
 
     @pytest.mark.parametrize('value', HUGE)
     def test_of_a_model_are_bounded(self, value):

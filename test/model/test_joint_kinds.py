@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import assert_close, rate
+from laws import assert_close
 from patience import examples
 from random_robots import random_state
 from tolerances import DIFFERENCE, EXACT
@@ -78,12 +78,6 @@ def pair():
         return robot(ONE), robot(TWO)
 
 
-def test_it_is_read_from_a_description_and_has_its_coordinates(pair):
-    ours, twin = pair
-    assert (ours.nq, ours.nv) == (twin.nq, twin.nv) == (10, 9)
-    assert ours.joint_names == ('shoulder', 'both')
-
-
 @FEW
 @given(seed=SEEDS)
 def test_dynamics_is_that_of_two_joints_with_nothing_between(pair, seed):
@@ -150,13 +144,3 @@ class TestEveryKind:
 def axis_of(seed):
     direction = np.random.default_rng(seed + 1).normal(size=3)
     return Vector3(*(direction / np.linalg.norm(direction)))
-
-
-@FEW
-@given(seed=SEEDS)
-def test_the_rate_of_a_configuration_is_along_its_velocity(pair, seed):
-    for one in pair:
-        s = random_state(one, seed)
-        q_rate = one.configuration_rate(s.q, s.v)
-        assert_close(q_rate, rate(lambda q, v: q, one, s, s.a), DIFFERENCE)
-        assert_close(one.velocity_of_rate(s.q, q_rate), s.v, EXACT)

@@ -199,28 +199,6 @@ def test_limits_friction_and_gravity_are_read():
     assert tuple(Robot(ARM, gravity=(0, 0, -1)).model.gravity) == (0, 0, -1)
 
 
-def test_gravity_that_is_switched_off_is_none():
-    option = '<option gravity="0.3 -0.2 -9.7"'
-    off = ARM.replace(f'{option}/>', f'{option}><flag gravity="disable"/></option>')
-    robot, peer = Robot(off, backend='python'), Peer(off)
-    assert tuple(robot.model.gravity) == (0, 0, 0)
-    q, v, a = state(robot, 3)
-    peer.set(q, v, a)
-    assert_agrees(robot.inverse_dynamics(q, v, a), peer.torques())
-
-
-def test_a_single_free_body_is_a_floating_base():
-    robot = Robot(QUADRUPED)
-    assert (robot.model.root_joint, robot.root_frame) == ('floating', 'world')
-    assert (robot.nq, robot.nv, robot.joint_names) == (9, 8, ('hip_l', 'hip_r'))
-
-
-def test_names_that_are_missing_are_made():
-    robot = Robot(TWO_FREE)
-    assert robot.joint_names == ('joint_0', 'joint_1', 'joint_2')
-    assert robot.frame_names == ('world', 'body_1', 'body_2', 'body_3')
-
-
 def test_joints_that_an_equality_couples_follow():
     robot, peer = Robot(GRIPPER, backend='python'), Peer(GRIPPER)
     assert robot.joint_names == ('turn', 'leader')
@@ -264,36 +242,3 @@ def test_a_file_and_what_it_includes(tmp_path):
 def test_what_mujoco_refuses_is_told(text):
     with pytest.raises(ModelError, match='MJCF: mujoco refuses it: '):
         Robot(text)
-
-
-@pytest.mark.parametrize(
-    ('attributes', 'words'),
-    [
-        ('<joint name="j"/><geom size="0.1" mass="inf"/>', r"body 'b'.*body_mass.*too large"),
-        ('<joint name="j"/><geom size="0.1" mass="1e40"/>', r"body 'b'.*body_mass.*too large"),
-        (
-            '<joint name="j" damping="1e40"/><geom size="0.1"/>',
-            r"joint 'j'.*dof_damping.*too large",
-        ),
-    ],
-)
-def test_numbers_with_which_dynamics_would_overflow_are_refused(attributes, words):
-    text = f'<mujoco><worldbody><body name="b">{attributes}</body></worldbody></mujoco>'
-    with pytest.raises(ModelError, match=words):
-        Robot(text)
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ModelError, match=r'none\.xml'):
-        Robot(tmp_path / 'none.xml')
-
-
-def test_without_mujoco_the_cure_is_told(monkeypatch):
-    monkeypatch.setitem(__import__('sys').modules, 'mujoco', None)
-    with pytest.raises(ModelError, match='pip install mujoco'):
-        Robot(ARM)
-
-
-def test_as_urdf_it_is_refused_with_the_cure():
-    with pytest.raises(ModelError, match=r'Robot\(source\)'):
-        Robot.from_urdf(ARM)

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tolerances import EXACT
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model.urdf import read_urdf
 
 STEP = 1e-6
 """Seconds of a central difference: truncation and rounding are both near 1e-10 here."""
@@ -92,22 +95,6 @@ class TestEveryJointKind:
         np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
 
 
-def test_the_normal_of_a_planar_joint_stays_normal():
-    robot = Robot.from_urdf(two_links('planar', '1 0.3 -0.4'))
-    placement = robot.forward_kinematics(robot.neutral(), 'tip')
-    normal = placement[:3, :3] @ (np.array([1, 0.3, -0.4]) / np.linalg.norm([1, 0.3, -0.4]))
-    moved = robot.forward_kinematics(np.array([0.7, -0.4, 1.1]), 'tip')
-    assert normal @ (moved[:3, 3] - placement[:3, 3]) == pytest.approx(0.0, abs=EXACT)
-
-
-def test_a_planar_angle_counts_turns():
-    robot = Robot.from_urdf(two_links('planar'))
-    q0, q1 = np.zeros(3), np.array([0.3, 0.1, 2 * np.pi + 0.5])
-    v = robot.difference(q0, q1)
-    assert v[2] == pytest.approx(2 * np.pi + 0.5)
-    np.testing.assert_allclose(robot.integrate(q0, v), q1, atol=EXACT)
-
-
 def test_links_behind_fixed_joints_add_their_inertia_and_stay_frames():
     flange = """<link name="flange"><inertial><origin xyz="0 0 0.1"/><mass value="0.5"/>
         <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
@@ -178,15 +165,6 @@ def test_the_follower_of_a_locked_joint_is_locked_with_it():
     )
 
 
-def test_a_mimic_joint_cannot_be_locked_by_itself():
-    mimic = '<mimic joint="leader"/>'
-    text = two_links(
-        'revolute', '1 0 0', finger('leader', 'tip') + finger('follower', 'tip', mimic)
-    )
-    with pytest.raises(InvalidArgumentError, match='follower'):
-        Robot.from_urdf(text, locked_joints={'follower': 0.3})
-
-
 FOLLOWERS = {
     # multiplier, offset, limits of the follower: range and velocity limit of the leader, warnings.
     'narrower': (-1, 0, (-0.3, 0.6, 0.5), (-0.6, 0.3, 0.5), ()),
@@ -244,30 +222,32 @@ def test_the_nominal_configuration_is_within_the_limits():
     assert (q[7:] >= robot.lower_limits).all() and (q[7:] <= robot.upper_limits).all()
 
 
-@pytest.mark.parametrize('root', ['floating', 'planar'])
-def test_a_moving_base_has_one_frame_of_the_name_world(root, caplog):
-    text = two_links('revolute').replace('"base"', '"world"')
-    fixed = Robot.from_urdf(text)
-    assert fixed.frame_names == ('world', 'tip') and fixed.root_frame == 'world'
-    assert not caplog.text
-    robot = Robot.from_urdf(text, root)
-    assert robot.frame_names == ('world_link', 'tip') and robot.root_frame == 'world'
-    assert robot.body_names == ('world_link', 'tip')
-    assert "link 'world' is called 'world_link'" in caplog.text
-    again = Robot.from_urdf(text.replace('"tip"', '"world_link"'), root)
-    assert set(again.frame_names) == {'world_link', 'world_link_'}
-    moving = Robot.from_urdf(two_links('revolute'), root)
-    with pytest.raises(InvalidArgumentError, match='world'):
-        moving.with_frame('world', 'tip', np.eye(4))
-    with pytest.raises(InvalidArgumentError, match='prefix'):
-        moving.with_tool(fixed.with_frame('more', 'world', np.eye(4)), 'tip')
-    other = moving.with_tool(fixed, 'tip', prefix='tool_')
-    assert 'tool_world' in other.frame_names
+DEFAULT_ROBOT = Path(__file__).resolve().parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
 
-def test_limits_come_from_the_description():
-    robot = Robot.from_urdf(two_links('revolute'))
-    assert (robot.lower_limits, robot.upper_limits) == ([-2.0], [2.0])
-    assert (robot.velocity_limits, robot.effort_limits) == ([3.0], [10.0])
-    continuous = Robot.from_urdf(two_links('continuous'))
-    assert np.isneginf(continuous.lower_limits).all()
+@pytest.fixture(scope='module')
+def arm():
+    return read_urdf(DEFAULT_ROBOT)
+
+
+class TestDefaultRobot:
+    def test_alternates_roll_and_pitch_joints_with_all_limits_and_friction(self, arm):
+        moving = [found for found in arm.joints if found.type == 'revolute']
+        roll, pitch = (0, 0, 1), (0, 1, 0)
+        assert [found.axis for found in moving] == [roll, pitch, roll, pitch, roll, pitch, roll]
+        for found in moving:
+            limits = found.limits
+            assert -math.pi < limits.lower < 0 < limits.upper < math.pi
+            assert max(limits.velocity, limits.effort) < math.inf
+            assert min(found.damping, found.friction) > 0
+
+    def test_reaches_850_mm_from_shoulder_to_flange_and_weighs_20_kg(self, arm):
+        heights = [found.origin.translation[2] for found in arm.joints[3:9]]
+        assert sum(heights) == pytest.approx(0.85)
+        assert sum(found.inertial.mass for found in arm.links) == pytest.approx(20, abs=0.5)
+
+    def test_gives_a_mass_and_an_inertia_that_can_exist_to_every_moving_body(self, arm, caplog):
+        read_urdf(DEFAULT_ROBOT)
+        assert not caplog.records
+        massless = [found.name for found in arm.links if found.inertial.mass == 0]
+        assert massless == ['base_link', 'tool0']

@@ -4,18 +4,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from laws import assert_close
 from tolerances import LAW
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import DynamicsRosError, ModelError
-
-GRAVITY = (0.0, 0.0, -9.81)
+from dynamics_ros.errors import ModelError
 
 
 def link(name: str, mass: float, pose: str = '') -> str:
@@ -146,15 +141,6 @@ def test_what_nothing_holds_floats_or_is_bolted_on_request():
 
 
 @needs_drake
-def test_a_file(tmp_path):
-    path = tmp_path / 'free.sdf'
-    path.write_text(FREE)
-    for source in (path, str(path)):
-        robot = Robot(source, gravity=(0.0, 0.0, -1.0), backend='python')
-        assert (robot.name, tuple(robot.model.gravity)) == ('free', (0.0, 0.0, -1.0))
-
-
-@needs_drake
 def test_a_mimic_joint_is_warned_of(caplog):
     mimic = '<axis><xyz>0 1 0</xyz><mimic joint="hip"><multiplier>2</multiplier></mimic></axis>'
     text = FREE.replace(
@@ -178,24 +164,3 @@ def test_a_mimic_joint_is_warned_of(caplog):
 def test_what_cannot_be_read_is_refused(text, said):
     with pytest.raises(ModelError, match=said):
         Robot(text)
-
-
-@needs_drake
-def test_a_file_that_is_not_there_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DynamicsRosError, match=r'none\.sdf'):
-        Robot(Path('none.sdf'))
-
-
-def test_without_drake_the_reason_is_told(monkeypatch):
-    for name in ('pydrake.multibody.parsing', 'pydrake.multibody', 'pydrake'):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ModelError, match='pip install drake'):
-        Robot(FREE)
-
-
-def test_sdf_given_as_urdf_is_told_what_it_is():
-    with pytest.raises(
-        ModelError, match=r'<sdf>.*convert SDF to URDF, or read it by Robot\(source\)'
-    ):
-        Robot.from_urdf(FREE)

@@ -1,17 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the URDF reader understands."""
+"""What the URDF reader understands, takes with a warning, and refuses with a reason."""
 
+import importlib.metadata
 import logging
 import math
+import time
 from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
-from urdf_texts import joint, only_inertial, only_joint, robot
+from urdf_texts import inertial, joint, link, only_inertial, only_joint, refusal, robot
 
-from dynamics_ros.model.description import Inertial, Limits, Mimic
+from dynamics_ros.errors import ModelError
+from dynamics_ros.model import hardened_xml
+from dynamics_ros.model.description import Limits, Mimic
 from dynamics_ros.model.urdf import parse_urdf, read_urdf, rotation_of_rpy
 
 DEFAULT_ROBOT = Path(__file__).resolve().parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -75,15 +79,6 @@ class TestJoints:
     def test_have_a_unit_axis_x_by_default(self, text, axis):
         assert only_joint(text).axis == axis
 
-    @pytest.mark.parametrize('kind', ['fixed', 'floating'])
-    def test_that_use_no_axis_may_have_a_zero_one(self, kind):
-        assert only_joint('<axis xyz="0 0 0"/>', kind).type == kind
-
-    def test_have_damping_and_friction_zero_by_default(self):
-        found = only_joint('<dynamics damping="0.5" friction="2"/>')
-        assert (found.damping, found.friction) == (0.5, 2.0)
-        assert (only_joint().damping, only_joint('<dynamics/>').friction) == (0.0, 0.0)
-
     def test_other_tags_are_passed_over_and_meshes_never_opened(self):
         text = robot(
             '<transmission name="t"><joint name="nowhere"/></transmission>',
@@ -114,18 +109,6 @@ class TestLimits:
         assert only_joint(text, kind).limits == Limits()
         assert "no range of positions is given for 'j'" in caplog.text
 
-    def test_of_which_one_is_given_have_zero_as_the_other(self):
-        assert only_joint('<limit upper="2"/>').limits == Limits(0.0, 2.0)
-
-    def test_beyond_1e16_are_infinite(self):
-        text = '<limit lower="-1e16" upper="1.797e308" velocity="1e17" effort="1e30"/>'
-        assert only_joint(text).limits == Limits()
-
-    def test_of_position_do_not_bind_a_continuous_joint(self, caplog):
-        limits = only_joint('<limit lower="-1" upper="1" effort="5"/>', 'continuous').limits
-        assert limits == Limits(effort=5.0)
-        assert not caplog.records
-
 
 class TestMimic:
     def test_names_its_leader_multiplier_and_offset(self):
@@ -152,9 +135,6 @@ class TestMimic:
         assert description.joints[0].mimic == Mimic('l', 6.0, 21.0)
         assert description.joints[1].mimic == Mimic('l', 3.0, 10.0)
 
-    def test_on_a_joint_turned_to_fixed_says_nothing(self):
-        assert only_joint('<mimic joint="gone"/>', 'fixed').mimic is None
-
 
 class TestOrigin:
     @pytest.mark.parametrize('roll', range(-4, 5))
@@ -167,27 +147,12 @@ class TestOrigin:
             assert np.linalg.det(matrix) > 0
             assert not np.any(np.signbit(matrix) & (matrix == 0.0))
 
-    @pytest.mark.parametrize('angle', ['1.5707963267949', '1.57079632679490', '1.570796326794897'])
-    def test_right_angles_in_fifteen_digits_are_exact(self, angle):
-        rotation = only_joint(f'<origin rpy="0 0 {angle}"/>').origin.rotation
-        assert rotation == ((0, -1, 0), (1, 0, 0), (0, 0, 1))
-
-    def test_coarser_angles_are_taken_as_written(self):
-        rotation = only_joint('<origin rpy="0 0 1.5708"/>').origin.rotation
-        assert rotation[0][0] == math.cos(1.5708) != 0.0
-
     def test_rpy_are_fixed_axis_angles(self):
         rng = np.random.default_rng(3)
         for rpy in rng.uniform(-math.pi, math.pi, (100, 3)):
             expected = pinocchio.rpy.rpyToMatrix(*rpy)
             # Products of three cosines: a few roundings of 1e-16.
             assert np.allclose(rotation_of_rpy(*rpy), expected, rtol=0, atol=1e-15)
-
-    def test_is_the_identity_by_default(self):
-        for text in ('', '<origin/>', '<origin xyz="0 0 0"/>', '<origin rpy="-0 0 -0.0"/>'):
-            origin = only_joint(text).origin
-            assert origin.translation == (0, 0, 0)
-            assert origin.rotation == ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
     def test_may_be_given_by_a_quaternion(self):
         origin = only_joint('<origin xyz="1 2 3" quat_xyzw="0 0 2 2"/>').origin
@@ -196,9 +161,6 @@ class TestOrigin:
 
 
 class TestInertial:
-    def test_missing_is_massless(self):
-        assert parse_urdf(robot(links='a')).links[0].inertial == Inertial()
-
     def test_is_turned_into_the_axes_of_the_link(self):
         origin = f'<origin xyz="1 2 3" rpy="0 0 {RIGHT_ANGLE!r}"/>'
         found = only_inertial(mass='2', moments=(3, 4, 5), products=(0.1, 0.2, 0.3), origin=origin)
@@ -227,7 +189,346 @@ class TestInertial:
         assert found.inertia[2][2] == 3.0
         assert "no distribution of mass has the inertia of 'a'" in caplog.text
 
-    def test_warnings_do_not_depend_on_the_axes(self, caplog):
-        only_inertial(moments=(1, 1, 2), origin='<origin rpy="0.3 -1 2"/>')
-        only_inertial(moments=(1.5, 1.5, 1), products=(0.5, 0, 0))  # moments 1, 1, 2
-        assert not caplog.records
+
+COLLECTION = sorted(
+    Path(file.locate())
+    for file in importlib.metadata.files('example-robot-data') or ()
+    if file.suffix == '.urdf'
+)
+
+# Robots of the collection that cannot be read, and the true reason.
+REFUSED = {
+    'ur3.urdf': ('robot', 'has no attribute name'),  # an empty xacro expansion
+    'romeo_laas_small.urdf': ("link 'body' inertial inertia", 'negative principal moment'),
+    'alex_psyonic_hands.urdf': ("joint 'Left_index_q2' mimic", "there is no joint 'index_q1'"),
+}
+
+
+class TestCollection:
+    @pytest.mark.parametrize('path', COLLECTION, ids=lambda path: path.name)
+    @pytest.mark.few(20)
+    def test_loads_as_in_pinocchio_or_is_refused_for_a_true_reason(self, path):
+        if path.name in REFUSED:
+            element, reason = REFUSED[path.name]
+            with pytest.raises(ModelError, match=reason) as caught:
+                read_urdf(path)
+            assert caught.value.element == element
+            return
+        description = read_urdf(path)
+        # A free root, so that pinocchio counts the mass of the root link too.
+        peer = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+        bodies = [f.name for f in peer.frames if f.type == pinocchio.FrameType.BODY]
+        assert sorted(found.name for found in description.links) == sorted(bodies)
+        moving = [found.name for found in description.joints if found.type != 'fixed']
+        assert sorted(moving) == sorted(list(peer.names)[2:])
+        # Sums of at most two hundred masses in another order.
+        total = sum(found.inertial.mass for found in description.links)
+        assert total == pytest.approx(pinocchio.computeTotalMass(peer), rel=1e-12)
+
+
+XML_REFUSALS = {
+    'nothing': ('', 'robot description', 'empty'),
+    'only blanks': (' \n\t', 'robot description', 'empty'),
+    'unclosed': ('<robot name="r">\n<link name="a">\n', 'robot description', 'line 3, column 1'),
+    'crossed': (
+        '\n<robot name="r">\n  <link></robot>',
+        'robot description',
+        'malformed XML at line 3, column 11: mismatched tag',
+    ),
+    'two documents': (robot(links='a') * 2, 'robot description', 'junk after document element'),
+    'not XML': ('robot: {}', 'robot description', 'malformed XML at line 1, column 1'),
+    'a zero byte': ('<robot name="r\0"/>', 'robot description', 'malformed XML'),
+    'half a character': ('<robot name="\ud800"/>', 'robot description', 'a lone surrogate'),
+    'another format': ('<sdf version="1.7"/>', 'robot description', '<sdf>, expected <robot>'),
+    'undefined entity': ('<robot name="&who;"/>', 'robot description', 'undefined entity'),
+    'entity bomb': (
+        '<?xml version="1.0"?>\n<!DOCTYPE r [<!ENTITY a "aaa"><!ENTITY b "&a;&a;&a;">]>'
+        '<robot name="&b;"/>',
+        'robot description',
+        'document type declaration at line 2',
+    ),
+    'external entity': (
+        '<!DOCTYPE r [<!ENTITY f SYSTEM "file:///etc/hostname">]><robot name="&f;"/>',
+        'robot description',
+        'document type declaration',
+    ),
+    'external DTD': (
+        '<!DOCTYPE robot SYSTEM "http://example.com/robot.dtd"><robot name="r"/>',
+        'robot description',
+        'document type declaration',
+    ),
+    'xacro tags': (
+        '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">\n<xacro:include/></robot>',
+        "'xacro:include' at line 2",
+        'run xacro first',
+    ),
+    'xacro expression': (
+        robot(joint('<origin xyz="${x} 0 0"/>')),
+        "joint 'j' origin",
+        "xyz='${x} 0 0' is a xacro expression; run xacro first",
+    ),
+    'xacro argument': (robot('<link name="$(arg p)a"/>'), "link '$(arg p)a'", 'run xacro first'),
+}
+
+STRUCTURE_REFUSALS = {
+    'robot without name': ('<robot><link name="a"/></robot>', 'robot', 'no attribute name'),
+    'no link': ('<robot name="r"/>', "robot 'r'", 'has no link'),
+    'link without name': (robot('\n<link/>'), 'link', 'has no attribute name (line 2)'),
+    'joint without name': (robot('<joint type="fixed"/>'), 'joint', 'has no attribute name'),
+    'empty name': (robot(links=' '), "link ' '", 'attribute name is empty'),
+    'invisible name': (robot('<link name="a&#10;b"/>'), r"link 'a\nb'", 'cannot be printed'),
+    'name that turns the text': (robot(links='\u202e'), r"link '\u202e'", 'cannot be printed'),
+    'endless name': (robot(f'<link name="{"x" * 5000}"/>'), "link 'xxx", 'has 5000 characters'),
+    'two links of a name': (robot(links='aba'), "link 'a'", 'a second link of this name'),
+    'two joints of a name': (
+        robot(joint(), joint(child='c'), links='abc'),
+        "joint 'j'",
+        'a second joint of this name',
+    ),
+    'two roots': (robot(), 'robot description', "has 2 root links, 'a', 'b'"),
+    'a cycle beside the root': (
+        robot(joint(name='j', parent='b', child='c'), joint(name='k', parent='c'), links='abc'),
+        "joint 'j'",
+        "closes a cycle of joints, 'j', 'k'",
+    ),
+    'a cycle of all': (
+        robot(joint(name='j'), joint(name='k', parent='b', child='a')),
+        "joint 'j'",
+        "closes a cycle of joints, 'j', 'k'",
+    ),
+    'a joint from a link to itself': (
+        robot(joint(child='a'), links='a'),
+        "joint 'j'",
+        "closes a cycle of joints, 'j'",
+    ),
+    'unknown parent': (robot(joint(parent='z')), "joint 'j' parent", "there is no link 'z'"),
+    'unknown child': (robot(joint(child='z')), "joint 'j' child", "there is no link 'z'"),
+    'no parent': (robot('<joint name="j" type="fixed"/>'), "joint 'j'", 'no <parent> element'),
+    'parent without link': (
+        robot('<joint name="j" type="fixed"><parent/></joint>'),
+        "joint 'j' parent",
+        'has no attribute link',
+    ),
+    'two parent joints': (
+        robot(joint(), joint(name='k', parent='c'), links='abc'),
+        "link 'b'",
+        "has two parent joints, 'j' and 'k'",
+    ),
+    'two parents': (robot(joint('<parent link="a"/>')), "joint 'j'", 'has 2 <parent> elements'),
+    'no type': (robot('<joint name="j"/>'), "joint 'j'", 'has no attribute type'),
+    'unknown type': (robot(joint(type='screw')), "joint 'j'", "unknown type 'screw'"),
+}
+
+VALUE_REFUSALS = {
+    'zero axis': (joint('<axis xyz="0 0 0"/>'), "joint 'j' axis", 'is zero'),
+    'zero plane': (joint('<axis xyz="0 0 0"/>', type='planar'), "joint 'j' axis", 'is zero'),
+    'axis without numbers': (joint('<axis/>'), "joint 'j' axis", 'has no attribute xyz'),
+    'lower above upper': (
+        joint('<limit lower="1" upper="-1"/>'),
+        "joint 'j' limit",
+        'lower 1 is above upper -1',
+    ),
+    'negative velocity': (joint('<limit velocity="-2"/>'), "joint 'j' limit", 'is negative'),
+    'negative effort': (joint('<limit effort="-2"/>'), "joint 'j' limit", 'is negative'),
+    'negative damping': (joint('<dynamics damping="-1"/>'), "joint 'j' dynamics", 'is negative'),
+    'negative friction': (joint('<dynamics friction="-1"/>'), "joint 'j' dynamics", 'is negative'),
+    'rotation given twice': (
+        joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>'),
+        "joint 'j' origin",
+        'both rpy and quat_xyzw',
+    ),
+    'zero quaternion': (
+        joint('<origin quat_xyzw="0 0 0 0"/>'),
+        "joint 'j' origin",
+        'quat_xyzw is zero',
+    ),
+    'mimic of nobody': (joint('<mimic/>'), "joint 'j' mimic", 'has no attribute joint'),
+    'mimic of unknown': (
+        joint('<mimic joint="z"/>'),
+        "joint 'j' mimic",
+        "there is no joint 'z'",
+    ),
+    'mimic of itself': (joint('<mimic joint="j"/>'), "joint 'j' mimic", 'follows itself'),
+    'mimics in a cycle': (
+        joint('<mimic joint="k"/>') + joint('<mimic joint="j"/>', name='k', child='c'),
+        "joint 'j' mimic",
+        "follows itself: 'j', 'k', 'j'",
+    ),
+    'mimic of a fixed joint': (
+        joint('<mimic joint="k"/>') + joint(name='k', child='c', type='fixed'),
+        "joint 'j' mimic",
+        "a fixed joint, 'k', has no single coordinate",
+    ),
+    'a floating mimic': (
+        joint('<mimic joint="k"/>', type='floating') + joint(name='k', child='c'),
+        "joint 'j' mimic",
+        'a floating joint has no single coordinate',
+    ),
+    'mimic multipliers that overflow': (
+        joint('<mimic joint="k" multiplier="1e20"/>')
+        + joint('<mimic joint="l" multiplier="1e20"/>', name='k', child='c')
+        + joint(name='l', child='d'),
+        "joint 'j' mimic",
+        'too large',
+    ),
+}
+
+INERTIAL_REFUSALS = {
+    'negative mass': (inertial(mass='-1'), "link 'a' inertial mass", '-1 kg is negative'),
+    'mass NaN': (inertial(mass='nan'), "link 'a' inertial mass", "'nan', which is not finite"),
+    'no mass': (link('<inertial/>'), "link 'a' inertial", 'has no <mass> element'),
+    'mass without value': (
+        link('<inertial><mass/></inertial>'),
+        "link 'a' inertial mass",
+        'has no attribute value',
+    ),
+    'no inertia': (
+        link('<inertial><mass value="1"/></inertial>'),
+        "link 'a' inertial",
+        'has no <inertia> element',
+    ),
+    'inertia in part': (
+        link('<inertial><mass value="1"/><inertia ixx="1"/></inertial>'),
+        "link 'a' inertial inertia",
+        'has no attribute iyy',
+    ),
+    'a negative moment': (
+        inertial(moments=(1, 1, -0.5)),
+        "link 'a' inertial inertia",
+        'a negative principal moment, -0.5 kg m^2',
+    ),
+    'a negative moment about a skew axis': (
+        inertial(moments=(1, 1, 1), products=(2, 0, 0)),
+        "link 'a' inertial inertia",
+        'a negative principal moment, -1 kg m^2',
+    ),
+    'two inertials': (link('<inertial/><inertial/>'), "link 'a'", 'has 2 <inertial> elements'),
+    'origin NaN': (
+        inertial(origin='<origin xyz="0 NaN 0"/>'),
+        "link 'a' inertial origin",
+        "xyz has 'NaN', which is not finite",
+    ),
+}
+
+BAD_NUMBERS = {
+    'nan 0 0': "'nan', which is not finite",
+    '0 -inf 0': "'-inf', which is not finite",
+    '0 0 Infinity': "'Infinity', which is not finite",
+    '1e400 0 0': "'1e400', which is too large",
+    '1e31 0 0': "'1e31', which is too large",
+    '1 2': 'has 2 values, expected 3 numbers',
+    '': 'has 0 values, expected 3 numbers',
+    '1 2 3 4': 'has 4 values, expected 3 numbers',
+    '1,0 0 0': "'1,0', which is not a decimal number; a decimal point is written",
+    '1, 0, 0': "'1,', which is not a decimal number",
+    'one 0 0': "'one', which is not a decimal number",
+    '0x10 0 0': "'0x10', which is not a decimal number",
+    '1_0 0 0': "'1_0', which is not a decimal number",
+    '1e 0 0': "'1e', which is not a decimal number",
+    '. 0 0': "'.', which is not a decimal number",
+    '--1 0 0': "'--1', which is not a decimal number",
+    '1.5f 0 0': "'1.5f', which is not a decimal number",
+    '\u0661 0 0': 'which is not a decimal number',
+    '\uff11 0 0': 'which is not a decimal number',
+    '0\u00a00 0 0': 'which is not a decimal number',
+}
+
+
+class TestRefusals:
+    """Each is one ModelError that names the element and the reason."""
+
+    @pytest.mark.parametrize(
+        ('text', 'element', 'reason'),
+        [
+            pytest.param(*values, id=name)
+            for name, values in (XML_REFUSALS | STRUCTURE_REFUSALS | INERTIAL_REFUSALS).items()
+        ],
+    )
+    def test_name_the_element_and_the_reason(self, text, element, reason):
+        error = refusal(text)
+        assert error.element.startswith(element)
+        assert reason in error.reason
+
+    @pytest.mark.parametrize(
+        ('joints', 'element', 'reason'),
+        [pytest.param(*values, id=name) for name, values in VALUE_REFUSALS.items()],
+    )
+    def test_of_joints_name_the_joint(self, joints, element, reason):
+        error = refusal(robot(joints, links='abcd'))
+        assert error.element == element
+        assert reason in error.reason
+
+    @pytest.mark.parametrize(('numbers', 'reason'), BAD_NUMBERS.items())
+    def test_of_numbers_quote_them(self, numbers, reason):
+        error = refusal(robot(joint(f'<origin xyz="{numbers}"/>')))
+        assert error.element == "joint 'j' origin"
+        assert reason in error.reason
+
+    @pytest.mark.parametrize(
+        'content',
+        ['<limit velocity="nan"/>', '<dynamics damping="x"/>', '<mimic joint="k" offset="inf"/>'],
+    )
+    def test_of_numbers_hold_everywhere(self, content):
+        error = refusal(robot(joint(content) + joint(name='k', child='c'), links='abc'))
+        assert error.element.startswith("joint 'j' ")
+
+    @pytest.mark.parametrize(
+        'source', ['no/such/file.urdf', 'robot: yaml', 'zero\0byte', 'x' * 10_000, Path('/')]
+    )
+    def test_of_files_name_the_file(self, source):
+        with pytest.raises(ModelError, match='cannot be read') as caught:
+            read_urdf(source)
+        assert caught.value.element.startswith('file ')
+
+
+def chain(length, mimic=False):
+    """A robot of one chain; with ``mimic``, each joint follows the next and the last leads."""
+    links = ''.join(f'<link name="l{i}"/>' for i in range(length))
+    joints = ''.join(
+        joint(
+            f'<mimic joint="j{i + 1}"/>' if mimic and i < length - 2 else '',
+            name=f'j{i}',
+            parent=f'l{i}',
+            child=f'l{i + 1}',
+            type='continuous',
+        )
+        for i in range(length - 1)
+    )
+    return f'<robot name="r">{links}{joints}</robot>'
+
+
+class TestSize:
+    """A description is bounded in time, memory and depth, whoever wrote it."""
+
+    @pytest.mark.parametrize(
+        ('text', 'reason'),
+        [
+            pytest.param(chain(10_001), 'has more than 10000 links', id='links'),
+            pytest.param(
+                robot(*(joint(name=str(i)) for i in range(10_001))),
+                'has more than 10000 joints',
+                id='joints',
+            ),
+            pytest.param('<robot>' + '<a>' * 1000, 'nested deeper than 256', id='depth'),
+            pytest.param('<' * 50_000_001, 'larger than 50 MB', id='size'),
+            pytest.param(
+                link(f'<inertial><mass value="{"9" * 1_000_000}"/></inertial>'),
+                'has 1000000 characters, at most 4096',
+                id='a number',
+            ),
+        ],
+    )
+    def test_beyond_the_bounds_is_refused_at_once(self, text, reason):
+        start = time.process_time()
+        error = refusal(text)
+        assert reason in error.reason
+        assert time.process_time() - start < 2.0
+        assert len(str(error)) < 300
+
+    def test_elements_are_counted_while_they_are_read(self, monkeypatch):
+        monkeypatch.setattr(hardened_xml, 'MAXIMUM_ELEMENTS', 100)
+        assert 'more than 100 elements' in refusal('<robot>' + '<a/>' * 200).reason
+
+    def test_a_file_that_does_not_end_is_refused(self):
+        with pytest.raises(ModelError, match='not a regular file'):
+            read_urdf('/dev/zero')

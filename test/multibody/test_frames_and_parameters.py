@@ -1,25 +1,35 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Several frames at once, numbers of a robot as inputs of its kernels, and kernels that go."""
+"""Frames, velocities of the references, numbers of a robot as inputs, long chains."""
 
 from __future__ import annotations
-
-import gc
-import weakref
 
 import numpy as np
 import pytest
 from arm import ARM
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from laws import assert_close
 from patience import examples
-from random_robots import robots
+from random_robots import SEEDS, random_robot, random_state, robots
 from tolerances import EXACT, LAW
 
+from benchmarks.descriptions import generic_chain
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.multibody import kernel_set
-from dynamics_ros.spatial import Motion, Transform
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    SingularError,
+    SingularParametrizationError,
+    UnknownFrameError,
+)
+from dynamics_ros.multibody import written_methods
+from dynamics_ros.multibody.end_effector import (
+    analytical_jacobian,
+    parameters_of_pose,
+    pose_parameters,
+)
+from dynamics_ros.multibody.equations_of_motion import inertial_base_velocity, transformed_equations
+from dynamics_ros.spatial import EULER_ZYX, POSITIONS, ROTATIONS, Motion, Transform
 
 
 @pytest.fixture(params=['fixed', 'floating'])
@@ -55,27 +65,6 @@ class TestSeveralFrames:
                     found = call(*arguments, several, *options)
                     np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
 
-    def test_share_their_work(self, robot):
-        frames = list(robot.frame_names[-3:])
-        robot.jacobian(state(robot)[0], frames)
-        together = robot.kernel('of_frames', 'jacobian', 'local_world_aligned', *frames)
-        alone = [robot.kernel('jacobian', x, 'local_world_aligned') for x in frames]
-        assert together.operation_count < 0.7 * sum(x.operation_count for x in alone)
-
-    def test_of_many_states(self, robot):
-        q = state(robot)[0]
-        frames = list(robot.frame_names[-2:])
-        assert robot.jacobian(np.tile(q, (4, 5, 1)), frames).shape == (4, 5, 2, 6, robot.nv)
-
-    @pytest.mark.parametrize('frames', [['nowhere'], ['nowhere', 3], [['tool0']], [None], {'a'}])
-    def test_that_there_are_not(self, robot, frames):
-        with pytest.raises(UnknownFrameError, match=r'^frame: unknown frame'):
-            robot.jacobian(state(robot)[0], frames)
-
-    def test_none_are_refused(self, robot):
-        with pytest.raises(InvalidArgumentError, match=r'^frame: an empty list'):
-            robot.forward_kinematics(state(robot)[0], [])
-
 
 class TestParameters:
     def test_gravity(self, robot):
@@ -102,20 +91,6 @@ class TestParameters:
             wanted = poses.get(frame.body, np.eye(4)) @ frame.placement.array()
             np.testing.assert_allclose(pose, wanted, rtol=LAW, atol=LAW)
 
-    def test_placements_of_zero_are_the_description(self, robot):
-        q, v, a = state(robot)
-        zeros = np.zeros((len(robot.body_names), 6))
-        for name, arguments in {
-            'inverse_dynamics': (q, v, a),
-            'mass_matrix': (q,),
-            'link_transforms': (q,),
-        }.items():
-            options = ('base',) if name == 'link_transforms' else ()
-            kernel = robot.kernel(name, *options, parameters='placements')
-            wanted = robot.kernel(name, *options)(*arguments)
-            for ours, theirs in zip(kernel(*arguments, zeros), wanted, strict=True):
-                np.testing.assert_allclose(ours, theirs, rtol=LAW, atol=LAW)
-
     def test_the_derivative_by_placements_is_a_slope(self, robot):
         q, n, step = state(robot)[0], len(robot.body_names), 1e-6
         kernel = robot.kernel('forward_kinematics', robot.frame_names[-1], parameters='placements')
@@ -133,21 +108,136 @@ class TestParameters:
                 robot.kernel('gravity', parameters=name)
 
 
-def test_of_kernels_of_which_there_may_be_any_number_the_latest_stay(monkeypatch):
-    monkeypatch.setattr(kernel_set, 'MANY', 3)
-    robot = Robot.from_urdf(ARM, backend='python')
-    q, v, a = state(robot)
-    wanted = robot.gravity(q)
-    masks = [[i == k for i in range(robot.nv)] for k in range(6)]
-    first = robot.hybrid_dynamics(q, v, a, a, masks[0])
-    kernel = weakref.ref(robot.kernel('hybrid_dynamics', '0'))
-    for mask in masks[1:]:
-        robot.hybrid_dynamics(q, v, a, a, mask)
-    gc.collect()
-    assert kernel() is None
-    assert sum(name.startswith('hybrid_dynamics') for name in robot.kernels) == 3
-    assert not robot.has_kernels(['hybrid_dynamics(0)'])
-    for again, before in zip(robot.hybrid_dynamics(q, v, a, a, masks[0]), first, strict=True):
-        np.testing.assert_array_equal(again, before)
-    assert robot.has_kernels(['gravity()', 'hybrid_dynamics(0)'])
-    np.testing.assert_array_equal(robot.gravity(q), wanted)
+EVERY_ROTATION = st.sampled_from(sorted(ROTATIONS))
+EVERY_POSITION = st.sampled_from(sorted(POSITIONS))
+H = 1e-6
+"""s between the states of a difference."""
+
+
+@examples(30)
+@given(robots(joints=(1, 4)), SEEDS, EVERY_ROTATION, EVERY_POSITION)
+def test_its_rate_is_the_analytical_jacobian_times_the_velocity(robot, seed, turn, place):
+    s, frame = random_state(robot, seed), robot.body_names[-1]
+    how = ROTATIONS[turn], POSITIONS[place]
+    try:
+        rates = analytical_jacobian(robot, s.q, frame, *how) @ s.v
+    except SingularParametrizationError:
+        assume(False)
+    before, after = (
+        pose_parameters(robot, robot.integrate(s.q, t * s.v), frame, *how) for t in (-H, H)
+    )
+    change = (after - before) / (2.0 * H)
+    assume(np.abs(change).max() < 1e4)  # no angle jumped by a turn, and no quaternion its sign
+    assert_close(rates, change, 1e-5 * (1.0 + np.abs(rates).max() ** 2))
+
+
+@examples(30)
+@given(robots(joints=(1, 3)), SEEDS, EVERY_ROTATION, EVERY_POSITION)
+def test_the_parameters_give_the_pose_back(robot, seed, turn, place):
+    s, frame = random_state(robot, seed), robot.body_names[-1]
+    rotation, position = ROTATIONS[turn], POSITIONS[place]
+    chi = pose_parameters(robot, s.q, frame, rotation, position)
+    X = robot.forward_kinematics(s.q, frame)
+    assert chi.shape == (3 + len(rotation.parameters),)
+    assert_close(position.to_cartesian(chi[:3]), X[:3, 3], EXACT * (1.0 + np.abs(X).max()))
+    assert_close(rotation.to_matrix(chi[3:]), X[:3, :3], 1e-7)
+    assert_close(parameters_of_pose(X, rotation, position), chi, 0.0)
+
+
+def test_bad_input_is_named():
+    robot = random_robot(1, joints=3)
+    with pytest.raises(InvalidArgumentError, match='q'):
+        pose_parameters(robot, np.zeros(robot.nq + 1), robot.body_names[-1], EULER_ZYX)
+    with pytest.raises(UnknownFrameError, match='no_link'):
+        pose_parameters(robot, robot.neutral(), 'no_link', EULER_ZYX)
+
+
+@examples(8)
+@given(robots(roots=('floating',), joints=(1, 4)), SEEDS)
+def test_the_same_motion_takes_the_same_torques(robot, seed):
+    s = random_state(robot, seed)
+    B, B_rate_u = inertial_base_velocity(robot, s.q, s.v)
+    u = B.T @ s.v
+    assert_close(u[:3], robot.configuration_rate(s.q, s.v)[:3])
+    M, h = transformed_equations(
+        robot.mass_matrix(s.q), robot.nonlinear_effects(s.q, s.v), B, B_rate_u
+    )
+    u_rate = B.T @ (s.a - B_rate_u)
+    assert_close(M @ u_rate + h, B.T @ robot.inverse_dynamics(s.q, s.v, s.a), LAW)
+    assert_close(0.5 * u @ M @ u, robot.kinetic_energy(s.q, s.v), LAW)
+    # B-dot u is the rate of B: a central difference.
+    step = 1e-6
+    later, before = (
+        inertial_base_velocity(robot, robot.integrate(s.q, h * s.v), s.v)[0] for h in (step, -step)
+    )
+    assert_close((later - before) @ u / (2.0 * step), B_rate_u, 1e-6)
+
+
+def test_other_bases_have_no_such_velocity():
+    rock = Robot.from_urdf('<robot name="rock"><link name="rock"/></robot>')
+    with pytest.raises(InvalidArgumentError, match='does not float'):
+        inertial_base_velocity(rock, [], [])
+    with pytest.raises(InvalidArgumentError, match='B'):
+        transformed_equations(np.eye(2), np.zeros(2), np.eye(3), np.zeros(2))
+
+
+JOINTS = 40
+
+FEW = examples(4)
+
+MASSLESS = """<robot name="r"><link name="a"/><link name="b"/>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+
+
+@pytest.fixture
+def solved_by_numpy(monkeypatch):
+    """Makes every robot count as one with many joints in a row."""
+    monkeypatch.setattr(written_methods, 'FACTORIZED_IN_KERNELS', 0)
+
+
+@pytest.fixture(scope='module')
+def long_chain():
+    return Robot.from_urdf(generic_chain(JOINTS), backend='llvm')
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_are_those_of_the_kernel(robot, seed):
+    """Any tree, with mimic joints, moving bases and wrenches."""
+    s = random_state(robot, seed)
+    rng = np.random.default_rng(seed)
+    wrenches = {robot.frame_names[-1]: rng.normal(size=6)}
+    for external in (None, wrenches):
+        expected = robot.forward_dynamics_derivatives(s.q, s.v, s.tau, external)
+        found = robot._solved_derivatives(s.q, s.v, s.tau, external, None)
+        for ours, kernels in zip(found, expected, strict=True):
+            assert_close(ours, kernels, LAW, 10.0)
+
+
+def test_batches_lists_and_given_arrays(long_chain):
+    q, v, tau = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 2, JOINTS))
+    found = long_chain.forward_dynamics_derivatives(q, v, tau)
+    out = tuple(np.empty((JOINTS, JOINTS)) for _ in range(3))
+    for i in range(2):
+        one = long_chain.forward_dynamics_derivatives(list(q[i]), v[i], tau[i], out=out)
+        for array, given_array, several in zip(one, out, found, strict=True):
+            assert array is given_array
+            np.testing.assert_allclose(array, several[i], atol=1e-9 * np.abs(several).max())
+
+
+def test_wrong_arguments_are_named(long_chain):
+    zeros = np.zeros(JOINTS)
+    for position, name in enumerate(('q', 'v', 'tau')):
+        for wrong, said in ((np.zeros(2), 'shape'), (zeros * np.nan, 'NaN')):
+            arguments = [zeros, zeros, zeros]
+            arguments[position] = wrong
+            with pytest.raises(InvalidArgumentError, match=f'{name}: {said}'):
+                long_chain.forward_dynamics_derivatives(*arguments)
+    with pytest.raises(InvalidArgumentError, match=r'^v: .*overflow'):
+        long_chain.forward_dynamics_derivatives(zeros, zeros + 1e200, zeros)
+
+
+def test_a_singular_mass_matrix_is_told(solved_by_numpy):
+    zero = np.zeros(1)
+    with pytest.raises(SingularError, match='moves nothing'):
+        Robot.from_urdf(MASSLESS, backend='python').forward_dynamics_derivatives(zero, zero, zero)

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from random_robots import MOVING, SEEDS, random_state, random_urdf
 from tolerances import EXACT, LAW
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.function_joint import function_joint
 
 FEW = examples(4)
@@ -189,19 +187,6 @@ def test_motions_of_frames_are_those_of_their_poses(seed):
     )
 
 
-def test_a_copy_is_the_same_robot(pair):
-    s = random_state(pair[0], 5)
-    copy = pickle.loads(pickle.dumps(pair[0]))
-    assert np.array_equal(copy.mass_matrix(s.q), pair[0].mass_matrix(s.q))
-
-
-def test_a_joint_of_one_coordinate_has_its_place_by_name():
-    robot = tree(0)
-    assert robot.joint_names == ('joint_1', 'joint_2', 'joint_3', 'joint_4')
-    assert robot.nq == robot.nv == 5
-    assert robot.joint_q_indices == {'joint_1': 0, 'joint_2': 1, 'joint_4': 4}
-
-
 @pytest.mark.parametrize(
     ('function', 'units', 'told'),
     [
@@ -214,28 +199,3 @@ def test_a_joint_of_one_coordinate_has_its_place_by_name():
 def test_what_is_no_joint_is_refused_with_a_reason(function, units, told):
     with pytest.raises(InvalidArgumentError, match=told):
         function_joint(function, units)
-
-
-def test_a_kind_belongs_to_a_joint_that_moves_by_itself():
-    text = f'{ENDS}{ONE}</robot>'
-    with pytest.raises(UnknownJointError, match='elbow'):
-        Robot.from_urdf(text, joint_kinds={'elbow': KNEE})
-    fixed = text.replace('name="both" type="continuous"', 'name="both" type="fixed"')
-    with pytest.raises(ModelError, match='is fixed'):
-        Robot.from_urdf(fixed, joint_kinds={'both': KNEE})
-
-
-@FEW
-@given(seed=SEEDS)
-def test_inverse_kinematics_moves_a_joint_of_one_coordinate(arm, seed):
-    q = np.random.default_rng(seed).uniform(-0.8, 0.8, arm.nq)
-    target = arm.forward_kinematics(q, 'tool0')
-    found = arm.inverse_kinematics(target, 'tool0', q + 0.05)
-    assert found.success
-    assert_close(arm.forward_kinematics(found.q, 'tool0'), target, 2e-5)
-
-
-@pytest.fixture(scope='module')
-def arm():
-    path = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
-    return Robot.from_urdf(path, joint_kinds={'elbow_pitch': KNEE}, backend='python')

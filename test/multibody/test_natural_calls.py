@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calls as a user writes them at first: they work, or one line names the thing and its cure."""
+"""Calls as a user writes them at first, and inside functions that users compile."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laws import assert_close
 from numpy.testing import assert_allclose, assert_array_equal
+from tolerances import LAW
+from urdf_texts import pendulum
 
-import dynamics_ros
 from dynamics_ros import Robot, kernels
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.multibody.end_effector import pose_error, pose_numbers
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -35,16 +38,6 @@ class TestADescription:
         robot = Robot(source)
         assert robot.joint_names == ROBOT.joint_names and robot.tool_frame == TOOL
         assert_array_equal(robot.gravity(Q), Robot.from_urdf(ARM).gravity(Q))
-
-    def test_takes_the_options_of_from_urdf(self):
-        options = {'gravity': (0.0, 0.0, -1.6), 'locked_joints': {ROBOT.joint_names[0]: 0.3}}
-        robot = Robot(ARM, 'floating', adjustable=True, **options)
-        wanted = Robot.from_urdf(ARM, 'floating', adjustable=True, **options)
-        q = robot.random_configuration(1)
-        assert_array_equal(robot.gravity(q), wanted.gravity(q))
-        assert (robot.nq, robot.model.root_joint) == (wanted.nq, 'floating')
-        lifted = robot.with_payload(TOOL, 1.0)
-        assert lifted.shares_kernels_with(robot)
 
     def test_of_mjcf_is_recognized(self):
         pytest.importorskip('mujoco')
@@ -85,10 +78,6 @@ class TestTheDefaultFrame:
             for _ in range(2):
                 assert_array_equal(method(*[given] * arrays), method(*[given] * arrays, TOOL))
 
-    def test_is_that_of_inverse_kinematics(self):
-        assert_array_equal(ROBOT.inverse_kinematics(X).q, ROBOT.inverse_kinematics(X, TOOL).q)
-        assert len(ROBOT.all_inverse_kinematics(X, max_solutions=1)) == 1
-
     def test_follows_a_tool_that_is_mounted_or_removed(self):
         assert ROBOT.with_tool(ROBOT, TOOL, prefix='b_').tool_frame == f'b_{TOOL}'
         assert ROBOT.with_tool(ROBOT, 'base_link', prefix='b_').tool_frame == TOOL
@@ -104,12 +93,6 @@ def test_a_pose_is_a_matrix_or_a_position_and_a_quaternion(pose):
     assert_allclose(pose_error(pose, X), 0.0, atol=1e-14)
     framed = ROBOT.with_frame('tip', TOOL, pose)
     assert_allclose(framed.forward_kinematics(Q, 'tip'), X @ X, atol=1e-14)
-
-
-def test_poses_of_many_problems_have_any_form():
-    wanted = ROBOT.inverse_kinematics([X, X], TOOL, 0.9 * Q).q
-    for poses in ([NUMBERS, NUMBERS], np.array([NUMBERS] * 2), ([POSITION] * 2, QUATERNION)):
-        assert_allclose(ROBOT.inverse_kinematics(poses, TOOL, 0.9 * Q).q, wanted, atol=1e-6)
 
 
 def test_a_quaternion_of_three_digits_is_scaled():
@@ -147,18 +130,6 @@ def test_a_failed_search_returns_the_closest_configuration():
     distance = np.linalg.norm(reached[:3, 3] - far[:3, 3])
     assert distance == pytest.approx(result.position_error)
     assert np.isfinite(result.manipulability)
-
-
-def test_dir_shows_what_is_public_and_nothing_else():
-    robot = Robot(ARM)
-    before = dir(robot)
-    robot.gravity(Q), robot.jacobian(Q)
-    assert dir(robot) == before
-    assert not [name for name in before if name.startswith('_') or not hasattr(robot, name)]
-    assert not {'has_kernels', 'shares_kernels_with', 'with_load_of', 'kept'} & set(before)
-    assert {'gravity', 'inverse_kinematics', 'tool_frame', 'nq', 'from_name'} <= set(before)
-    assert dir(dynamics_ros) == sorted(dynamics_ros.__all__)
-    assert dir(kernels) == sorted(kernels.__all__)
 
 
 NEWCOMER = {
@@ -243,13 +214,6 @@ def test_one_line_names_the_thing_and_the_cure(mistake, monkeypatch):
         assert '\n' not in str(refused.value) and len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize('kind', [list, np.float32, tuple])
-def test_lists_and_single_precision_are_taken(kind):
-    q = np.float32(Q) if kind is np.float32 else kind(Q)
-    assert_allclose(ROBOT.gravity(q), ROBOT.gravity(Q), atol=1e-5)
-    assert_allclose(ROBOT.gravity([q, q])[1], ROBOT.gravity(Q), atol=1e-5)
-
-
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 def test_degrees_are_named_once(backend, caplog):
     robot = Robot(ARM, backend=backend)
@@ -262,10 +226,115 @@ def test_degrees_are_named_once(backend, caplog):
     assert record.getMessage().endswith('rad; degrees?)')
 
 
-def test_annotations_stay_after_the_first_call():
-    robot = Robot(ARM)
-    before = {name: inspect.signature(getattr(robot, name)) for name in ('gravity', 'jacobian')}
-    robot.gravity(Q), robot.jacobian(Q)
-    for name, signature in before.items():
-        assert inspect.signature(getattr(robot, name)) == signature
-        assert signature.return_annotation != signature.empty
+SIZES = {'q': 'nq', 'q0': 'nq', 'q1': 'nq', 'rate': 'nq'}
+METHODS = [
+    name
+    for name, definition in DEFINITIONS.items()
+    if not definition.internal and definition.options is not Options.PRESCRIBED
+]
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Robot.from_urdf(ARM, 'floating', backend='python')
+
+
+def case_of(robot, name):
+    """A method that has a kernel, arguments of one state, and a frame if it takes one."""
+    method = getattr(robot, name)
+    taken = [
+        x
+        for x in inspect.signature(method).parameters
+        if x not in ('frame', 'reference', 'external_wrenches', 'out')
+    ]
+    rng = np.random.default_rng(0)
+    values = {}
+    for x in taken:
+        size = robot.nq if SIZES.get(x) == 'nq' else robot.nv
+        values[x] = robot.random_configuration(rng) if x.startswith('q') else rng.normal(size=size)
+        if x in ('t', 'dt'):
+            values[x] = np.float64(0.3)
+    return values, (robot.frame_names[-1],) if DEFINITIONS[name].names_a_frame else ()
+
+
+def of_symbols(robot, name, values, rest):
+    """Result of a function that calls the method on traced values."""
+
+    def scaled(*arguments):
+        result = getattr(robot, name)(*arguments, *rest)
+        if isinstance(result, tuple):
+            return {f'part_{i}': 2.0 * x for i, x in enumerate(result)}
+        return 2.0 * result
+
+    shapes = {x: np.shape(value) for x, value in values.items()}
+    return kernels.compile(scaled, shapes, 'scaled', backend='python')(*values.values())
+
+
+def check_equal(found, wanted):
+    parts = [x if isinstance(x, tuple) else (x,) for x in (found, wanted)]
+    for one, other in zip(*parts, strict=True):
+        assert_close(one, 2.0 * other, LAW)
+
+
+@pytest.mark.parametrize('name', METHODS)
+@pytest.mark.few(12)
+def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
+    values, frame = case_of(arm, name)
+    wanted = getattr(arm, name)(*values.values(), *frame)
+    check_equal(of_symbols(arm, name, values, frame), wanted)
+
+
+@pytest.mark.parametrize('name', METHODS)
+@pytest.mark.parametrize('first', ['numbers', 'symbols'])
+@pytest.mark.few(12)
+def test_numbers_and_symbols_come_in_any_order(name, first):
+    """Machine code replaces a method after its first call, for each frame and reference."""
+    robot = Robot.from_urdf(pendulum('p'), 'planar', adjustable=True)
+    values, frame = case_of(robot, name)
+    rests = [frame]
+    if frame:
+        rests += [(['base', *frame],), ('base',)]
+        if 'reference' in inspect.signature(getattr(robot, name)).parameters:
+            rests += [(*frame, 'local'), (*frame, 'local_world_aligned')]
+    for rest in rests:
+        if first == 'symbols':
+            before = of_symbols(robot, name, values, rest)
+        for _ in range(2):
+            wanted = getattr(robot, name)(*values.values(), *rest)
+            check_equal(of_symbols(robot, name, values, rest), wanted)
+        if first == 'symbols':
+            check_equal(before, wanted)
+    with pytest.raises(InvalidArgumentError, match='traced'):
+        kernels.compile(
+            lambda *x: getattr(robot, name)(*(y[:1] if np.ndim(y) else [y] for y in x), *frame),
+            {x: np.shape(value) for x, value in values.items()},
+        )
+
+
+def test_wrenches_may_be_symbols(arm):
+    q, v = arm.neutral(), np.zeros(arm.nv)
+    kernel = kernels.compile(
+        lambda wrench: arm.inverse_dynamics(q, v, v, {'tool0': wrench}), {'wrench': 6}
+    )
+    wrench = np.arange(6.0)
+    assert_close(kernel(wrench), arm.inverse_dynamics(q, v, v, {'tool0': wrench}), LAW)
+    J = arm.jacobian(q, 'tool0', 'local')
+    assert_close(kernel.derivative('wrench')(wrench), -J.T, LAW)
+
+
+@pytest.mark.parametrize(
+    ('function', 'error', 'problem'),
+    [
+        (lambda r, q: r.gravity(q[:3]), InvalidArgumentError, r'q: traced values of shape \(3,\)'),
+        (lambda r, q: r.forward_kinematics(q, 'nose'), UnknownFrameError, 'nose'),
+        (lambda r, q: r.inverse_kinematics(np.eye(4), 'tool0', q), InvalidArgumentError, 'traced'),
+        (
+            lambda r, q: r.constrained_inverse_dynamics(q, q, q, 'tool0'),
+            InvalidArgumentError,
+            'may call methods that have a kernel',
+        ),
+    ],
+)
+def test_what_cannot_be_traced_is_told(arm, function, error, problem):
+    with pytest.raises(error, match=problem):
+        kernels.compile(lambda q: function(arm, q), {'q': arm.nq})

@@ -8,19 +8,16 @@ import time
 
 import numpy as np
 import pytest
-from arm import ARM, ROBOT
+from arm import ROBOT
 from random_robots import random_robot
 from tolerances import EXACT
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
 from dynamics_ros.kernels.process import compile_queue
 from dynamics_ros.multibody.written_methods import LANES
 
 BASE = BaseParameters.of(ROBOT)
-LOCKED = dict.fromkeys(('upper_arm_roll', 'forearm_roll', 'wrist_pitch', 'wrist_roll'), 0.3)
-FLOATING = Robot.from_urdf(ARM, root_joint='floating', locked_joints=LOCKED)
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -68,22 +65,6 @@ def test_any_number_of_states(count):
         assert_same(found, wanted)
 
 
-def test_plain_python_gives_the_same():
-    q, v, a, tau = states(ROBOT, 2 * LANES + 5)
-    plain = Robot.from_urdf(ARM, backend='python')
-    columns = BASE.chosen[::3]
-    found = plain.regressor_r_factor(q, v, a, tau, columns=columns)
-    assert_same(found, by_numpy(ROBOT, q, v, a, tau, columns=columns))
-
-
-def test_a_floating_base():
-    q, v, a, tau = states(FLOATING, 150)
-    columns = BaseParameters.of(FLOATING).chosen
-    weights = np.linspace(0.5, 2.0, FLOATING.nv)
-    found = FLOATING.regressor_r_factor(q, v, a, tau, weights, columns)
-    assert_same(found, by_numpy(FLOATING, q, v, a, tau, weights, columns))
-
-
 @pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
 @pytest.mark.parametrize('seed', range(3))
 def test_random_trees_of_all_kinds_of_joints(root, seed):
@@ -92,15 +73,6 @@ def test_random_trees_of_all_kinds_of_joints(root, seed):
     columns = BaseParameters.of(robot).chosen
     found = robot.regressor_r_factor(q, v, a, tau, columns=columns)
     assert_same(found, by_numpy(robot, q, v, a, tau, columns=columns))
-
-
-def test_all_columns_have_the_sums_of_squares_of_the_regressor():
-    robot = random_robot(1, 3)
-    q, v, a, _ = states(robot, 50)
-    R = robot.regressor_r_factor(q, v, a)
-    Y = robot.regressor(q, v, a).reshape(-1, R.shape[1])
-    assert np.abs(R.T @ R - Y.T @ Y).max() < EXACT * np.abs(Y.T @ Y).max()
-    assert (np.diag(R) >= 0.0).all()
 
 
 def test_factors_of_parts_make_the_factor_of_the_whole():
@@ -126,21 +98,6 @@ def test_least_squares_keeps_digits_that_normal_equations_lose():
     normal = np.linalg.solve(G[:-1, :-1], G[:-1, -1])
     assert np.abs(found - true).max() < 1e-3 * np.abs(normal - true).max()
     assert np.abs(found - true).max() < 1e-5
-
-
-def test_no_states_have_a_zero_factor():
-    q, v, a, _ = states(ROBOT, 2)
-    assert not ROBOT.regressor_r_factor(q[:0], v[:0], a[:0], columns=[0, 12]).any()
-
-
-def test_leading_axes_broadcast():
-    q, v, a, tau = states(ROBOT, 6)
-    columns = BASE.chosen[::4]
-    found = ROBOT.regressor_r_factor(
-        q.reshape(2, 3, -1), v.reshape(2, 3, -1), a[0], tau[0], columns=columns
-    )
-    every = np.repeat(a[:1], 6, axis=0), np.repeat(tau[:1], 6, axis=0)
-    assert_same(found, ROBOT.regressor_r_factor(q, v, *every, columns=columns))
 
 
 @pytest.mark.parametrize(

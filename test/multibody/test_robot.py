@@ -1,25 +1,27 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robot: names and limits, shapes and broadcasting, other gravity and payloads, clear errors."""
+"""Robot: names and limits, shapes and broadcasting, gravity and payloads, clear errors."""
 
 from __future__ import annotations
 
 import pickle
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tolerances import AGAINST_PINOCCHIO, EXACT, LAW
+from tolerances import EXACT
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import (
+    DynamicsRosError,
     InvalidArgumentError,
+    ModelError,
     SingularError,
     UnknownFrameError,
-    UnknownJointError,
+    UnknownOptionError,
 )
+from dynamics_ros.multibody.large_robots import check_kernels, is_large
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -37,13 +39,6 @@ def legged():
 def massless_tip():
     return """<robot name="tip"><link name="base"/><link name="tip"/>
       <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""
-
-
-def test_reads_a_path_and_text_alike():
-    from_path = Robot.from_urdf(str(ARM))
-    from_text = Robot.from_urdf(ARM.read_text())
-    assert from_path.joint_names == from_text.joint_names
-    assert from_path.total_mass == from_text.total_mass
 
 
 def test_names_sizes_and_limits_of_a_fixed_arm(arm):
@@ -103,23 +98,6 @@ def test_results_broadcast_over_leading_axes(arm):
     np.testing.assert_allclose(tau[2, 3], arm.nonlinear_effects(q[2, 0], v[3]), rtol=EXACT)
 
 
-def test_wrenches_broadcast_with_the_state(arm):
-    rng = np.random.default_rng(0)
-    q, v, a = rng.normal(size=(3, 7))
-    wrenches = rng.normal(size=(3, 6))
-    tau = arm.inverse_dynamics(q, v, a, {'tool0': wrenches})
-    expected = arm.inverse_dynamics(q, v, a) - wrenches @ arm.jacobian(q, 'tool0', 'local')
-    np.testing.assert_allclose(tau, expected, atol=1e-11)
-
-
-def test_both_back_ends_give_the_same_numbers(arm):
-    plain = Robot.from_urdf(ARM, backend='python')
-    rng = np.random.default_rng(1)
-    q, v, a = rng.normal(size=(3, 20, 7))
-    ours, theirs = arm.inverse_dynamics(q, v, a), plain.inverse_dynamics(q, v, a)
-    assert np.abs(ours - theirs).max() <= EXACT * np.abs(theirs).max()
-
-
 def test_other_gravity_is_another_robot(arm):
     q = arm.random_configuration(2)
     moon = arm.with_gravity((0.0, 0.0, -1.62))
@@ -140,19 +118,6 @@ def test_a_payload_is_felt_replaced_and_taken_away(arm):
     np.testing.assert_allclose(empty.gravity(q), arm.gravity(q), rtol=EXACT)
 
 
-def test_a_payload_has_inertia_about_its_centre(arm):
-    q = arm.random_configuration(5)
-    center = np.array([0.01, -0.02, 0.05])
-    inertia = np.diag([0.02, 0.03, 0.04])
-    loaded = arm.with_payload('tool0', 1.5, center, inertia)
-    J = arm.jacobian(q, 'tool0', 'local')
-    J_center = J[:3] - np.cross(center, J[3:], axisa=0, axisb=0, axisc=0)
-    added = 1.5 * J_center.T @ J_center + J[3:].T @ inertia @ J[3:]
-    np.testing.assert_allclose(
-        loaded.mass_matrix(q), arm.mass_matrix(q) + added, atol=AGAINST_PINOCCHIO
-    )
-
-
 def test_integrate_and_difference_are_inverse(legged):
     rng = np.random.default_rng(4)
     q = legged.random_configuration(rng)
@@ -164,45 +129,6 @@ def test_integrate_and_difference_are_inverse(legged):
     np.testing.assert_allclose(
         legged.interpolate(q, moved, 0.25), legged.integrate(q, 0.25 * v), atol=EXACT
     )
-
-
-def test_random_configurations_respect_the_limits(arm):
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        q = arm.random_configuration(rng)
-        assert (q >= arm.lower_limits).all()
-        assert (q <= arm.upper_limits).all()
-
-
-def test_kernels_tell_what_runs():
-    robot = Robot.from_urdf(ARM, backend='python')
-    assert robot.kernels == {}
-    robot.gravity(robot.neutral())
-    robot.jacobian(robot.neutral(), 'tool0', 'world')
-    assert set(robot.kernels) == {'gravity()', 'jacobian(tool0, world)'}
-    assert robot.kernels['gravity()'].backend == 'python'
-    assert robot.kernels['gravity()'].operation_count > 0
-
-
-def test_methods_may_be_called_from_several_threads(arm):
-    rng = np.random.default_rng(0)
-    states = rng.normal(size=(8, 3, 7))
-    expected = [arm.inverse_dynamics(*state) for state in states]
-    fresh = Robot.from_urdf(ARM)
-    results: list[list[np.ndarray]] = [[] for _ in states]
-
-    def work(i):
-        results[i] = [fresh.inverse_dynamics(*states[i]) for _ in range(200)]
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(states))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for mine, truth in zip(results, expected, strict=True):
-        assert len(mine) == 200
-        # Plain Python, which runs while something else is compiled, may round otherwise.
-        assert all(np.abs(result - truth).max() <= LAW for result in mine)
 
 
 @pytest.mark.parametrize(
@@ -283,16 +209,6 @@ def test_an_unknown_frame_is_answered_with_the_names_nearest_to_it(arm, call):
     assert 'tool0' in str(error.value)
 
 
-def test_an_unknown_locked_joint_is_named():
-    with pytest.raises(UnknownJointError, match='elbow'):
-        Robot.from_urdf(ARM, locked_joints={'elbow': 0.0})
-
-
-def test_a_lock_needs_a_finite_position():
-    with pytest.raises(InvalidArgumentError, match='finite'):
-        Robot.from_urdf(ARM, locked_joints={'elbow_pitch': np.nan})
-
-
 def test_an_unknown_root_joint_is_answered_with_the_choices():
     with pytest.raises(InvalidArgumentError, match='floating'):
         Robot.from_urdf(ARM, 'wheeled')
@@ -313,54 +229,6 @@ def test_a_joint_that_moves_nothing_with_mass_has_no_forward_dynamics():
     assert robot.inverse_dynamics([0.0], [0.0], [1.0]) == 0.0
 
 
-def test_a_robot_without_joints_has_frames_all_the_same():
-    robot = Robot.from_urdf('<robot name="rock"><link name="rock"/></robot>')
-    assert (robot.nq, robot.nv) == (0, 0)
-    np.testing.assert_array_equal(robot.forward_kinematics([], 'rock'), np.eye(4))
-    assert robot.jacobian([], 'rock').shape == (6, 0)
-
-
-@pytest.mark.parametrize('backend', ['python', 'llvm'])
-def test_matrices_of_a_robot_without_joints_have_no_rows_and_no_columns(backend):
-    rock = '<robot name="rock"><link name="rock"/></robot>'
-    bolted = Robot.from_urdf(rock, backend=backend)
-    none, frame = np.zeros(0), bolted.frame_names[-1]
-    square = [bolted.mass_matrix(none), bolted.mass_matrix_inverse(none)]
-    square += [bolted.coriolis(none, none), bolted.regressor(none, none, none)]
-    square += bolted.inverse_dynamics_derivatives(none, none, none)
-    square += bolted.forward_dynamics_derivatives(none, none, none)
-    assert {matrix.shape for matrix in square} == {(0, 0)}
-    assert bolted.jacobian(none, frame).shape == (6, 0)
-    assert bolted.jacobian_hessian(none, frame).shape == (6, 0, 0)
-    assert bolted.mass_matrix(np.zeros((3, 0))).shape == (3, 0, 0)
-
-
-@pytest.mark.parametrize(
-    'call',
-    [
-        lambda robot, q: robot.forward_kinematics(q, [['tool0']]),
-        lambda robot, q: robot.jacobian(q, 'tool0', {}),
-        lambda robot, q: robot.frame_velocity(q, q, 3),
-        lambda robot, q: robot.inverse_dynamics(q, q, q, [1.0]),
-        lambda robot, q: robot.forward_dynamics(q, q, q, np.zeros(6)),
-        lambda robot, q: robot.with_payload('tool0', 'heavy'),
-        lambda robot, q: robot.with_payload('tool0', 1.0, 'middle'),
-        lambda robot, q: robot.with_payload('nope', 0.0),
-        lambda robot, q: robot.with_gravity(None),
-        lambda robot, q: robot.with_gravity('down'),
-        lambda robot, q: robot.random_configuration('x'),
-        lambda robot, q: robot.hybrid_dynamics(q, q, q, q, [[True], []]),
-        lambda robot, q: Robot.from_urdf(None),
-        lambda robot, q: Robot.from_urdf(ARM, locked_joints=['elbow_pitch']),
-        lambda robot, q: Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 'bent'}),
-        lambda robot, q: Robot.from_urdf(ARM, backend='gpu'),
-    ],
-)
-def test_arguments_of_a_wrong_kind_get_an_error_of_this_package(arm, call):
-    with pytest.raises(InvalidArgumentError):
-        call(arm, np.zeros(7))
-
-
 def test_what_hybrid_dynamics_does_not_read_may_be_unknown(arm):
     q, v = arm.random_configuration(1), np.full(7, 0.1)
     prescribed = np.array([True] * 3 + [False] * 4)
@@ -376,3 +244,163 @@ def test_a_robot_can_be_copied_and_pickled(arm):
     copied = pickle.loads(pickle.dumps(loaded))
     np.testing.assert_array_equal(copied.gravity(q), loaded.gravity(q))
     np.testing.assert_allclose(copied.with_payload(None).gravity(q), arm.gravity(q), rtol=EXACT)
+
+
+INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+TWO = """<robot name="two {name}"><link name="base"/>
+<link name="upper"><inertial><mass value="2"/>INERTIA
+</inertial></link><link name="tip"/><link name="finger"/>
+<joint name="lift" type="prismatic"><parent link="base"/><child link="upper"/>
+<limit lower="0" upper="0.5" effort="10" velocity="1"/></joint>
+<joint name="bolt" type="fixed"><parent link="upper"/><child link="tip"/></joint>
+<joint name="grip" type="prismatic"><parent link="upper"/><child link="finger"/>
+<mimic joint="lift"/><limit lower="0" upper="0.5" effort="10" velocity="1"/></joint>
+</robot>""".replace('INERTIA', INERTIA)
+XACRO = """<robot name="made" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="mass" default="1.0"/><link name="base"/><link name="tip"><inertial>
+<mass value="${2 * $(arg mass)}"/>INERTIA</inertial>
+</link><joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>""".replace('INERTIA', INERTIA)
+
+
+@pytest.fixture
+def two():
+    return Robot.from_urdf(TWO.replace('{name}', '&lt;b&gt;'), 'floating', backend='python')
+
+
+def test_a_robot_says_what_it_is(two):
+    assert repr(two) == "<Robot 'two <b>': 1 joints, 4 links, floating base, 2 kg>"
+
+    class Mine(Robot):
+        pass
+
+    assert repr(Mine(two.model)).startswith('<Mine ')
+    assert repr(pickle.loads(pickle.dumps(two))) == repr(two)
+
+
+def test_a_tree_has_all_links_below_their_parents(two):
+    assert two.tree().splitlines() == [
+        'base  (root_joint: floating, q[0:7])',
+        '  upper  (lift: prismatic, q[7])',
+        '    tip',
+        '    finger  (grip: prismatic, follows lift)',
+    ]
+
+
+def test_a_notebook_shows_joints_and_no_markup_of_names(two):
+    shown = two._repr_html_()
+    assert '<td>lift</td><td>prismatic</td><td>0</td><td>0.5</td><td>1</td><td>10</td>' in shown
+    assert '<b>' not in shown and '&lt;b&gt;' in shown
+
+
+class TestXacro:
+    def test_a_file_is_expanded_with_its_arguments(self, tmp_path):
+        pytest.importorskip('xacro')
+        file = tmp_path / 'made.urdf.xacro'
+        file.write_text(XACRO)
+        assert Robot.from_urdf(file, backend='python').total_mass == 2.0
+        heavy = Robot.from_urdf(str(file), backend='python', xacro_arguments={'mass': 3.5})
+        assert heavy.total_mass == 7.0
+
+    def test_what_xacro_refuses_is_told(self, tmp_path):
+        pytest.importorskip('xacro')
+        file = tmp_path / 'bad.xacro'
+        file.write_text(XACRO.replace('2 * ', 'nothing * '))
+        with pytest.raises(ModelError, match='xacro cannot expand it'):
+            Robot.from_urdf(file)
+        with pytest.raises(ModelError, match=r'missing\.xacro.* cannot be read: No such file'):
+            Robot.from_urdf(tmp_path / 'missing.xacro')
+
+
+ARM_TEXT = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
+MISUSE_ARM = Robot.from_urdf(ARM_TEXT)
+Q = MISUSE_ARM.random_configuration(0)
+TARGET = MISUSE_ARM.forward_kinematics(Q, 'tool0')
+
+
+@pytest.mark.parametrize(
+    ('call', 'option', 'meant'),
+    [
+        (lambda **o: MISUSE_ARM.inverse_kinematics(TARGET, 'tool0', **o), 'sed', 'seed'),
+        (
+            lambda **o: MISUSE_ARM.inverse_kinematics(TARGET, 'tool0', **o),
+            'position_tolerence',
+            'position_tolerance',
+        ),
+        (
+            lambda **o: MISUSE_ARM.inverse_kinematics(TARGET[None], 'tool0', **o),
+            'time_out',
+            'timeout',
+        ),
+        (lambda **o: MISUSE_ARM.inverse_kinematics(TARGET[None][:0], 'tool0', **o), 'sed', 'seed'),
+        (
+            lambda **o: MISUSE_ARM.all_inverse_kinematics(TARGET, 'tool0', **o),
+            'max_solution',
+            'max_sol',
+        ),
+        (
+            lambda **o: MISUSE_ARM.constrained_inverse_dynamics(Q, Q, Q, [], **o),
+            'criterium',
+            'criterion',
+        ),
+    ],
+)
+def test_an_option_that_there_is_not(call, option, meant):
+    with pytest.raises(UnknownOptionError) as refused:
+        call(**{option: 1.0})
+    error = refused.value
+    assert isinstance(error, DynamicsRosError) and isinstance(error, TypeError)
+    assert (error.option, error.argument) == (option, option)
+    assert str(error).startswith(f'{option}: no such option; expected {meant}')
+    assert all(name in str(error) for name in error.known)
+    assert 'robot' not in error.known
+
+
+HUGE = np.full(7, 1e200)
+REST = np.zeros(7)
+
+
+@pytest.mark.parametrize('backend', ['python', 'llvm'])
+@pytest.mark.parametrize(
+    ('call', 'argument'),
+    [
+        (lambda r: r.forward_dynamics(Q, HUGE, REST), 'v'),
+        (lambda r: r.forward_dynamics(Q, REST, 1e308 * np.ones(7)), 'tau'),
+        (lambda r: r.forward_dynamics(np.tile(Q, (40, 1)), HUGE, REST), 'v'),
+        (lambda r: r.inverse_dynamics(Q, HUGE, REST), 'v'),
+        (lambda r: r.inverse_dynamics(Q, REST, 1e308 * np.ones(7)), 'a'),
+        (lambda r: r.inverse_dynamics(Q, REST, REST, {'tool0': np.full(6, 1e308)}), 'external'),
+        (lambda r: r.joint_wrenches(Q, HUGE, REST), 'v'),
+        (lambda r: r.nonlinear_effects(np.stack([Q, Q]), np.stack([REST, HUGE])), 'v'),
+        (lambda r: r.inverse_dynamics_derivatives(Q, HUGE, REST), 'v'),
+        (lambda r: r.forward_dynamics_derivatives(Q, HUGE, REST), 'v'),
+        (lambda r: r.hybrid_dynamics(Q, HUGE, REST, REST, [True] * 7), 'v'),
+    ],
+)
+def test_numbers_whose_dynamics_overflows_are_named(backend, call, argument):
+    robot = Robot.from_urdf(ARM_TEXT, backend=backend)
+    with pytest.raises(InvalidArgumentError, match=f'^{argument}.*overflow'):
+        call(robot)
+
+
+def chain(count: int) -> str:
+    """URDF of so many links, one behind another."""
+    links = ''.join(f'<link name="l{i}"/>' for i in range(count + 1))
+    joints = ''.join(
+        f'<joint name="j{i}" type="continuous"><parent link="l{i - 1}"/>'
+        f'<child link="l{i}"/></joint>'
+        for i in range(1, count + 1)
+    )
+    return f'<robot name="chain">{links}{joints}</robot>'
+
+
+@pytest.mark.parametrize(('count', 'large'), [(7, False), (60, False), (100, True)])
+def test_what_is_large_is_a_long_chain(count, large):
+    assert is_large(Robot.from_urdf(chain(count), backend='python')) is large
+
+
+def test_kernels_of_pairs_of_joints_are_refused():
+    robot = Robot.from_urdf(chain(100), backend='python')
+    check_kernels(robot, ['gravity()', 'jacobian(l1, local)'])
+    with pytest.raises(InvalidArgumentError, match='100 joints'):
+        check_kernels(robot, ['gravity()', 'mass_matrix()'])

@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import copy
 import decimal
 import inspect
-import pickle
 import warnings
 from pathlib import Path
 
@@ -22,16 +20,11 @@ from dynamics_ros.errors import (
     UnknownNameError,
 )
 from dynamics_ros.multibody import end_effector
-from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 ARM_TEXT = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
 ARM = Robot.from_urdf(ARM_TEXT)
 Q = np.random.default_rng(0).uniform(-1.0, 1.0, 7)
 TARGET = ARM.forward_kinematics(Q, 'tool0')
-
-
-class Noted(Robot):
-    """Has attributes of its own."""
 
 
 class Unhelpful:
@@ -139,13 +132,8 @@ CASES = [
 ]
 
 
-def test_the_functions_that_this_file_is_about_are_there():
-    told = {case.id for case in CASES}
-    assert {'forward_dynamics-tau', 'impact-contacts', 'with_gravity-gravity'} <= told
-    assert len(told) > 100
-
-
 @pytest.mark.parametrize(('function', 'required', 'argument'), CASES)
+@pytest.mark.few(60)
 def test_a_wrong_argument_is_told(function, required, argument):
     for kind, value in hostile().items():
         given = {name: FITTING[name] for name in required} | {argument: value}
@@ -215,55 +203,6 @@ def test_attributes_of_a_robot_are_fixed(name):
     with pytest.raises(FixedAttributeError):
         delattr(robot, name)
     assert getattr(robot, name) is before
-
-
-def test_what_attributes_hold_is_fixed():
-    with pytest.raises(TypeError):
-        ARM.joint_q_indices['elbow_pitch'] = 0
-    with pytest.raises(ValueError, match='read-only'):
-        ARM.lower_limits[0] = 0.0
-
-
-@pytest.mark.parametrize('kind', [Robot, RigidBodySystem])
-def test_attributes_that_no_class_declares_are_refused(kind):
-    robot = kind.from_urdf(ARM_TEXT)
-    for other in (robot, robot.with_gravity((0, 0, 0)), copy.copy(robot), copy.deepcopy(robot)):
-        other.gravity(Q)
-        for name in ('gravity_vector', 'payload', 'kept', '_mine'):
-            with pytest.raises(FixedAttributeError, match=f'^{name}: no attribute .*with_gravity'):
-                setattr(other, name, 0)
-            assert not hasattr(other, name)
-    robot.gravity = lambda q: 0.0 * q
-    np.testing.assert_array_equal(robot.gravity(Q), 0.0)
-
-
-def test_a_subclass_may_add_attributes_and_copies_have_them():
-    robot = Noted.from_urdf(ARM_TEXT)
-    robot.note = 'mine'
-    robot.note = 'still mine'
-    for other in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
-        assert other.note == 'still mine' and other.nq == 7
-        np.testing.assert_array_equal(other.gravity(Q), robot.gravity(Q))
-    del robot.note
-
-
-def test_results_are_copied_and_pickled():
-    found = ARM.inverse_kinematics(TARGET, 'tool0')
-    several = ARM.all_inverse_kinematics(TARGET, 'tool0')
-    slopes = ARM.hybrid_dynamics_derivatives(Q, Q, Q, Q, [True] * 7)
-    for again in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
-        assert np.array_equal(again(found).q, found.q) and again(found).success
-        assert again(found).manipulability == found.manipulability
-        assert len(again(several)) == len(several)
-        np.testing.assert_array_equal(again(slopes).tau_dq, slopes.tau_dq)
-
-
-def test_derivatives_without_contacts_are_those_of_the_free_robot():
-    held = ARM.constrained_forward_dynamics_derivatives(Q, Q, Q, [])
-    free = ARM.forward_dynamics_derivatives(Q, Q, Q)
-    for ours, theirs in zip(held, free, strict=False):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
-    assert held.forces_dq.shape == held.forces_dtau.shape == (0, 7)
 
 
 @pytest.mark.parametrize('shape', [(0, 7), (0, 3, 7), (3, 0, 7)])

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros import Robot
+from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
 
@@ -67,30 +69,6 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
     assert not explorer._scene._frames['tool0'].show_axes
 
 
-def test_nodes_of_the_scene_are_named_as_links_are(explorer):
-    assert explorer._scene._frames['hand_link'].name == '/robot/hand_link'
-
-
-def test_what_is_drawn_keeps_its_colour_when_it_moves(explorer):
-    scene, color = explorer._scene, (0.85, 0.1, 0.5)
-    axes, radii = np.array([1.0, 0.0, 0.0, 0.0]), np.full(3, 0.05)
-    handles = []
-    for x in (0.0, 0.1):
-        center = np.array([x, 0.0, 0.0])
-        scene.show_sphere('ball', 'tool0', center, 0.02, color)
-        scene.show_ellipsoid('egg', 'tool0', center, axes, radii, color)
-        scene.show_arrow('arrow', 'tool0', np.array([center, center + 0.1]), color, 0.01)
-        scene.show_lines('lines', 'tool0', np.array([[center, center + 0.1]]), [color], 2.0)
-        shown = {name: handle for name, (_, _, handle) in scene._objects.items()}
-        handles.append(shown)
-        for name in ('ball', 'egg'):
-            np.testing.assert_allclose(shown[name].color, 255.0 * np.array(color), atol=1.0)
-        for name in ('arrow', 'lines'):
-            drawn = np.reshape(shown[name].colors, (-1, 3))
-            np.testing.assert_allclose(drawn, [255.0 * np.array(color)] * len(drawn), atol=1.0)
-    assert handles[0] == handles[1]
-
-
 def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer):
     explorer.follow({'shoulder_pitch': 0.9}, stamp=1.0)
     explorer.update()
@@ -133,13 +111,63 @@ def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypa
     assert not explorer._scene._ghosts
 
 
-def test_a_target_out_of_reach_says_so(explorer):
-    explorer._toggle_target(True)
-    explorer._solve_for(((9.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
-    assert 'no solution' in explorer._reach_text.content
-    assert explorer._choice.options == ('none',)
+class FakeScene:
+    """Keeps where links are drawn."""
+
+    def __init__(self):
+        self.placed = {}
+
+    def show_robot(self, frames, visuals, on_click):
+        self.frames = frames
+
+    def look_at(self, lowest, highest):
+        self.box = lowest, highest
+
+    def set_ground(self, height):
+        self.ground = height
+
+    def move_frame(self, frame, pose):
+        self.placed[frame] = np.array(pose[0]), np.array(pose[1])
 
 
-def test_torques_have_four_significant_digits():
-    values = (-0.00001, 1.23456, -12.3456, 123.456, 1234.56)
-    assert [four_digits(x) for x in values] == ['0.000', '1.235', '-12.35', '123.5', '1235']
+@pytest.fixture
+def posed():
+    pytest.importorskip('viser')
+    from dynamics_ros.page.posed import PosedRobot
+
+    visuals, _ = read_visual_geometry(ARM)
+    return PosedRobot(FakeScene(), Robot.from_urdf(ARM, backend='python'), visuals)
+
+
+def test_links_are_drawn_where_forward_kinematics_has_them(posed):
+    posed.move({'elbow_pitch': 0.7, 'unknown': 1.0})
+    position, wxyz = posed._scene.placed['hand_link']
+    X = posed.robot.forward_kinematics(posed.q, 'hand_link')
+    np.testing.assert_allclose(position, X[:3, 3], atol=1e-12)
+    np.testing.assert_allclose(wxyz[0] ** 2, (1.0 + np.trace(X[:3, :3])) / 4.0, atol=1e-12)
+    assert posed.q[posed.robot.joint_q_indices['elbow_pitch']] == 0.7
+
+
+def test_there_is_a_slider_within_limits_for_every_joint(posed):
+    sliders = posed.sliders()
+    assert [one.joint for one in sliders] == list(posed.robot.joint_names)
+    assert [one.lower for one in sliders] == posed.robot.lower_limits.tolist()
+    assert [one.upper for one in sliders] == posed.robot.upper_limits.tolist()
+
+
+def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(posed):
+    posed.look_at()
+    lowest, highest = posed._scene.box
+    tool = posed.robot.forward_kinematics(posed.q, 'tool0')[:3, 3]
+    assert (lowest <= tool).all() and (tool <= highest).all()
+    # The base plate has corners beyond all frames, and stands on the ground.
+    assert lowest[0] < -0.05 and lowest[2] == pytest.approx(0.0, abs=0.01)
+
+
+def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'viser', None)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.page.scene', raising=False)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.page.explorer', raising=False)
+    assert inspect([str(ARM), '--no-speed', '--show']) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'viser is not installed; expected pip install viser' in line

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import inspect
 import socket
 import subprocess
 import sys
@@ -46,15 +45,6 @@ def test_the_page_is_served_until_it_is_closed(arm, port, description):
         assert f'src="{page.url}"' in page._repr_html_()
     assert 'closed' in repr(page)
     assert 'iframe' not in page._repr_html_()
-
-
-def test_closing_it_ends_who_waits(arm, port):
-    page = show(arm, port=port)
-    waiting = threading.Thread(target=page.wait)
-    waiting.start()
-    page.close()
-    waiting.join(20.0)
-    assert not waiting.is_alive()
 
 
 def test_sliders_follow_the_configuration(arm, port):
@@ -100,13 +90,6 @@ def test_a_robot_shows_itself_as_inspect_does(arm, port):
         assert f'src="{page.url}"' in page._repr_html_()
     with pytest.raises(InvalidArgumentError, match='configuration'):
         arm.show(np.zeros(3), port=port)
-
-
-def test_the_method_has_the_options_of_the_function():
-    of_method = inspect.signature(Robot.show).parameters
-    of_function = inspect.signature(show).parameters
-    shared = {name: one for name, one in of_function.items() if name != 'robot'}
-    assert {name: one for name, one in of_method.items() if name != 'self'} == shared
 
 
 def test_without_viser_the_extra_is_named(arm, monkeypatch):

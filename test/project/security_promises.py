@@ -10,9 +10,9 @@ NO_PROMISE = ()
 SECURITY = {
     'Two mechanisms protect the nodes': NO_PROMISE,
     'XML without document types or entities, at most 50 MB': (
-        'test_urdf_refusals.py::test_name_the_element_and_the_reason',
-        'test_urdf_refusals.py::test_beyond_the_bounds_is_refused_at_once',
-        'test_urdf_refusals.py::test_elements_are_counted_while_they_are_read',
+        'test_urdf.py::test_name_the_element_and_the_reason',
+        'test_urdf.py::test_beyond_the_bounds_is_refused_at_once',
+        'test_urdf.py::test_elements_are_counted_while_they_are_read',
         'test_nodes_composed.py::'
         'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
     ),
@@ -25,7 +25,7 @@ SECURITY = {
         'test_damaged_recordings.py::test_a_pipe_is_no_recording',
     ),
     'is only expanded from a file that a user or a launch file names': (
-        'test_urdf_refusals.py::test_name_the_element_and_the_reason',
+        'test_urdf.py::test_name_the_element_and_the_reason',
         'test_description_files.py::test_names_a_package_that_is_nowhere_and_the_cure_once',
     ),
     'are at most 1e30 in size where no narrower range is stated': (
@@ -39,7 +39,7 @@ SECURITY = {
         'test_whole_files.py::test_no_other_file_opens_for_writing',
     ),
     'squared joint depths in the tree': (
-        'test_large_robots.py::test_what_is_large_is_a_long_chain',
+        'test_robot.py::test_what_is_large_is_a_long_chain',
         'test_nodes_large_robots.py::'
         'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
     ),

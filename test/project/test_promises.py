@@ -304,7 +304,7 @@ INTERFACES = {
         'test_robot_simulator_legged.py::'
         'test_odometry_has_the_stamps_of_joint_states_and_the_base_on_its_feet',
         'test_robot_simulator_legged.py::test_without_mujoco_it_ends_with_how_to_get_it',
-        'test_grounded_robot.py::test_without_motors_it_falls_and_lies_on_what_has_a_shape',
+        'test_mujoco_world.py::test_without_motors_it_falls_and_lies_on_what_has_a_shape',
     ),
 }
 
@@ -327,7 +327,7 @@ CONTROL = {
         'test_nodes_impedance_hostile.py::'
         'test_a_joint_that_is_told_beyond_its_range_brakes_the_arm_and_is_named',
         'test_control_stop.py::test_springs_do_not_go_on_with_what_a_hard_push_began',
-        'test_control_motion_check.py::test_a_joint_that_a_push_drives_fast_has_not_jumped',
+        'test_control_faults.py::test_a_joint_that_a_push_drives_fast_has_not_jumped',
         'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
         'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
         'test_nodes_impedance.py::test_a_pause_has_it_follow_nothing',

@@ -16,13 +16,11 @@ pytest.importorskip('rosbags')
 import lz4.frame
 from rclpy.serialization import serialize_message
 from ros_harness import description, stamp_of
-from rosbags import rosbag1
 from rosbags.rosbag2 import (
     CompressionFormat,
     CompressionMode,
     StoragePlugin,
     Writer,
-    reader,
     storage_mcap,
 )
 from sensor_msgs.msg import JointState
@@ -34,7 +32,6 @@ from dynamics_ros.recordings import bag
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.command import main
 from dynamics_ros.recordings.settings import read_parameters
-from dynamics_ros.recordings.states import recorded_description
 from dynamics_ros_msgs.msg import Payload
 
 pytestmark = pytest.mark.ros
@@ -105,19 +102,6 @@ def test_a_recording_without_its_metadata_comes_with_its_cure(record, tmp_path, 
     assert 'reindex' not in told(capsys, path, tmp_path / 'out')
 
 
-def test_a_description_that_only_the_index_knows_is_damaged(record, monkeypatch):
-    with Recording(record(joint_states())) as recording:
-        monkeypatch.setattr(recording, 'messages', lambda topics: iter(()))
-        with pytest.raises(RecordingError, match='robot_description is damaged'):
-            recorded_description(recording, '/joint_states')
-
-
-def test_a_damaged_payload_is_refused_and_ends_nothing(record, tmp_path, capsys, caplog):
-    path = record(joint_states(), payload=b'\x00\x01\x00\x00\x01\x02')
-    assert 'nothing could be estimated' in told(capsys, path, tmp_path / 'out')
-    assert 'payload refused: the message is damaged' in caplog.text
-
-
 @pytest.mark.parametrize(
     ('content', 'problem'),
     [
@@ -179,15 +163,6 @@ class TestWhatDecompressesToMuch:
             storage_mcap.lz4_decompress(frame + frame)
         with pytest.raises(EOFError):
             storage_mcap.lz4_decompress(frame[:-9])
-
-    def test_without_the_names_of_rosbags_nothing_is_replaced(self, monkeypatch):
-        for name in ('zstd', 'lz4_decompress'):
-            monkeypatch.delattr(storage_mcap, name)
-        monkeypatch.delattr(reader, 'zstd')
-        monkeypatch.delattr(rosbag1.reader, 'decompressors')
-        bag.bound_decompression()
-        assert not hasattr(storage_mcap, 'lz4_decompress') and not hasattr(reader, 'zstd')
-        assert not hasattr(rosbag1.reader, 'decompressors')
 
     def test_a_pipe_is_no_recording(self, tmp_path):
         os.mkfifo(tmp_path / 'pipe.mcap')

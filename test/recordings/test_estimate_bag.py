@@ -4,12 +4,6 @@
 
 from __future__ import annotations
 
-import copy
-import os
-import re
-import signal
-import sys
-
 import numpy as np
 import pytest
 
@@ -24,8 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
-from dynamics_ros.recordings import bag, command
-from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
+from dynamics_ros.recordings.bag import Recording, RecordingWriter
 from dynamics_ros.recordings.command import main
 from dynamics_ros.recordings.settings import read_parameters
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture, slow_motion
@@ -271,24 +264,6 @@ def test_what_the_robot_takes_up_in_the_recording_is_no_contact(tmp_path, capsys
     np.testing.assert_allclose(found[late].mean(axis=0), FORCE, atol=0.2)
 
 
-def test_gaps_of_any_size_are_one_cause_with_their_range(
-    tmp_path, capsys, joint_states, parameters
-):
-    late = copy.deepcopy(joint_states)
-    for k, message in enumerate(late):
-        gaps = k // 10
-        message.header.stamp = stamp_of(
-            10**9 + 4_000_000 * k + 300_000_000 * gaps + 10**6 * gaps**2
-        )
-    source = record(tmp_path / 'recorded', 'mcap', late, described=True)
-    output = ['--parameters', str(parameters), '--output', str(tmp_path / 'out')]
-    assert main([str(source), *output]) in (0, 1)
-    text = ''.join(capsys.readouterr())
-    assert text.count('the observer has not settled since') <= 2, text
-    assert re.search(r'\(\+0\.3\d\d to \+0\.3\d\d s\)', text), text
-    assert len(text) < 500, text
-
-
 def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states, monkeypatch):
     import subprocess
 
@@ -376,26 +351,6 @@ def test_odometry_with_twists_in_the_axes_of_its_poses_is_warned_of(tmp_path, ca
     assert told.startswith('forces are wrong: ')
 
 
-def test_an_output_that_exists_is_not_overwritten(tmp_path, capsys, joint_states):
-    source = record(tmp_path / 'recorded', 'mcap', joint_states[:3], described=True)
-    assert main([str(source), '--output', str(source)]) == 1
-    assert 'not written, and nothing is changed: it already exists' in capsys.readouterr().err
-
-
-def test_without_rosbags_the_reason_is_clear(tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.split('.')[0] == 'rosbags']:
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.setitem(sys.modules, 'rosbags', None)
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location('dynamics_ros.recordings.bare', bag.__file__)
-    bare = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bare)
-    with pytest.raises(Exception, match='pip install rosbags') as caught:
-        bare.Recording(tmp_path)
-    assert type(caught.value).__name__ == RecordingError.__name__
-
-
 def test_parameters_are_those_of_the_node_and_of_all_nodes(tmp_path):
     path = tmp_path / 'parameters.yaml'
     path.write_text(
@@ -407,24 +362,3 @@ def test_parameters_are_those_of_the_node_and_of_all_nodes(tmp_path):
         'root_joint': 'floating',
         'observer.gain': [20.0],
     }
-
-
-def test_an_interruption_of_the_plot_says_that_the_estimates_are_there(
-    joint_states, tmp_path, monkeypatch, capsys
-):
-    def saved(_figure, path, **_):
-        path.write_bytes(b'half of a picture')
-        os.kill(os.getpid(), signal.SIGTERM)
-        signal.pause()
-
-    figure = pytest.importorskip('matplotlib.figure')
-    monkeypatch.setattr(figure.Figure, 'savefig', saved)
-    path = record(tmp_path / 'in', 'mcap', joint_states[:60], described=True)
-    output = tmp_path / 'out'
-    assert main([str(path), '--output', str(output)]) == command.INTERRUPTED
-    told = capsys.readouterr().err
-    assert f'interrupted; the estimates are in {output}, without estimates.png' in told
-    assert 'nothing is written' not in told
-    with Recording(output) as written:
-        assert sum(1 for _ in written.messages(list(written.kinds())))
-    assert not (output / command.PLOT).exists()

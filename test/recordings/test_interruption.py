@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -32,25 +31,6 @@ def test_a_signal_interrupts_and_its_handler_is_restored(number):
     with pytest.raises(KeyboardInterrupt):
         work()
     assert signal.getsignal(number) is before
-
-
-def test_a_signal_that_is_ignored_stays_so():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with interrupted_by_signals():
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_another_thread_than_the_main_one_is_let_be():
-    def work():
-        with interrupted_by_signals():
-            return True
-
-    with ThreadPoolExecutor() as pool:
-        assert pool.submit(work).result()
 
 
 @pytest.mark.parametrize('number', SIGNALS)

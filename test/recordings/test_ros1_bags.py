@@ -119,39 +119,6 @@ def test_messages_with_a_header_are_the_ones_of_ros_2(folder, frame, compression
     assert decoded == 40 * [frame]
 
 
-def test_chunks_of_other_topics_are_not_read(folder):
-    messages = [(number, k, 50) for number in (0, 1) for k in range(100)]
-    data = write(folder / 'two.bag', messages, 'bz2', ('/a', '/b')).read_bytes()
-    # The bytes of the first chunk, which is of the first topic alone.
-    at = data.index(b'BZh9')
-    path = folder / 'damaged.bag'
-    path.write_bytes(data[: at + 20] + bytes(20) + data[at + 40 :])
-    assert len(read(path, ['/b'])) == 100
-    with pytest.raises(RecordingError, match=r'damaged\.bag: is damaged: .*; rosbag reindex'):
-        read(path, ['/a'])
-
-
-def test_a_bag_without_messages_has_none(folder):
-    path = write(folder / 'empty.bag', [])
-    assert read(path, ['/a', '/b']) == []
-    with Recording(path) as recording:
-        assert recording.count(['/a', '/b']) == 0
-        assert list(recording.messages(['/a'])) == []
-
-
-def test_messages_are_those_of_ros_2_whatever_the_file_is_called(folder):
-    messages = [(0, k, 30) for k in range(20)]
-    path = write(folder / 'named.bag', messages, 'lz4').rename(folder / 'day.1')
-    with Recording(path) as recording:
-        assert recording.topics(STRING) == ['/a', '/b']
-        found = [(t, time, data) for t, time, data in recording.messages(['/a'])]
-        texts = [message.data for *_, message in recording.decoded(['/a'])]
-    assert texts == [f'{k}{"x" * 30}' for k in range(20)]
-    assert [(topic, time) for topic, time, _ in found] == [('/a', k) for k in range(20)]
-    told = [ROS2.deserialize_cdr(data, STRING).data for *_, data in found]
-    assert told == texts
-
-
 def u32(value):
     return struct.pack('<I', value)
 

@@ -100,13 +100,6 @@ def test_efforts_of_all_steps_between_two_samples_are_in_the_momentum():
     assert max(felt) < 0.01 * max(pulled)
 
 
-def test_a_sample_that_is_looked_at_twice_shows_the_same_effort():
-    simulated = arm()
-    for _ in range(3):
-        simulated.step()
-    assert np.array_equal(simulated.sample().effort, simulated.sample().effort)
-
-
 def test_commands_that_come_late_are_no_contact():
     simulated = arm()
     assert touched(simulated, led(simulated, stalled=(600, 900))) == []
@@ -117,13 +110,6 @@ def stalled():
     """The arm, and all samples of a motion in which commands come late."""
     simulated = arm()
     return simulated, [*led(simulated, stalled=(600,))]
-
-
-@pytest.mark.parametrize(('begin', 'lost'), [(600, 50), (640, 20), (650, 50), (660, 90)])
-def test_states_that_are_lost_as_well_are_no_contact(stalled, begin, lost):
-    simulated, samples = stalled
-    gap = range(begin * 10**6, (begin + lost) * 10**6)
-    assert touched(simulated, [one for one in samples if one.time not in gap]) == []
 
 
 def test_a_push_that_begins_while_states_are_lost_is_felt_after():

@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every parametrization of rotations: conversions in all chains, rates in both frames, errors."""
+"""Parametrizations of rotations and positions, and products of exponentials."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -15,16 +16,29 @@ from hypothesis import strategies as st
 from patience import examples
 from scipy.spatial.transform import Rotation
 from spatial_samples import angles, quaternions, rotation_vectors, tiny, vectors
-from tolerances import GROUP, RATES
+from tolerances import EXACT, GROUP, RATES
 
-from dynamics_ros import spatial
-from dynamics_ros.errors import InvalidArgumentError, SingularParametrizationError
-from dynamics_ros.spatial import ANGLE_AXIS, QUATERNION, ROTATION_VECTOR, ROTATIONS, EulerAngles
+from benchmarks.robots import NAMED, urdf_path
+from dynamics_ros import Robot, spatial
+from dynamics_ros.algorithms.forward_kinematics import body_poses
+from dynamics_ros.algorithms.product_of_exponentials import product_of_exponentials
+from dynamics_ros.errors import InvalidArgumentError, SingularError, SingularParametrizationError
+from dynamics_ros.model import ROOT
+from dynamics_ros.spatial import (
+    ANGLE_AXIS,
+    CYLINDRICAL,
+    POSITIONS,
+    QUATERNION,
+    ROTATION_VECTOR,
+    ROTATIONS,
+    SPHERICAL,
+    EulerAngles,
+    Vector3,
+)
 
 ALL = pytest.mark.parametrize('kind', ROTATIONS.values(), ids=ROTATIONS)
 EULER = {name: kind for name, kind in ROTATIONS.items() if isinstance(kind, EulerAngles)}
 ALL_EULER = pytest.mark.parametrize('kind', EULER.values(), ids=EULER)
-PAIRS = list(itertools.product(ROTATIONS.values(), repeat=2))
 
 ANGLE_TOLERANCE = 20 * GROUP
 """Three elementary rotations and their product."""
@@ -58,19 +72,6 @@ def euler_samples(kind):
 # Conversions
 
 
-def test_the_parametrizations_are_these():
-    assert {name: kind.parameters for name, kind in ROTATIONS.items()} == {
-        'direction_cosines': ('xx', 'xy', 'xz', 'yx', 'yy', 'yz', 'zx', 'zy', 'zz'),
-        'quaternion': ('x', 'y', 'z', 'w'),
-        'angle_axis': ('theta', 'nx', 'ny', 'nz'),
-        'rotation_vector': ('x', 'y', 'z'),
-        'euler_zyx': ('z', 'y', 'x'),
-        'euler_xyz': ('x', 'y', 'z'),
-        'euler_zyz': ('z1', 'y', 'z2'),
-        'euler_zxz': ('z1', 'x', 'z2'),
-    }
-
-
 @ALL
 @given(q=quaternions)
 def test_a_rotation_survives_the_way_there_and_back(kind, q):
@@ -79,15 +80,6 @@ def test_a_rotation_survives_the_way_there_and_back(kind, q):
     assert_close(kind.to_matrix(kind.from_matrix(R)), R)
     back = kind.to_quaternion(kind.from_quaternion(q))
     assert min(np.abs(back - q).max(), np.abs(back + q).max()) <= ANGLE_TOLERANCE
-
-
-@pytest.mark.parametrize(('source', 'target'), PAIRS, ids=[f'{a}-{b}' for a, b in PAIRS])
-@examples(30)
-@given(q=quaternions)
-def test_every_conversion_keeps_the_rotation(source, target, q):
-    p = source.to(source.from_quaternion(q), target)
-    assert p.shape == (target.size,)
-    assert_close(target.to_matrix(p), spatial.quaternion_to_matrix(q))
 
 
 @given(q=quaternions, order=st.permutations([*ROTATIONS.values()]))
@@ -113,17 +105,6 @@ def test_euler_angles_reproduce_the_rotation_at_the_singularity_too(kind, data):
 
 
 @ALL_EULER
-@pytest.mark.parametrize('place', [0, 2])
-def test_half_a_turn_is_the_lower_end_of_the_range(kind, place):
-    """[Kindr]: [-pi, pi)."""
-    p = np.array([0.0, 0.7, 0.0])
-    p[place] = math.pi
-    found = kind.from_matrix(kind.to_matrix(p))
-    assert found[place] == pytest.approx(-math.pi)
-    assert_close(kind.to_matrix(found), kind.to_matrix(p))
-
-
-@ALL_EULER
 @given(q=quaternions)
 def test_scipy_has_the_same_euler_angles(kind, q):
     p = kind.from_quaternion(q)
@@ -142,13 +123,6 @@ def test_angle_axis_is_that_of_scipy_with_an_angle_up_to_pi(q):
     assert 0.0 <= p[0] <= math.pi
     assert np.linalg.norm(p[1:]) == pytest.approx(1.0)
     assert p[0] == pytest.approx(Rotation.from_quat(q).magnitude(), abs=10 * GROUP)
-
-
-def test_no_turn_has_the_first_axis():
-    """[Kindr]: (0, (1, 0, 0))."""
-    for q in (np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.0, -1.0])):
-        assert np.array_equal(ANGLE_AXIS.from_quaternion(q), [0.0, 1.0, 0.0, 0.0])
-        assert np.array_equal(ROTATION_VECTOR.from_quaternion(q), np.zeros(3))
 
 
 # Rates
@@ -205,12 +179,6 @@ def test_the_rate_maps_are_the_derivative_at_the_singularity_too(kind, data, rat
     assert_close(kind.body_rate_map(p) @ rate, R.T @ w, 100 * RATES)
 
 
-@given(q=quaternions)
-def test_quaternion_rates_are_tangent_to_the_unit_sphere(q):
-    assert_close(q @ QUATERNION.rate_map_inverse(q), np.zeros(3))
-    assert_close(QUATERNION.rate_map(q) @ q, np.zeros(3))
-
-
 # Singularities
 
 
@@ -225,31 +193,6 @@ def test_parallel_axes_are_refused_by_name(kind, data, off):
         with pytest.raises(SingularParametrizationError, match='use a quaternion') as caught:
             inverse_map(p)
         assert caught.value.parametrization == kind.name
-
-
-@given(v=rotation_vectors)
-def test_an_axis_without_an_angle_has_no_rate(v):
-    for theta in (0.0, 1e-9, 2.0 * math.pi):
-        p = np.array([theta, 1.0, 0.0, 0.0])
-        for inverse_map in (ANGLE_AXIS.rate_map_inverse, ANGLE_AXIS.body_rate_map_inverse):
-            with pytest.raises(SingularParametrizationError, match='angle_axis'):
-                inverse_map(p)
-    assert np.isfinite(ROTATION_VECTOR.rate_map_inverse(v)).all()
-
-
-def test_one_singular_state_in_a_batch_is_refused():
-    p = np.zeros((4, 3))
-    p[2, 1] = math.pi / 2
-    with pytest.raises(SingularParametrizationError, match='euler_zyx'):
-        ROTATIONS['euler_zyx'].rate_map_inverse(p)
-
-
-@ALL
-def test_a_wrong_number_of_parameters_is_refused(kind):
-    with pytest.raises(InvalidArgumentError, match='5 numbers'):
-        kind.to_quaternion((0.0,) * 5)
-    with pytest.raises(InvalidArgumentError, match=kind.name):
-        kind.to_matrix(np.zeros((2, 5)))
 
 
 def test_parameters_that_are_not_of_unit_length_are_refused():
@@ -285,3 +228,124 @@ def test_every_parametrization_steps_and_interpolates(kind, a, v, t):
     between = kind.to_matrix(kind.interpolate(p, there, t))
     expected = spatial.exp_matrix(t * v) @ spatial.quaternion_to_matrix(a)
     assert_close(between, expected, 4 * ANGLE_TOLERANCE)
+
+
+POSITIONS_ALL = pytest.mark.parametrize('kind', POSITIONS.values(), ids=POSITIONS)
+
+lengths = st.floats(0.01, 10.0)
+polar_angles = st.floats(0.01, math.pi - 0.01)
+
+
+def parameters_of(kind):
+    """Parameters off the singular axis."""
+    third = polar_angles if kind is SPHERICAL else st.floats(-10.0, 10.0)
+    return st.tuples(lengths, angles, third).map(np.array)
+
+
+@POSITIONS_ALL
+@given(r=vectors)
+def test_a_position_survives_the_way_there_and_back(kind, r):
+    back = kind.to_cartesian(kind.from_cartesian(r))
+    assert np.abs(back - r).max() <= GROUP * 20
+
+
+def test_coordinates_are_those_of_the_lecture_notes():
+    """[RD] eq. 2.6 and 2.8."""
+    assert CYLINDRICAL.to_cartesian(np.array([2.0, math.pi / 6, 3.0])) == pytest.approx(
+        [math.sqrt(3.0), 1.0, 3.0]
+    )
+    assert SPHERICAL.to_cartesian(np.array([2.0, math.pi / 2, math.pi / 3])) == pytest.approx(
+        [0.0, math.sqrt(3.0), 1.0]
+    )
+    assert SPHERICAL.parameters == ('r', 'theta', 'phi')
+
+
+@POSITIONS_ALL
+@given(data=st.data(), rate=vectors)
+def test_the_rate_map_is_the_derivative_of_the_position(kind, data, rate):
+    p = data.draw(parameters_of(kind))
+    exact = rates(kind.to_cartesian(Vector3.of(moving(p, rate))))
+    assert np.abs(kind.rate_map(p) @ rate - exact).max() <= RATES * 100
+
+
+@POSITIONS_ALL
+@given(data=st.data())
+def test_the_inverse_rate_map_is_the_inverse(kind, data):
+    p = data.draw(parameters_of(kind))
+    E, inverse = kind.rate_map(p), kind.rate_map_inverse(p)
+    scale = np.abs(E).max() * np.abs(inverse).max()
+    assert np.abs(E @ inverse - np.eye(3)).max() <= GROUP * scale
+    assert np.abs(inverse @ E - np.eye(3)).max() <= GROUP * scale
+
+
+@pytest.mark.parametrize(
+    ('kind', 'p'),
+    [
+        (CYLINDRICAL, (0.0, 0.3, 1.0)),
+        (SPHERICAL, (1.0, 0.3, 0.0)),
+        (SPHERICAL, (1.0, 0.3, math.pi)),
+        (SPHERICAL, (0.0, 0.3, 1.0)),
+    ],
+)
+def test_on_the_axis_the_rates_are_refused_by_name(kind, p):
+    with pytest.raises(SingularParametrizationError, match='z axis') as caught:
+        kind.rate_map_inverse(Vector3(*p))
+    assert caught.value.parametrization == kind.name
+    batch = np.stack([(1.0, 0.2, 0.4), p])
+    with pytest.raises(SingularError, match=kind.name):
+        kind.rate_map_inverse(batch)
+
+
+KINDS = ('revolute', 'continuous', 'prismatic')
+
+
+def random_urdf(seed, n_joints):
+    """A random tree of moving joints in any pose about any axis; one joint in four is a mimic."""
+    rng = random.Random(seed)
+
+    def three(scale):
+        return ' '.join(f'{rng.uniform(-scale, scale):.6f}' for _ in range(3))
+
+    links = ''.join(
+        f'<link name="link{i}"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for i in range(n_joints + 1)
+    )
+    joints, leaders = '', []
+    for i in range(n_joints):
+        mimic = ''
+        if leaders and rng.random() < 0.25:
+            mimic = f'<mimic joint="{rng.choice(leaders)}" multiplier="-1.7" offset="0.3"/>'
+        else:
+            leaders.append(f'joint{i}')
+        joints += (
+            f'<joint name="joint{i}" type="{rng.choice(KINDS)}">'
+            f'<parent link="link{rng.randint(0, i)}"/><child link="link{i + 1}"/>'
+            f'<origin xyz="{three(1.0)}" rpy="{three(3.0)}"/><axis xyz="{three(1.0)}"/>'
+            f'<limit lower="-3" upper="3" effort="1" velocity="1"/>{mimic}</joint>'
+        )
+    return f'<robot name="random">{links}{joints}</robot>'
+
+
+def assert_same_poses(robot, q):
+    tree = body_poses(robot.model, list(q))
+    product = product_of_exponentials(robot.model, list(q))
+    assert tree.keys() == product.keys() == {ROOT, *range(len(robot.model.joints))}
+    for body in tree:
+        ours, independent = tree[body].array(), product[body].array()
+        assert np.abs(ours - independent).max() <= EXACT * max(1.0, np.abs(independent).max())
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
+@given(seed=st.integers(0, 10**6), n_joints=st.integers(1, 8))
+@examples(30)
+def test_on_random_trees(root, seed, n_joints):
+    robot = Robot.from_urdf(random_urdf(seed, n_joints), root, backend='python')
+    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
+@pytest.mark.parametrize('name', NAMED)
+def test_on_known_robots(name, root):
+    robot = Robot.from_urdf(urdf_path(name).read_text(), root, backend='python')
+    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(3)))

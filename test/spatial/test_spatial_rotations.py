@@ -38,12 +38,6 @@ def assert_same_rotation(a, b, tolerance=10 * GROUP):
 # Group laws
 
 
-@given(a=quaternions, b=quaternions, c=quaternions)
-def test_composition_is_associative(a, b, c):
-    product = spatial.quaternion_product
-    assert_close(product(product(a, b), c), product(a, product(b, c)))
-
-
 @given(q=quaternions)
 def test_the_conjugate_is_the_inverse_and_one_is_neutral(q):
     one = np.array([0.0, 0.0, 0.0, 1.0])
@@ -51,12 +45,6 @@ def test_the_conjugate_is_the_inverse_and_one_is_neutral(q):
     assert_close(spatial.quaternion_product(spatial.quaternion_conjugate(q), q), one)
     assert_close(spatial.quaternion_product(one, q), q)
     assert_close(spatial.quaternion_product(q, one), q)
-
-
-@given(a=quaternions, b=quaternions)
-def test_quaternions_and_matrices_compose_alike(a, b):
-    product = spatial.quaternion_to_matrix(spatial.quaternion_product(a, b))
-    assert_close(product, spatial.quaternion_to_matrix(a) @ spatial.quaternion_to_matrix(b))
 
 
 @given(q=quaternions)
@@ -71,12 +59,6 @@ def test_acting_with_a_quaternion_is_acting_with_its_matrix(q, v):
     R = spatial.quaternion_to_matrix(q)
     assert_close(spatial.quaternion_rotate(q, v), R @ v, 100 * GROUP)
     assert_close(spatial.quaternion_rotate_inverse(q, v), R.T @ v, 100 * GROUP)
-
-
-@given(a=quaternions, b=quaternions, v=vectors)
-def test_acting_twice_is_acting_with_the_composition(a, b, v):
-    once = spatial.quaternion_rotate(spatial.quaternion_product(a, b), v)
-    assert_close(spatial.quaternion_rotate(a, spatial.quaternion_rotate(b, v)), once, 100 * GROUP)
 
 
 @given(a=quaternions, b=quaternions)
@@ -137,27 +119,12 @@ def test_the_logarithm_undoes_the_exponential(v):
         assert np.linalg.norm(back) <= math.pi + 10 * GROUP
 
 
-@given(q=quaternions)
-def test_the_exponential_undoes_the_logarithm(q):
-    assert_same_rotation(spatial.quaternion_exp(spatial.quaternion_log(q)), q)
-    R = spatial.quaternion_to_matrix(q)
-    assert_close(spatial.exp_matrix(spatial.log_matrix(R)), R)
-
-
 @given(unit=units, turn=st.floats(1e-17, 1e-7))
 def test_near_the_identity_the_logarithm_keeps_all_digits(unit, turn):
     """Relative, not absolute: an arccosine of the trace would lose all below 1e-8."""
     v = unit * turn
     assert_close(spatial.log_matrix(spatial.exp_matrix(v)) / turn, unit)
     assert_close(spatial.quaternion_log(spatial.quaternion_exp(v)) / turn, unit)
-
-
-@given(v=rotation_vectors)
-def test_scipy_has_the_same_logarithm(v):
-    peer = Rotation.from_rotvec(v)
-    assert_close(spatial.exp_matrix(v), peer.as_matrix())
-    if np.linalg.norm(v) < math.pi - 1e-15:
-        assert_close(spatial.quaternion_log(peer.as_quat()), peer.as_rotvec())
 
 
 def test_half_a_turn_has_two_logarithms_and_gives_one():
@@ -246,11 +213,6 @@ def test_box_plus_and_box_minus_undo_each_other(q, v):
         assert_close(back, v)
 
 
-@given(a=quaternions, b=quaternions)
-def test_box_minus_takes_one_rotation_to_the_other(a, b):
-    assert_same_rotation(spatial.box_plus(b, spatial.box_minus(a, b)), a)
-
-
 @given(q=quaternions, w=vectors, duration=st.floats(1e-3, 0.1))
 def test_integration_and_differentiation_undo_each_other_in_both_frames(q, w, duration):
     after = spatial.integrate_rotation(q, w, duration)
@@ -260,27 +222,12 @@ def test_integration_and_differentiation_undo_each_other_in_both_frames(q, w, du
     assert_close(found, w, 100 * GROUP / duration)
 
 
-@given(q=quaternions, w=vectors, duration=st.floats(1e-3, 0.1))
-def test_the_body_velocity_is_the_velocity_seen_from_the_body(q, w, duration):
-    seen = spatial.quaternion_rotate_inverse(q, w)
-    assert_same_rotation(
-        spatial.integrate_rotation(q, w, duration),
-        spatial.integrate_body_rotation(q, seen, duration),
-    )
-
-
 @given(a=quaternions, b=quaternions, t=st.floats(0.0, 1.0))
 def test_slerp_is_that_of_scipy(a, b, t):
     # Half a turn apart both ways are equally short.
     assume(np.linalg.norm(spatial.box_minus(b, a)) < math.pi - 1e-6)
     peer = Slerp([0.0, 1.0], Rotation.from_quat(np.stack([a, b])))(t).as_quat()
     assert_same_rotation(spatial.slerp(a, b, t), peer)
-
-
-@given(a=quaternions, b=quaternions)
-def test_slerp_begins_and_ends_where_it_should(a, b):
-    assert_same_rotation(spatial.slerp(a, b, 0.0), a)
-    assert_same_rotation(spatial.slerp(a, b, 1.0), b)
 
 
 # What is no rotation
@@ -296,13 +243,3 @@ def test_a_matrix_that_is_no_rotation_is_refused(matrix):
         spatial.matrix_to_quaternion(matrix)
     with pytest.raises(InvalidArgumentError, match='rotation matrix'):
         spatial.log_matrix(np.stack([np.eye(3), matrix]))
-
-
-def test_a_quaternion_of_length_zero_is_refused():
-    with pytest.raises(InvalidArgumentError, match='length is zero'):
-        spatial.quaternion_normalized((0.0, 0.0, 0.0, 0.0))
-
-
-@given(q=quaternions, scale=st.floats(1e-3, 1e3))
-def test_normalizing_undoes_a_scale(q, scale):
-    assert_close(spatial.quaternion_normalized(q * scale), q)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from pathlib import Path
@@ -23,9 +22,7 @@ from dynamics_ros.kernels import PlainFunction, trace
 from dynamics_ros.spatial import (
     POSITIONS,
     ROTATIONS,
-    Force,
     Inertia,
-    Matrix3,
     Motion,
     Transform,
     Vector3,
@@ -145,14 +142,6 @@ def test_leading_axes_broadcast():
         assert kind.rate_map(np.ones((2, 6, 3))).shape == (2, 6, 3, 3)
 
 
-def test_arguments_may_be_given_by_name():
-    q = unit(QUATERNION_OF_TWO[0])
-    by_name = spatial.quaternion_rotate(v=VECTOR, q=q)
-    assert np.array_equal(by_name, spatial.quaternion_rotate(q, VECTOR))
-    with pytest.raises(TypeError):
-        spatial.quaternion_rotate(q)
-
-
 @pytest.mark.parametrize(
     'call',
     [
@@ -170,43 +159,7 @@ def test_a_wrong_shape_is_refused_with_the_right_one(call):
         call()
 
 
-@pytest.mark.parametrize(
-    ('kind', 'array'),
-    [
-        (Vector3, np.arange(6.0).reshape(2, 3)),
-        (Matrix3, np.arange(18.0).reshape(2, 3, 3)),
-        (Motion, np.arange(12.0).reshape(2, 6)),
-        (Force, np.arange(6.0)),
-        (Transform, np.broadcast_to(np.eye(4), (2, 5, 4, 4))),
-    ],
-)
-def test_values_come_back_as_the_arrays_they_were_made_of(kind, array):
-    assert np.array_equal(kind.from_array(array).array(), array)
-
-
-def test_an_array_times_a_vector_is_a_vector_of_arrays():
-    times = np.linspace(0.0, 1.0, 4)
-    for value in (
-        times * Vector3.from_array(VECTOR),
-        times * Matrix3.identity(),
-        times * Motion.from_array(np.ones(6)),
-        times * Force.from_array(np.ones(6)),
-    ):
-        assert value.array().shape[0] == 4
-
-
-def test_a_state_without_leading_axes_is_computed_with_floats():
-    assert type(Vector3.from_array(VECTOR).x) is float
-
-
 # Elementary functions
-
-
-@given(y=st.floats(-2.0, 2.0), x=st.floats(-2.0, 2.0).filter(lambda x: str(x) != '-0.0'))
-def test_the_angle_of_a_point_may_have_a_constant_ordinate(y, x):
-    """What folds to a constant in a trace is a float, where the other argument is a symbol."""
-    traced = trace(lambda x: scalar.atan2(y, x), {'x': ()}, 'angle')
-    assert PlainFunction(traced)(x) == pytest.approx(math.atan2(y, x), abs=10 * GROUP)
 
 
 @given(a=st.floats(-2.0, 2.0), b=st.floats(-2.0, 2.0))

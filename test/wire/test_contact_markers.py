@@ -88,8 +88,3 @@ def test_the_force_at_a_point_that_is_known_ends_at_the_surface():
 def test_what_is_not_known_is_taken_away(place, actions):
     *_, surface, force = drawn(place)
     assert (surface.action, force.action) == actions
-
-
-def test_without_a_link_the_label_is_taken_away():
-    _, _, label, *_ = drawn(None, ContactState.NONE, '')
-    assert (label.ns, label.action) == ('link', Marker.DELETE)

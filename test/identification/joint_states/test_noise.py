@@ -1,14 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of samples: white, of differences of encoder steps, and behind a driver's filter."""
+"""Joint states as drivers record them: noise, order of samples, velocities."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dynamics_ros.identification.joint_states.clock import Stretch
-from dynamics_ros.identification.joint_states.noise import sample_noise, third_difference_variance
+from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
+from dynamics_ros.identification.joint_states.noise import sample_noise
 
 PERIOD, STEP = 2e-3, 1e-4
 
@@ -71,20 +75,6 @@ def test_a_filter_of_the_driver_does_not_hide_what_is_slow():
     assert velocity * np.sqrt(share) == pytest.approx(np.full(2, slow), rel=0.15)
 
 
-@pytest.mark.parametrize('count', [10, 14])
-def test_a_few_samples_are_enough_for_an_answer(count):
-    q, v = swing(count)
-    assert all(np.isfinite(part).all() for part in noise_of(q, v))
-
-
-def test_without_velocities_they_are_those_of_positions():
-    q, _ = swing()
-    ticks = STEP * np.round(q / STEP)
-    _, velocity, share = noise_of(ticks, None)
-    assert velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.1)
-    assert (share > 0.9).all()
-
-
 def filtered(cutoff):
     """Positions in steps, and their differences behind a driver's low-pass filter [Hz]."""
     q, _ = swing()
@@ -105,26 +95,138 @@ def test_the_filter_of_the_driver_is_identified(cutoff):
     assert (found.differenced > 0.95).all()
 
 
-@pytest.mark.parametrize('kind', ['none', 'white', 'delayed'])
-def test_other_velocities_have_no_filter(kind):
-    q, v = swing()
-    ticks = STEP * np.round(q / STEP)
-    velocity = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
-    if kind == 'white':
-        velocity = v + 0.01 * np.random.default_rng(0).normal(size=v.shape)
-    if kind == 'delayed':
-        velocity = np.concatenate([velocity[:2], velocity[:-2]])
-    found = sample_noise([Stretch(0.0, PERIOD, ticks, velocity, 0.0 * q)], np.ones(2))
-    # A filter of that cutoff leaves 0.97 of the noise of third differences.
-    assert ((found.cutoff == 0.0) | (found.cutoff > 300.0)).all()
+NAMES = ('shoulder', 'elbow')
+RATE = 100.0
 
 
-def test_a_moving_average_is_told_by_the_noise_that_it_leaves():
-    ticks, _ = filtered(60.0)
-    steps = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
-    average = np.stack([np.convolve(one, np.full(4, 0.25))[: len(one)] for one in steps.T], axis=1)
-    found = sample_noise([Stretch(0.0, PERIOD, ticks, average, 0.0 * ticks)], np.ones(2))
-    noise = np.random.default_rng(1).normal(size=20_000)
-    left = np.diff(np.convolve(noise, np.full(4, 0.25)), 3).var()
-    decay = np.exp(-2.0 * np.pi * found.cutoff * PERIOD)
-    assert third_difference_variance(decay) == pytest.approx(np.full(2, left), rel=0.1)
+def moved(seed=0, duration=10.0, begin=0.0):
+    rng = np.random.default_rng(seed)
+    t = begin + np.arange(0.0, duration, 1.0 / RATE)
+    phases = rng.uniform(0.0, 6.0, 2)
+    q = np.sin(1.3 * t[:, np.newaxis] + phases) + 1e-6 * rng.normal(size=(len(t), 2))
+    return JointSamples('motion', NAMES, t, q, None, 5.0 + q + 0.1 * rng.normal(size=q.shape))
+
+
+def joined(*parts):
+    return replace(
+        parts[0],
+        time=np.concatenate([part.time for part in parts]),
+        position=np.concatenate([part.position for part in parts]),
+        effort=np.concatenate([part.effort for part in parts]),
+    )
+
+
+def roughness(samples):
+    """Of all pieces: third differences of the positions."""
+    return max(np.abs(np.diff(one.position, 3, axis=0)).max() for one in regular_stretches(samples))
+
+
+def test_a_second_motion_in_the_same_file_is_another_piece():
+    whole = joined(moved(0), moved(1, begin=0.003)).cleaned()
+    assert len(whole) == 2000
+    assert (np.diff(whole.time) > 0.0).all()
+    assert len(regular_stretches(whole)) == 2
+    assert roughness(whole) < 1e-4
+    (note,) = whole.notes
+    assert 'go back' in note and '2 pieces' in note
+
+
+def test_late_and_reversed_samples_are_put_where_they_belong():
+    one = moved()
+    order = np.arange(len(one))
+    order[50::97], order[51::97] = order[51::97].copy(), order[50::97].copy()
+    for rows in (order, order[::-1]):
+        put = one.rows(rows).cleaned()
+        assert put.time == pytest.approx(one.time)
+        assert put.position == pytest.approx(one.position)
+        assert not put.notes
+
+
+@pytest.mark.parametrize('other_stamps', [0.0, 0.003])
+def test_two_motions_at_once_are_refused(other_stamps):
+    whole = joined(moved(0), moved(1, begin=0.0))
+    time = whole.time + np.repeat([0.0, other_stamps], 1000)
+    order = np.argsort(time, kind='stable')
+    with pytest.raises(UnusableRecordingError, match='to and fro'):
+        replace(whole, time=time).rows(order).cleaned()
+
+
+@pytest.mark.parametrize('step', [0.1, 1.0])
+def test_coarse_stamps_are_spread(step):
+    one = moved()
+    whole = replace(one, time=step * np.floor((one.time + 1e-9) / step)).cleaned()
+    assert len(whole) == len(one)
+    assert whole.time == pytest.approx(one.time, abs=1e-6)
+    assert 'coarse' in whole.notes[0]
+
+
+def test_one_stamp_for_all_is_told():
+    one = moved(begin=1.7e9)
+    with pytest.raises(UnusableRecordingError, match='same stamp'):
+        replace(one, time=one.time.astype(np.float32).astype(np.float64)).cleaned()
+
+
+VELOCITIES_PERIOD, HIGHEST = 0.002, 10.0
+VELOCITIES_STEP = 1e-3
+"""rad of the encoders."""
+
+TIME = VELOCITIES_PERIOD * np.arange(10_000)
+VELOCITIES_NAMES = ('a', 'b', 'c')
+WAVES = 2.0 * np.pi * np.array([[0.3, 0.5, 0.8], [0.9, 0.2, 0.4]])
+
+
+def smooth(time, derivative=0):
+    """Positions (n, 3) of sines, or a derivative of them."""
+    phases = time[:, np.newaxis, np.newaxis] * WAVES + 0.5 * np.pi * derivative
+    return (0.6 * np.sin(phases) * WAVES**derivative).sum(axis=1)
+
+
+def stretch(velocity):
+    position = VELOCITIES_STEP * np.round(smooth(TIME) / VELOCITIES_STEP)
+    return Stretch(0.0, VELOCITIES_PERIOD, position, velocity, np.zeros_like(position))
+
+
+def measured(late=0.0, noise=2e-3):
+    rng = np.random.default_rng(3)
+    return smooth(TIME - late, 1) + noise * rng.normal(size=(len(TIME), 3))
+
+
+def error_of_acceleration(position):
+    """RMS error (3) behind a filter, without the ends."""
+    wide = LowPass(VELOCITIES_PERIOD, HIGHEST)
+    inside = slice(500, -500)
+    error = wide(position, 2) - smooth(TIME[wide.centers(len(TIME))], 2)
+    return np.sqrt((error[inside] ** 2).mean(axis=0))
+
+
+@pytest.mark.parametrize('late', [0.0, 0.006])
+def test_measured_velocities_give_better_accelerations_late_or_not(late):
+    one = stretch(measured(late))
+    fused = with_velocities(one, HIGHEST)
+    plain = error_of_acceleration(one.position)
+    assert (error_of_acceleration(fused) < 0.4 * plain).all()
+    # What is slow is that of the positions.
+    assert np.abs(fused - smooth(TIME))[500:-500].max() < VELOCITIES_STEP
+
+
+def test_a_joint_whose_velocities_are_wrong_keeps_its_positions_and_the_others_gain():
+    velocity = measured()
+    velocity[:, 1] *= -1.0
+    one = stretch(velocity)
+    fused = with_velocities(one, HIGHEST)
+    assert np.array_equal(fused[:, 1], one.position[:, 1])
+    assert (
+        error_of_acceleration(fused)[[0, 2]] < 0.4 * error_of_acceleration(one.position)[[0, 2]]
+    ).all()
+
+
+def test_stamps_of_a_loop_whose_pace_changes_are_believed_although_encoders_are_coarse():
+    rng = np.random.default_rng(4)
+    paces = np.repeat(rng.choice([0.00092, 0.00098, 0.0011], 200), 100)
+    time = np.cumsum(paces + rng.exponential(3e-5, len(paces)))
+    position = VELOCITIES_STEP * np.round(smooth(time) / VELOCITIES_STEP)
+    # An even clock, from sample to sample as smooth as the true one, has them off by 0.25 rad.
+    samples = JointSamples('polled', VELOCITIES_NAMES, time, position, None, 1.0 + position)
+    (found,) = regular_stretches(samples)
+    true = smooth(found.start + found.period * np.arange(len(found)))
+    assert np.abs(found.position - true).max() < 2.0 * VELOCITIES_STEP
