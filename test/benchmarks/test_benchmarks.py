@@ -12,19 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks import peers
 from benchmarks.__main__ import main
-from benchmarks.descriptions import bare, generic_chain, serial_chain
 from benchmarks.dynamics_cases import CASES
 from benchmarks.inverse_kinematics import measure
-from benchmarks.records import KEYS, Goal, Record, markdown, write_json
-from benchmarks.robots import ARMS, SUBJECTS, urdf_path
+from benchmarks.records import KEYS, Goal, Record, write_json
+from benchmarks.robots import ARMS
 from benchmarks.sweeps import SWEEPS
-from benchmarks.timing import Effort, interleaved
-from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFINITIONS
 
 ROOT = Path(__file__).parents[2]
@@ -194,68 +189,11 @@ def test_a_ratio_is_ours_over_the_peers(tmp_path):
     assert (second['value'], second['peer'], second['ratio']) == (None, None, None)
 
 
-def test_ratios_are_written_as_one_table_for_each_peer():
-    text = markdown(
-        [
-            Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'pin', 4.0),
-            Record('dynamics', 'RNEA', 'panda', 1.0, 'us', 'pin', 2.0),
-            Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'dynibo', 1.0),
-            Record('dynamics', 'start', 'ur5', 1.0, 's'),
-        ]
-    )
-    assert '| ratio to pin | ur5 | panda |\n|---|---|---|\n| RNEA | 0.25 | 0.5 |\n' in text
-    assert '| ratio to dynibo | ur5 |\n|---|---|\n| RNEA | 1 |\n' in text
-    assert 'start' not in text
-
-
 @pytest.mark.parametrize(
     ('ratio', 'verdict'), [(0.2, 'stretch'), (0.3, 'pass'), (0.5, 'FAIL'), (math.nan, 'FAIL')]
 )
 def test_a_goal_is_judged_by_the_ratio(ratio, verdict):
     assert Record('s', 'c', 'r', ratio, 'us', 'pin', 1.0, Goal(0.4, 0.25)).verdict == verdict
-
-
-def test_a_goal_may_be_a_least_value():
-    goal = Goal(99.99, of='value', at_least=True)
-    assert Record('s', 'c', 'r', 100.0, '%', goal=goal).verdict == 'pass'
-    assert Record('s', 'c', 'r', 99.9, '%', goal=goal).verdict == 'FAIL'
-
-
-def test_statements_take_turns_and_the_slower_one_is_told():
-    order = []
-    names = {'fast': lambda: order.append('fast'), 'slow': lambda: order.extend(['slow'] * 3000)}
-    seconds = interleaved({'fast': 'fast()', 'slow': 'slow()'}, names, Effort(3, 1e-4))
-    assert seconds['slow'] > 3.0 * seconds['fast'] > 0.0
-
-
-def test_a_bare_description_is_the_same_robot():
-    for subject in SUBJECTS:
-        path = urdf_path(subject.name)
-        locked = dict.fromkeys(subject.locked[:1], 0.0)  # the other finger follows this one
-        whole = Robot.from_urdf(path, subject.root, locked_joints=locked, backend='python')
-        robot = Robot.from_urdf(bare(path, subject.locked), subject.root, backend='python')
-        assert robot.joint_names == whole.joint_names
-        assert robot.total_mass == whole.total_mass
-        assert subject.frame in robot.frame_names
-
-
-def test_a_serial_chain_is_cut_out_of_a_robot():
-    for arm in ARMS:
-        robot = Robot.from_urdf(serial_chain(urdf_path(arm.file), arm.base, arm.tip))
-        assert robot.nq in (6, 7)
-        assert robot.frame_names[0] == arm.base
-        assert robot.frame_names[-1] == arm.tip
-
-
-def test_a_generic_chain_has_as_many_joints_as_wanted():
-    robot = Robot.from_urdf(generic_chain(12), backend='python')
-    assert robot.nv == 12
-    assert np.isfinite(robot.inverse_dynamics(*np.zeros((3, 12)))).all()
-
-
-def test_every_peer_of_its_own_environment_is_pinned():
-    for name in ('dynibo', 'optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik'):
-        assert '==' in peers.requirement(name)
 
 
 def test_the_script_knows_its_suites():

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +12,20 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+import yaml
 
-from dynamics_ros.demo.arm import ArmDemonstration, ArmReport, Measures, State, ask, pose_error
+from benchmarks.robots import urdf_path
+from dynamics_ros.demo import screen as screens
+from dynamics_ros.demo.arm import PUSH_TOLERANCE, ArmDemonstration, ArmReport, Measures, State, ask
 from dynamics_ros.demo.client import ServiceError, Track
+from dynamics_ros.demo.screen import Cell, Screen, View, listed
 from dynamics_ros.demo.subject import Subject
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.recordings.settings import read_parameters, settings_of
+from dynamics_ros.simulation import Actuators, SimulatedRobot, slow_motion
 from dynamics_ros_msgs.msg import ContactState
 
 FIRST = 10**9
@@ -82,14 +93,6 @@ class TestTheChecks:
         assert report.pose_error_m == pytest.approx(1e-5)
         assert len(report.failures) == 1 and 'pose' in report.failures[0]
 
-    def test_stamps_that_do_not_match_are_a_failure(self, report, client, subject):
-        client.pose, poses = Track(), client.pose
-        for stamp in poses.stamps():
-            client.pose.add(stamp + 1, np.eye(4))
-        Measures(report, client, subject, FIRST).poses()
-        assert report.pose_error_m is None
-        assert 'too few' in report.failures[0]
-
     def test_a_gravity_torque_that_is_off_is_a_failure(self, report, client, subject):
         client.gravity.add(10**9, client.gravity.messages[10**9] + 0.01)
         Measures(report, client, subject, FIRST).gravity()
@@ -112,11 +115,6 @@ class TestTheChecks:
             client.contact.add(stamp, ContactState())
         self.measure_push(report, client, subject)
         assert report.failures == ['the push was not detected within 500 ms']
-
-    def test_a_contact_before_the_push_is_a_failure(self, report, client, subject):
-        client.contact.add(10**9 + 4 * 10**8, ContactState(state=1, link='hand'))
-        self.measure_push(report, client, subject)
-        assert 'before the push' in report.failures[0]
 
     def test_an_estimate_that_is_off_after_a_gap_is_late_and_not_wrong(
         self, report, client, subject
@@ -143,26 +141,6 @@ class TestTheChecks:
         Measures(report, client, subject, FIRST).push(quiet=10**9, duration=1.0)
         assert report.failures == []
         assert 'not detected' in report.late['contact']
-
-    def test_a_push_whose_first_messages_were_missed_is_no_failure(self, report, client, subject):
-        truth, client.true_wrench = client.true_wrench, Track()
-        for stamp, wrench in truth.messages.items():
-            # Nothing for the first 0.2 s of the push; it ends before the messages do.
-            since = stamp - 2 * 10**9
-            if not 0 <= since < 2 * 10**8:
-                client.true_wrench.add(stamp, wrench if since < 8 * 10**8 else np.zeros(6))
-        Measures(report, client, subject, FIRST).push(quiet=10**9, duration=0.8)
-        assert report.failures == []
-        assert report.push_true_n == pytest.approx(np.linalg.norm(subject.force))
-        assert report.push_error_percent == pytest.approx(0.0, abs=1e-9)
-
-    def test_few_messages_are_late_and_not_wrong(self, report, client, subject):
-        client.pose, poses = Track(), client.pose
-        for stamp, pose in list(poses.messages.items())[::25]:
-            client.pose.add(stamp, pose)
-        Measures(report, client, subject, FIRST).poses()
-        assert report.failures == []
-        assert 'too few' in report.late['pose']
 
     def test_another_round_forgets_figures_and_lateness_but_no_failure(self, report, subject):
         report.late['push'] = 'behind'
@@ -205,12 +183,6 @@ def test_a_service_that_timed_out_is_late_and_one_that_failed_is_wrong(subject, 
     assert (bool(report.late), bool(report.failures)) == (late, not late)
 
 
-def test_small_angles_between_poses_are_not_lost():
-    turned = np.eye(4)
-    turned[:2, :2] = [[np.cos(1e-10), -np.sin(1e-10)], [np.sin(1e-10), np.cos(1e-10)]]
-    assert pose_error(np.eye(4), turned) == pytest.approx((0.0, 1e-10), rel=1e-3)
-
-
 def test_the_summary_names_push_and_calls_and_fits_a_terminal(subject):
     report = empty_report(subject).next()
     report.push_true_n, report.push_estimated_n = 20.0, 19.9
@@ -218,3 +190,97 @@ def test_the_summary_names_push_and_calls_and_fits_a_terminal(subject):
     text = report.summary()
     assert 'push 2 at tool0' in text and 'inverse dynamics, call 2' in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+VIEW = View(
+    'arm',
+    ('joint', 'position', 'gravity', 'external'),
+    [(f'a_joint_with_a_long_name_{k}', (Cell(-1.5), Cell(-45.0, 60.0), Cell(9.0, 3.0)))
+     for k in range(10)],
+    {'push': 20.0, 'estimated': 19.0},
+    'tool 1.000 2.000 3.000 m',
+)  # fmt: skip
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(screens.time, 'monotonic', lambda: now[0])
+    return now
+
+
+def test_lines_keep_a_steady_rate_and_catch_nothing_up(clock, capsys):
+    screen = Screen(lambda: VIEW)
+
+    def lines_until(end):
+        while clock[0] < end - 1e-9:
+            screen.update()
+            clock[0] += 0.02
+        return capsys.readouterr().out.splitlines()
+
+    assert len(lines_until(105.0)) == 5
+    clock[0] = 109.0  # nothing could be shown for four seconds
+    assert len(lines_until(112.0)) == 3
+    screen.event('pushed')
+    assert capsys.readouterr().out == '  12.0 s  pushed\n'
+
+
+def test_the_table_has_bars_and_lines_over_time_within_80_columns(clock):
+    console = pytest.importorskip('rich.console')
+    screen = Screen(lambda: VIEW)
+    screen._history = {'push': [0.0, 10.0, 20.0]}
+    stream = io.StringIO()
+    console.Console(file=stream, width=80).print(screen._block(VIEW))
+    text = stream.getvalue()
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+    assert text.count('-45.000') == 8 and 'and 2 more' in text
+    assert '▄█' in text and '20.00 N' in text
+
+
+@pytest.mark.parametrize(
+    ('values', 'text'),
+    [
+        ([13.123, -0.0004, 4.0], '13.12 0.00 4.00'),
+        ([1239.06, -1.06], '1239.06 -1.06'),
+        ([0.0321, -1e-17], '0.0321 0.0000'),
+        (np.arange(11.0), '0.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 and 3 more'),
+        ([], ''),
+    ],
+)
+def test_numbers_are_listed_as_a_person_reads_them(values, text):
+    assert listed(np.array(values)) == text
+
+
+BEGIN, END = 300, 900
+"""ms of the push."""
+
+
+@pytest.mark.parametrize('name', ['panda', 'xarm7', 'ur5', 'kinova', 'tiago'])
+def test_the_push_is_found(name, tmp_path):
+    subject = Subject.of(urdf_path(name).read_text())
+    robot, tool, push = subject.robot, subject.tool, np.linalg.norm(subject.force)
+    file = tmp_path / 'contact.yaml'
+    asked = {'ros__parameters': subject.node_parameters()['contact_node']}
+    file.write_text(yaml.safe_dump({'contact_node': asked}))
+    values = settings_of(ContactParameters, read_parameters(file, 'contact_node'))
+    pipeline = ContactPipeline(robot, values, tool)
+    pipeline.compile(wait=True)
+    buffer = StateBuffer(robot, (), joint_timeout=1.0)
+    actuators = Actuators.for_robot(robot, subject.posture, tool)
+    simulated = SimulatedRobot(robot, actuators, slow_motion(robot, subject.posture))
+    errors = []
+    for k in range(END):
+        if k == BEGIN:
+            simulated.push(tool, np.r_[subject.force, 0.0, 0.0, 0.0], (END - BEGIN) * 1e-3, tool)
+        simulated.step()
+        sample = simulated.sample()
+        stamp = divmod(10**9 + sample.time, 10**9)
+        buffer.update(JointValues(*stamp, robot.joint_names, sample.q, sample.v, sample.effort))
+        state = buffer.state()
+        external = pipeline.update(state)
+        # Fifteen time constants of the observer later the push stands for itself.
+        if k > BEGIN + 200:
+            (found,) = pipeline.wrenches(state, external.values)
+            assert not found.degraded
+            errors.append(np.linalg.norm(found.wrench[:3] - subject.force) / push)
+    assert np.median(errors) < 0.01 * PUSH_TOLERANCE

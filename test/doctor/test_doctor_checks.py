@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -20,8 +19,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profi
 
 from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
+from dynamics_ros.doctor.command import main
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
-from dynamics_ros.doctor.observer import _Heard, _Observer
+from dynamics_ros.doctor.observer import _Observer
 from dynamics_ros.doctor.screen import screen
 from dynamics_ros.reasons import Reason
 
@@ -178,6 +178,8 @@ def test_types_that_differ_name_the_nodes():
         ('messages_refused', '/diagnostics'),
         ('effort_missing', 'docs/efforts.md'),
         ('stamp_missing', 'header.stamp'),
+        ('odometry_axes', 'rotate it by the inverse of the pose'),
+        ('odometry_incomplete', 'all six components'),
         ('unconfigured', 'ros2 lifecycle set'),
     ],
 )
@@ -242,19 +244,6 @@ def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
     assert 'stamps of /joint_states are 0.8 s behind' in problem
     assert advice.startswith('/driver is too slow')
     assert 'chrony' not in advice
-
-
-def test_the_pace_of_stamps_is_measured():
-    def pace(times):
-        heard = _Heard(True)
-        for now, stamp in times:
-            seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
-            heard.take(struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds), now)
-        return heard.pace()
-
-    late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
-    assert late == pytest.approx((0.7, 1.0 / 0.007))
-    assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) == (None, None)
 
 
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])
@@ -324,19 +313,6 @@ def test_outputs_that_nobody_wants_take_one_line_of_each_node():
     assert idle == [f'  nobody listens to {NODE}/: markers, wrench, b/_action/status']
 
 
-def test_kernels_that_are_called_slowly_are_named():
-    one = graph()
-    (status,) = one.statuses.values()
-    for path, shown in (('extension module', False), ('ctypes', True)):
-        status.values.append(KeyValue(key='kernel calls', value=path))
-        assert any('called through ctypes' in line for line in plain(screen(one, []))) == shown
-
-
-def test_names_from_outside_are_printable():
-    one = graph(topic('/joint_states\x1b[2J', age=9.0, listened=True))
-    assert not any('\x1b' in line for line in plain(screen(one, findings(one))))
-
-
 def test_the_documentation_shows_what_is_printed():
     page = Path(__file__).parents[2] / 'docs' / 'tools.md'
     shown = blocks(page, 'text')[1].text
@@ -351,3 +327,13 @@ def test_the_documentation_shows_what_is_printed():
     lines = list(plain(screen(seen, findings(seen))))
     problems = lines[next(k for k, line in enumerate(lines) if line.startswith('! ')) :]
     assert differs(shown, '\n'.join(problems)) == ''
+
+
+@pytest.mark.parametrize(
+    'words', [['-r', '__node:=a b'], ['-p', 'rate'], ['--params-file', 'nowhere.yaml']]
+)
+def test_arguments_that_ros_cannot_read_are_told_in_one_line(capsys, words):
+    assert main(['--ros-args', *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith('doctor: Failed to parse ROS arguments')
+    assert words[1] in line

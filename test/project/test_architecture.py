@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2404, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1466, 650),
-    'test': (67231, 45000),
+    'test': (60980, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
@@ -182,11 +182,6 @@ def test_a_room_imports_only_what_the_document_allows(room):
     assert wrong == set()
 
 
-def test_a_circle_is_found():
-    graph = {'a': {'b'}, 'b': {'c'}, 'c': {'a'}, 'd': {'a', 'e'}, 'e': set()}
-    assert circles(graph) == [{'a', 'b', 'c'}]
-
-
 @pytest.mark.parametrize('graph', [IMPORTS, ROOM_IMPORTS], ids=['files', 'rooms'])
 def test_there_are_no_circles(graph):
     assert circles(graph) == []
@@ -231,9 +226,3 @@ def test_a_room_has_no_more_lines_than_its_ledger(room):
     assert lines <= most, f'{lines} lines, {most} allowed, budget {budget}: remove some'
     lowest = max(most - SLACK, min(budget, most))
     assert lines >= lowest, f'{lines} lines: lower the ledger from {most} to it'
-
-
-def test_every_room_says_what_lives_there():
-    for name, path in FILES.items():
-        if path.name == '__init__.py':
-            assert ast.get_docstring(ast.parse(path.read_text())), name

@@ -193,20 +193,3 @@ def test_the_page_of_the_algorithms_shows_their_code(site):
     for name in names:
         assert f'def {name}(' in text, name
     assert 'solve_factorized(factors, e)' in text
-
-
-EXTERNAL = re.compile(r'\[([^\]]*)\]\((\w+://[^)\s]+)\)')
-
-
-def test_addresses_on_other_machines_are_well_formed():
-    """Whether they answer, `scripts/docs --links` asks over the network."""
-    links = [(page.name, *link) for page in PAGES for link in EXTERNAL.findall(prose(page))]
-    links = [link for link in links if 'localhost' not in link[2]]
-    assert len(links) > 30
-    for page, label, target in links:
-        address = urlsplit(target)
-        assert address.scheme == 'https' and '.' in address.netloc, f'{page}: {target}'
-        thread = re.fullmatch(r'/[\w.-]+/[\w.-]+/(issues|pull)/(\d+)', address.path)
-        if thread is not None:
-            kind = {'issues': 'issue ', 'pull': '(pull request )?'}[thread[1]]
-            assert re.fullmatch(f'{kind}{thread[2]}', label), f'{page}: {label}: {target}'

@@ -102,16 +102,6 @@ def test_joint_names_of_another_robot(user, process):
     assert warned(process, 'they do not name hinge') == 1
 
 
-def test_some_joint_names_of_another_robot(user, process):
-    pretend(user, pendulum('some'))
-    told = "joint_states name joints that robot 'some' does not have: "
-    user.wait_for(
-        lambda: warned(process, told), meanwhile=lambda: send(user, swing=0.0, finger=0.0)
-    )
-    (line,) = [line for line in process.printed.splitlines() if told in line]
-    assert 'finger' in line and 'do not name' not in line
-
-
 def test_meshes_that_are_not_there(user, process):
     shapes = MESH.format('package://nowhere/a.stl') + MESH.format('file:///nowhere/b.stl')
     urdf = pendulum('shaped').replace('</inertial>', '</inertial>' + shapes)

@@ -14,14 +14,14 @@ from scipy.interpolate import CubicSpline
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT
 from geometry_msgs.msg import PoseStamped
 from publishers import taking_turns
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from ros_harness import client, description, running, stamp_of
+from ros_harness import client, running, stamp_of
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-from dynamics_ros import Robot
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.parameters.contact import ContactParameters
@@ -37,9 +37,6 @@ CYCLES = 500
 SETTLED = 100
 """Cycles until the observer has."""
 
-ARM = description()
-ROBOT = Robot.from_urdf(ARM)
-NAMES = list(ROBOT.joint_names)
 HALVES = [0, 1, 2, 3], [4, 5, 6]
 EVERY = list(range(7))
 
@@ -165,7 +162,7 @@ def listener(ros):
         ros.node.destroy_publisher(driver)
 
 
-@pytest.mark.parametrize('millis', [0.0, 0.5, 1.5, 3.0])
+@pytest.mark.parametrize('millis', [0.5, 3.0])
 def test_two_drivers_are_felt_like_one(ros, listener, millis):
     """Halves that are sampled up to 3 ms apart; 1 % is lost and 1 % comes after the next."""
     shift = round(millis * MS)
