@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -21,7 +19,6 @@ from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
 from dynamics_ros.doctor.command import main
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
-from dynamics_ros.doctor.observer import _Observer
 from dynamics_ros.doctor.screen import screen
 from dynamics_ros.reasons import Reason
 
@@ -60,35 +57,6 @@ def topic(name='/joint_states', senders=('/driver',), listeners=(NODE,), **optio
 
 def told(one):
     return [(finding.problem, finding.advice) for finding in findings(one)]
-
-
-@pytest.mark.parametrize(
-    ('namespace', 'name', 'listens'),
-    [
-        ('_NODE_NAMESPACE_UNKNOWN_', '_NODE_NAME_UNKNOWN_', False),
-        ('/', 'dynamics_node', False),
-        ('/', 'driver', True),
-    ],
-)
-def test_an_output_that_nobody_wants_is_not_subscribed_before_its_node_is_known(
-    namespace, name, listens
-):
-    publisher = SimpleNamespace(
-        node_namespace=namespace,
-        node_name=name,
-        topic_type=JOINT_STATE,
-        qos_profile=qos_profile_sensor_data,
-    )
-    node = MagicMock()
-    node.get_fully_qualified_name.return_value = '/_doctor'
-    node.get_node_names_and_namespaces.return_value = [('_doctor', '/')]
-    outputs = '/dynamics_node/gravity_torques'
-    node.get_topic_names_and_types.return_value = [(outputs, [JOINT_STATE])]
-    node.get_publishers_info_by_topic.return_value = [publisher]
-    node.get_subscriptions_info_by_topic.return_value = []
-    _Observer(node).look()
-    subscribed = {call.args[1] for call in node.create_subscription.call_args_list}
-    assert (outputs in subscribed) is listens
 
 
 def test_of_a_good_graph_nothing():
@@ -225,27 +193,6 @@ def test_joints_of_the_description_without_state_are_named(reported, told_of):
     assert told_of[0] in problem and told_of[1] in advice
 
 
-def test_a_problem_of_nodes_of_one_name_is_named_beside_their_number():
-    values = {'reason': 'no_publisher', 'nodes of this name': '2'}
-    one = graph(message=f'silent: waiting; 2 nodes are named {NODE}', nodes=(NODE, NODE), **values)
-    assert [problem for problem, _ in told(one)][1:] == [f'{NODE}: silent: waiting']
-
-
-@pytest.mark.parametrize(
-    'options',
-    [
-        {'age': 0.8, 'rate': 300.0, 'pace': 0.7, 'stamp_rate': 430.0},
-        {'age': 0.8, 'rate': 300.0, 'pace': 1.0, 'stamp_rate': 1000.0},
-        {'age': 0.8, 'rate': 1.2, 'pace': 1.0, 'stamp_rate': 1.2},
-    ],
-)
-def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
-    ((problem, advice),) = told(graph(topic(listened=True, count=900, **options)))
-    assert 'stamps of /joint_states are 0.8 s behind' in problem
-    assert advice.startswith('/driver is too slow')
-    assert 'chrony' not in advice
-
-
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])
 def test_a_clock_that_is_off(age, side):
     ((problem, advice),) = told(graph(topic(listened=True, count=9, rate=9.0, age=age)))
@@ -295,22 +242,6 @@ def test_two_sources_of_one_thing():
     texts.subscriptions = ()
     ((problem, _),) = told(graph(texts))
     assert '2 nodes publish /robot_description: /one, /two' in problem
-
-
-def test_one_screen_however_much_there_is():
-    topics = [topic(f'/left/joint_states_{number}', age=9.0) for number in range(60)]
-    one = graph(*topics)
-    lines = list(plain(screen(one, findings(one))))
-    assert len(lines) <= 50
-    assert not any(line.endswith('...') for line in lines)
-    assert any('topics more' in line for line in lines)
-
-
-def test_outputs_that_nobody_wants_take_one_line_of_each_node():
-    names = ('b/_action/status', 'wrench', 'markers')
-    one = graph(*(topic(f'{NODE}/{name}', senders=(NODE,), listeners=()) for name in names))
-    idle = [line for line in plain(screen(one, [])) if 'nobody listens' in line]
-    assert idle == [f'  nobody listens to {NODE}/: markers, wrench, b/_action/status']
 
 
 def test_the_documentation_shows_what_is_printed():

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from itertools import chain
@@ -82,15 +81,6 @@ def parameters(process):
 
 def executables(actions):
     return [action.executable for action in actions]
-
-
-@pytest.mark.parametrize('name', FILES)
-def test_every_argument_is_described_once_and_its_default_is_one_of_its_choices(launched, name):
-    taken = launched.arguments(name)
-    assert len({item.name for item in taken}) == len(taken) > 10
-    for item in taken:
-        assert re.fullmatch(r'[A-Z].{10,}\.', item.description), item.name
-        assert not item.choices or item.default_value in item.choices, item.name
 
 
 STARTED = {
@@ -177,17 +167,6 @@ def test_each_node_gets_the_parameters_of_its_own(launched):
     assert all(node['use_sim_time'] for node in own.values())
     remapped = [('joint_states', '/robot/joint_states'), ('odom', 'odometry')]
     assert process.remappings == remapped and process.respawn is True
-
-
-def test_arguments_come_after_the_file_and_so_before_what_it_says(launched, tmp_path):
-    file = tmp_path / 'mine.yaml'
-    file.write_text('')
-    (process,) = launched(ALL, params_file=str(file), frames='tool0')
-    _, mine, last = process.parameters
-    assert mine == str(file)
-    assert yaml.safe_load(Path(last).read_text()) == {
-        '/**/kinematics_node': {'ros__parameters': {'frames': ['tool0']}}
-    }
 
 
 @pytest.mark.parametrize('given', ['ur5e.yaml', 'config/ur5e.yaml'])
@@ -296,16 +275,6 @@ def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, wi
     assert frame == ['-f', read_urdf(ARM).root]
 
 
-def test_rviz_follows_prefix_and_moving_base_and_leaves_a_file_of_the_user(launched, with_rviz):
-    *_, rviz = launched(ALL, rviz='true', robot_description_file=ARM, frame_prefix='l/')
-    assert [one['TF Prefix'] for one in displays(rviz.arguments[1]) if 'TF Prefix' in one] == ['l']
-    assert rviz.arguments[3] == 'l/base_link'
-    *_, rviz = launched(ALL, rviz='true', root_joint='floating')
-    assert rviz.arguments[3] == 'odom'
-    *_, rviz = launched(ALL, rviz='true', rviz_config='mine.rviz', fixed_frame='map')
-    assert rviz.arguments == ['-d', 'mine.rviz', '-f', 'map']
-
-
 def test_two_simulated_robots_stand_in_one_tree_and_one_window(launched, with_rviz):
     *_, rviz = actions = launched(TWO)
     places = [one for one in actions if one.executable == 'static_transform_publisher']
@@ -381,6 +350,3 @@ def test_two_robots_publish_all_that_rviz_shows_and_mix_nothing(launched):
         for process in started:
             process.close()
     assert [code for code, _ in ends] == [0, 0, 0, 0]
-
-
-# --- where launch is installed ------------------------------------------------------------------

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 import importlib
 import re
-import runpy
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -51,23 +48,6 @@ def test_every_link_leads_to_a_file(page):
     for target in LINK.findall(prose(page)):
         if not urlsplit(target).scheme:
             assert (page.parent / target.partition('#')[0]).exists(), target
-
-
-def test_pages_in_a_copy_of_docs_find_the_other_files(tmp_path):
-    """rosdoc2 builds such a copy."""
-    copy = shutil.copytree(ROOT / 'docs', tmp_path / 'wrapped')
-    (copy / 'conf.py').write_text(f'exec(open("{ROOT / "docs" / "conf.py"}").read())\n')
-    source_read = runpy.run_path(str(copy / 'conf.py'))['_source']
-    pages = [*copy.rglob('*.md'), *copy.rglob('*.ipynb')]
-    env = SimpleNamespace(doc2path=str, note_dependency=lambda _: None)
-    for page in pages:
-        source = [page.read_text()]
-        source_read(SimpleNamespace(srcdir=copy, env=env), page, source)
-        text = re.sub(r'```(?!\{).*?```', '', source[0], flags=re.DOTALL)
-        assert '{include}' not in text
-        for target in [*LINK.findall(text), *re.findall(r'\{literalinclude\} (\S+)', text)]:
-            if not urlsplit(target).scheme:
-                assert (page.parent / target.partition('#')[0]).exists(), f'{page.name}: {target}'
 
 
 class Links(HTMLParser):

@@ -63,12 +63,12 @@ INTERFACES = {
         'test_a_node_without_joint_states_says_who_publishes_them',
     ),
     'A publisher with an incompatible quality of service': (
-        'test_a_publisher_whose_messages_are_not_taken_is_told_with_the_reason',
+        'test_a_node_without_a_robot_says_who_publishes_descriptions',
         'test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it',
     ),
     'Values of the status, beside those': NO_PROMISE,
     'All can be set while running, except': (
-        'test_values_that_a_parameter_cannot_take_are_refused_by_name',
+        'test_a_value_that_means_nothing_is_refused',
         'test_a_wrong_parameter_at_start_ends_in_one_clear_line',
     ),
     'has all of them at their defaults': (
@@ -104,7 +104,7 @@ INTERFACES = {
         'test_without_moveit_msgs_there_is_nothing_to_offer',
     ),
     'An empty `robot_state` means the latest joint state': (
-        'test_ik_of_several_links_at_once',
+        'test_ik_brings_the_end_of_the_group_to_the_pose',
         'test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
     ),
     'The `message` field describes the error': (

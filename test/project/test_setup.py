@@ -187,6 +187,3 @@ def test_the_lock_files_pin_all_that_is_asked_for_once_per_python(python, locks)
 def requirements(path: Path) -> list[Requirement]:
     lines = (line.partition('#')[0].strip() for line in path.read_text().splitlines())
     return [Requirement(line) for line in lines if line and not line.startswith('-r')]
-
-
-# --- The wheels as a prefix ---------------------------------------------------------------------

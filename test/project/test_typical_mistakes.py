@@ -16,9 +16,6 @@ import pytest
 
 from dynamics_ros import Robot, tools
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.effort_model import EffortModel
-from dynamics_ros.estimation.efforts import EffortCheck
-from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, limits_problem
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.mesh_file import resolve_mesh
@@ -108,45 +105,15 @@ CALLS = {
         'target: a quaternion before its position',
         '(position, quaternion x y z w)',
     ),
-    'a pose that is none': (
-        lambda arm, q: arm.inverse_kinematics(1.1 * np.eye(4), 'tool0'),
-        'target: not a rigid pose',
-        'a rotation matrix',
-    ),
     'an option of another library': (
         lambda arm, q: arm.inverse_kinematics(np.eye(4), 'tool0', tolerance=1e-3),
         'tolerance: no such option',
         'rotation_tolerance',
     ),
-    'a reference of another library': (
-        lambda arm, q: arm.jacobian(q, 'tool0', 'global'),
-        "reference: 'global'",
-        "'world', 'local'",
-    ),
     'a force as a wrench': (
         lambda arm, q: arm.inverse_dynamics(q, q, q, {'tool0': [0, 0, 10]}),
         "external_wrenches['tool0']: shape (3,)",
         '(..., 6)',
-    ),
-    'gravity as a number': (
-        lambda arm, q: Robot.from_urdf(ARM, gravity=9.81),
-        'gravity: 9.81',
-        'three finite numbers',
-    ),
-    'a root joint of another library': (
-        lambda arm, q: Robot.from_urdf(ARM, root_joint='free'),
-        "root_joint: 'free'",
-        'floating',
-    ),
-    'a quaternion of zeros': (
-        lambda arm, q: Robot.from_urdf(ARM, 'floating', backend='python').gravity(np.zeros(14)),
-        'q: quaternion of length 0',
-        '(x, y, z, w)',
-    ),
-    'a seed of another library': (
-        lambda arm, q: arm.inverse_kinematics(np.eye(4), 'tool0', q0=q),
-        'q0: no such option',
-        'seed',
     ),
     'a kernel that there is not': (
         lambda arm, q: arm.kernel('mass_matrx'),
@@ -163,54 +130,6 @@ def test_a_call_that_cannot_be_right(mistake, arm):
     assert thing in line
     assert cure in line
     assert '\n' not in line
-
-
-def test_degrees_for_radians_in_joint_states(arm):
-    line = limits_problem(joints_far_beyond_limits(arm, np.full(7, 45.0)))
-    assert line.startswith('far beyond the joint limits: shoulder_yaw is at 45')
-    assert 'degrees?' in line
-
-
-def test_degrees_for_radians_in_a_joint_that_is_locked(caplog):
-    Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 90.0}, backend='python')
-    (line,) = caplog.messages
-    assert line.startswith("locked_joints: 'elbow_pitch' is at 90 (limits ")
-    assert 'degrees?' in line
-
-
-EFFORTS = {
-    'currents in place of torques': (
-        lambda gravity: 0.1 * gravity,
-        'efforts look like currents or another unit, about 0.1 of',
-        'set effort.scale',
-    ),
-    'torques without what carries the robot': (
-        lambda gravity: 0.0 * gravity + 0.01,
-        'efforts look gravity-compensated',
-        'set effort.includes_gravity to false',
-    ),
-    'torques of the other sign': (
-        lambda gravity: -gravity,
-        'efforts look to be of the opposite sign',
-        'set effort.scale to -1',
-    ),
-    'no torque sensors': (
-        lambda gravity: 0.0 * gravity,
-        'efforts are all zero',
-        'this robot does not report them',
-    ),
-}
-
-
-@pytest.mark.parametrize('mistake', EFFORTS)
-def test_efforts_that_are_not_what_the_parameters_say(mistake, arm):
-    efforts, thing, cure = EFFORTS[mistake]
-    q = np.array([0.35, 0.8, 0.25, 1.2, 0.2, 1.2, 0.0])
-    check = EffortCheck(arm, EffortModel.ideal(arm))
-    for step in range(100):
-        check.add(1 + 10_000_000 * step, q, np.zeros(7), efforts(arm.gravity(q)))
-    line = check.report.advice
-    assert thing in line and cure in line
 
 
 # --- tools --------------------------------------------------------------------------------------

@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 from contextlib import ExitStack
 
 import pytest
@@ -15,18 +12,13 @@ pytest.importorskip('rclpy')
 
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import TwistStamped
-from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from ros_harness import LATCHED, client, executable, occupy, running
+from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, printable
-from dynamics_ros.estimation.samples.resolution import RefusedMessage
-from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.wire.conversions import odometry_values
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
 
@@ -47,18 +39,6 @@ def test_what_comes_from_outside_becomes_one_printable_line(text):
     assert told.isprintable()
     assert len(told) < 10_000
     assert str(InvalidArgumentError('name', text, 'another')).isprintable()
-
-
-def test_odometry_in_a_frame_of_a_megabyte_is_refused():
-    robot = Robot.from_urdf(ARM, root_joint='floating', backend='python')
-    buffer = StateBuffer(robot, (), 1.0)
-    message = Odometry()
-    message.pose.pose.orientation.w = 1.0
-    message.header.frame_id = 'o' * 10**6
-    with pytest.raises(RefusedMessage, match='1000000 characters; expected at most 256'):
-        buffer.update_base(odometry_values(message), ('base',))
-    assert buffer.base_frame_id == ''
-    assert buffer.refused['odometry'] == 1
 
 
 # --- nodes --------------------------------------------------------------------------------------
@@ -135,22 +115,6 @@ def test_no_text_from_outside_forges_a_line_of_a_log(ros):
             lines = process.printed.splitlines()
             assert all(line.isprintable() and line.startswith('[') for line in lines), lines
             assert not any(line.startswith('[ERROR] [0.0]') for line in lines)
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('closed', ['2>&-', '<&- >&- 2>&-'])
-def test_closed_streams_are_no_reason_not_to_run(ros, closed):
-    occupy(DOMAIN)
-    command = (
-        f'exec {executable("dynamics_node")} --ros-args -r __ns:=/closed '
-        f'-r robot_description:=/elsewhere {closed}'
-    )
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)}
-    with subprocess.Popen(['bash', '-c', command], env=environment) as process:
-        ros.diagnostics.pop('closed/dynamics_node: outputs', None)
-        ros.wait_for_status('closed/dynamics_node', 'waiting for robot_description')
-        process.send_signal(signal.SIGINT)
-        assert process.wait(40.0) == 0
 
 
 @pytest.mark.ros

@@ -101,7 +101,6 @@ def test_friction_changes_are_told_and_undone(ros):
     assert 'adaptation.enabled is false' in answers[-1].message
 
 
-DOMAIN = 229
 WINDOW = 250
 """Samples of 1 ms, more than ``tare.window`` holds."""
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import itertools
-import signal
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -254,20 +253,3 @@ def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
     answer = result_of(ros, handle, states)
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert 'changed during the watch' in answer.result.result.message
-
-
-def test_a_node_that_ends_in_the_middle_ends_cleanly():
-    parameters = {'robot_description': ARM}
-    with running(NODE, DOMAIN + 1, parameters) as node, client(DOMAIN + 1) as one:
-        found = ActionClient(one.node, Calibrate, f'/{NODE}/calibrate')
-        states, feedback = moving(one), []
-        received = one.listen(JointState, f'/{NODE}/external_torques')
-        one.wait_for(
-            lambda: found.server_is_ready() and received,
-            meanwhile=lambda: next(states),
-        )
-        accepted(one, found, states, feedback, duration=500.0)
-        one.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
-        code, _ = node.end(signal.SIGINT)
-        assert code == 0
-        assert 'Traceback' not in node.printed

@@ -300,19 +300,6 @@ def test_after_a_clock_jump_nothing_false_is_published(rig, jump):
     assert (felt > 0.94).all() and (felt < 1.01).all()
 
 
-def test_parameters_that_do_not_fit_the_robot_are_refused(rig):
-    for name, value, words in (
-        ('thresholds.contact', [1.0, 2.0], '2 values'),
-        ('observer.gain', [-1.0], 'at least'),
-        ('frames', ['nose'], 'nose'),
-        ('wrench.expressed_in', 'nose', 'nose'),
-        ('effort.sampling', 'sometimes', 'instant'),
-    ):
-        result = rig.ros.set_parameter(NODE, name, value)
-        assert not result.successful
-        assert words in result.reason
-
-
 def test_the_wrench_can_be_expressed_in_another_frame(rig):
     rig.express_in('base_link')
     rig.hold(PUSH_TORQUE)

@@ -151,18 +151,6 @@ def test_inverse_dynamics_of_the_latest_state_at_no_acceleration(ros):
     assert_allclose(response.torques.effort, ROBOT.nonlinear_effects(Q, V), atol=SAME)
 
 
-def test_accelerations_are_matched_by_name(ros):
-    response = call(
-        ros,
-        ComputeInverseDynamics,
-        'compute_inverse_dynamics',
-        state=ros.joint_state(NAMES, Q, V),
-        acceleration_names=NAMES[::-1],
-        accelerations=A[::-1].tolist(),
-    )
-    assert_allclose(response.torques.effort, ROBOT.inverse_dynamics(Q, V, A), atol=SAME)
-
-
 def test_external_wrenches_of_one_frame_add_up(ros):
     push = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
     response = call(

@@ -24,7 +24,6 @@ from ros_harness import LATCHED, NodeProcess, client, faulty, running
 from sensor_msgs.msg import JointState
 from shared_memory import left_behind, needs_shared_memory, segments
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 from urdf_texts import massive_link, pendulum
 
 from dynamics_ros import Robot
@@ -88,17 +87,6 @@ def test_the_composed_process_has_the_topics_of_all_three_nodes(ros, composed):
     effort = received['/dynamics_node/gravity_torques'][-1].effort
     assert_allclose(effort, ROBOT.gravity(Q), atol=SAME)
     assert_allclose(received['/contact_node/external_torques'][-1].effort, 0.0, atol=1e-9)
-
-
-def test_the_composed_process_has_the_services_of_all_three_nodes(ros, composed):
-    message = ros.joint_state(NAMES, Q, STILL)
-    request = ComputeForwardKinematics.Request(state=message)
-    name = '/kinematics_node/compute_forward_kinematics'
-    assert ros.call(ComputeForwardKinematics, name, request).result.code == Result.SUCCESS
-    request = ComputeInverseDynamics.Request(state=message)
-    name = '/dynamics_node/compute_inverse_dynamics'
-    assert ros.call(ComputeInverseDynamics, name, request).result.code == Result.SUCCESS
-    assert ros.call(Trigger, '/contact_node/reset').success
 
 
 def test_a_payload_reaches_every_part(ros, composed):
@@ -433,32 +421,6 @@ def test_a_robot_without_joints_is_no_reason_to_fall_silent_without_a_word(ros):
         assert response.result.code == Result.INVALID_ARGUMENT
         assert 'mass' in response.result.message
         assert 'unexpected' not in process.printed
-
-
-def test_a_planar_base_takes_its_place_and_turn_from_odometry(ros):
-    parameters = {'robot_description': swing(), 'root_joint': 'planar', 'state_timeout': 0.0}
-    with running('dynamics_ros', DOMAIN, parameters, namespace='/cart'):
-        poses = ros.listen(PoseStamped, '/cart/kinematics_node/rod/pose')
-        odom = Odometry(child_frame_id='base')
-        odom.header.frame_id = 'map'
-        odom.header.stamp = ros.next_stamp()
-        odom.pose.pose.position.x, odom.pose.pose.position.y = 3.0, -1.0
-        odom.pose.pose.orientation = Quaternion(z=np.sin(0.4), w=np.cos(0.4))
-
-        def send():
-            ros.publish('/cart/odom', odom)
-            ros.publish_joint_state(
-                ros.joint_state(['swing'], [0.5], [0.2], [0.0]), '/cart/joint_states'
-            )
-
-        ros.wait_for(lambda: poses, meanwhile=send)
-        robot = Robot.from_urdf(swing(), root_joint='planar')
-        expected = robot.forward_kinematics([3.0, -1.0, 0.8, 0.5], 'rod')
-        assert_allclose(pose_matrix(poses[-1].pose, 'pose'), expected, atol=SAME)
-        assert poses[-1].header.frame_id == 'map'
-        response = ros.call(ComputeDynamicsTerms, '/cart/dynamics_node/compute_dynamics_terms')
-        assert response.result.code == Result.SUCCESS, response.result.message
-        assert response.velocity_names == ['base_vx', 'base_vy', 'base_wz', 'swing']
 
 
 def test_the_file_of_all_parameters_suits_the_composed_process():

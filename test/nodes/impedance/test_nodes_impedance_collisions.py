@@ -256,23 +256,6 @@ def test_that_nothing_is_detected_is_told(watched):
     watched.wait_for_status('holding')
 
 
-@pytest.mark.parametrize(
-    ('name', 'value'),
-    [
-        (REACTION, 'flee'),
-        ('collision.duration', float('inf')),
-        ('collision.duration', -1.0),
-        ('collision.torque_gain', float('nan')),
-        ('collision.distance', 0.0),
-    ],
-)
-def test_bad_parameters_are_refused_by_name(watched, name, value):
-    assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
-    refused = watched.ros.set_parameter(NODE, name, value)
-    assert not refused.successful
-    assert name.split('.')[1] in refused.reason
-
-
 def test_without_a_detector_a_reaction_is_refused():
     with running(NODE, DOMAIN + 1, {'autostart': False}), client(DOMAIN + 1) as ros:
         refused = ros.set_parameter(NODE, REACTION, 'stop')

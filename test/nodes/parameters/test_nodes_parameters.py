@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from contextlib import contextmanager
@@ -40,7 +39,7 @@ from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
-from dynamics_ros.settings import NUMBERS, declared, parameter
+from dynamics_ros.settings import NUMBERS, declared
 from dynamics_ros.wire.conversions import topic_names
 
 DOMAIN = 51
@@ -110,57 +109,6 @@ def test_every_time_is_a_number_of_nanoseconds(section):
     for item in declared(SECTIONS[section]):
         if item.type is float and item.constraint.unit == 's':
             assert item.constraint.maximum * 1e9 < 2**63, item.name
-
-
-@dataclasses.dataclass(frozen=True)
-class Example:
-    rate: float = parameter(1.0, 'a rate', minimum=0.0, maximum=10.0)
-    weights: tuple[float, ...] = parameter((1.0,), 'weights', sizes=(1, 3), may_be_infinite=True)
-    mode: str = parameter('fast', 'a mode', choices=('fast', 'slow'))
-    on: bool = parameter(False, 'a switch')
-    count: int = parameter(3, 'a number', minimum=1, maximum=10)
-
-
-@pytest.mark.parametrize(
-    ('name', 'value'),
-    [
-        ('rate', 'fast'),
-        ('rate', True),
-        ('rate', -1.0),
-        ('rate', 10.5),
-        ('rate', math.nan),
-        ('rate', math.inf),
-        ('weights', [1.0, 2.0]),
-        ('weights', ['a']),
-        ('weights', [math.nan]),
-        ('mode', 'quick'),
-        ('mode', 1),
-        ('on', 1),
-        ('count', 0),
-        ('count', 11),
-        ('count', 2.5),
-        ('count', True),
-        ('count', '2'),
-        ('weights', '[1, two]'),
-        ('weights', [True]),
-    ],
-)
-def test_values_that_a_parameter_cannot_take_are_refused_by_name(name, value):
-    item = {item.name: item for item in declared(Example)}[name]
-    with pytest.raises(InvalidArgumentError, match=f'^{name}: '):
-        item.checked(value)
-
-
-def test_whole_numbers_single_values_and_nothing_are_understood():
-    items = {item.name: item for item in declared(Example)}
-    assert items['rate'].checked(3) == 3.0
-    assert items['weights'].checked(2) == (2.0,)
-    assert items['weights'].checked([math.inf, 1, 2]) == (math.inf, 1.0, 2.0)
-    assert items['weights'].checked(None) == (1.0,)
-    assert items['weights'].checked('[1e-05, 2, inf]') == (1e-05, 2.0, math.inf)
-    assert items['rate'].checked('1e-05') == 1e-05
-    assert items['count'].checked(4) == 4
-    assert type(items['count'].checked(4.0)) is int
 
 
 def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(tmp_path):
@@ -306,19 +254,6 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
         assert 'read-only' in reason, (name, reason)
         assert name.startswith((*AT_START, *OF_RCLPY)), name
     assert dump(ros, node) == before
-
-
-@pytest.mark.parametrize('node', ['contact_node', 'kinematics_node', 'dynamics_node'])
-def test_the_file_of_all_parameters_is_loaded(ros, composed, node, tmp_path):
-    sections = yaml.safe_load((CONFIG / 'dynamics_ros.yaml').read_text())
-    # The robot's belong to dynamics_node in this process.
-    robot = sections['/**']['ros__parameters'] if node == 'dynamics_node' else {}
-    own = robot | sections[f'/**/{node}']['ros__parameters']
-    for name in AT_START:
-        own.pop(name.rstrip('.'), None)
-    file = tmp_path / 'all.yaml'
-    file.write_text(yaml.dump({f'/{node}': {'ros__parameters': own}}))
-    assert load(ros, node, file) == {}
 
 
 @pytest.mark.parametrize(

@@ -147,17 +147,6 @@ def test_a_node_takes_its_robot_from_a_file_and_not_from_the_topic(ros, tmp_path
         assert ros.values(NODE)['reason'] == 'change_refused'
 
 
-def test_a_publisher_whose_messages_are_not_taken_is_told_with_the_reason(ros):
-    reliable = {f'qos_overrides.{STATES}.subscription.reliability': 'reliable'}
-    ros.node.create_publisher(JointState, STATES, qos_profile_sensor_data)
-    with node({'robot_description': pendulum('arm')} | reliable):
-        told = f'{STATES} has 1 publisher that cannot be heard here ('
-        assert 'est effort' in ros.wait_for_status(NODE, told).message
-        # Another one, as reliable as asked for, is heard; how many there are still counts both.
-        ros.node.create_publisher(JointState, STATES, 10)
-        ros.wait_for_status(NODE, f'{STATES} has 2 publishers, no message so far')
-
-
 def message(ros, **changed):
     """A state of all joints, of a wheel without a position and of a sensor."""
     told = DynamicJointState(joint_names=[*NAMES, 'wheel', 'sensor'])

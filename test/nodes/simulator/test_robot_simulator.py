@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -73,15 +72,6 @@ def test_stamps_advance_by_exactly_the_simulated_time(listener):
     for message in received[::50]:
         sizes = [len(message.name), len(message.position), len(message.velocity)]
         assert [*sizes, len(message.effort)] == [7, 7, 7, 7]
-
-
-def test_simulated_time_keeps_up_with_real_time(listener):
-    received = listener.listen(JointState, '/joint_states', 100)
-    listener.wait_for(lambda: received)
-    first, began = nanoseconds(received[-1]), time.monotonic()
-    listener.wait_for(lambda: nanoseconds(received[-1]) - first >= 2 * 10**9)
-    # Half a second of lag is caught up, what is more slips: that bounds the rate from above only.
-    assert time.monotonic() - began > 2.0 - 0.6
 
 
 def test_the_truth_has_the_stamps_of_joint_states_and_comes_by_another_road(listener):
