@@ -71,7 +71,6 @@ PEERS = {
     'selenium': ('selenium', 'viser'),
     'browser': ('selenium', 'viser'),
     'benchmarks': ('pinocchio', 'mujoco', 'example-robot-data'),
-    'nodes_and_library': ('pinocchio', 'mujoco', 'example-robot-data'),
     'keystore': ('cryptography',),
 }
 """Imported name to the modules or distributions that have to be installed for it."""

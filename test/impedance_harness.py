@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
-from lifecycle_msgs.srv import ChangeState, GetState
-from ros_harness import client, description, running
+from ros_harness import Managed, client, description, running, stamp_of
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -27,6 +26,9 @@ RATE, SPEED = 250.0, 0.25
 """Joint states a simulated second, and how slowly that goes: torques that come late on a busy
 machine are another arm's."""
 
+TORQUE_RATE = 400.0
+"""Nm/s, where a test bounds it."""
+
 AT_REST = 0.01
 """rad/s."""
 
@@ -36,8 +38,10 @@ TRIES = 20
 PARAMETERS = {'command_joints': NAMES, 'command_timeout': 5.0, 'joint_state_timeout': 5.0}
 
 
-class Arm:
+class Arm(Managed):
     """A simulated arm that is moved by the node, and what a test does with it."""
+
+    path = f'/{NODE}'
 
     def __init__(self, ros, node, simulator):
         self.ros, self.node, self.simulator = ros, node, simulator
@@ -68,19 +72,6 @@ class Arm:
     def efforts(self):
         """(m, n) that have been commanded."""
         return np.array([message.data for message in self.commands])
-
-    @property
-    def status(self):
-        return self.statuses[-1].message if self.statuses else ''
-
-    def wait_for_status(self, words, meanwhile=None, period=0.05):
-        """The next status with these words."""
-        del self.statuses[:]
-        return self.ros.wait_for(
-            lambda: next((m for m in self.statuses if words in m.message), None),
-            meanwhile=meanwhile,
-            period=period,
-        )
 
     def pass_time(self, seconds, meanwhile=None):
         """Until the arm has lived so long; what it said before that is forgotten."""
@@ -135,15 +126,13 @@ class Arm:
             meanwhile=lambda: self.lead_along([0, 0, speed, 0, 0, 0]),
         )
 
-    def change(self, label):
-        """Ask for a transition; whether it was made."""
-        request = ChangeState.Request()
-        request.transition.label = label
-        return self.ros.call(ChangeState, f'/{NODE}/change_state', request).success
-
-    @property
-    def lifecycle(self):
-        return self.ros.call(GetState, f'/{NODE}/get_state').current_state.label
+    def assert_bounded(self, seconds=0.05):
+        """Torques, and their change in what counts as so many seconds at most."""
+        efforts = self.efforts
+        assert len(efforts) > 3
+        assert np.isfinite(efforts).all()
+        assert (np.abs(efforts) <= ROBOT.effort_limits + 1e-9).all()
+        assert np.abs(np.diff(efforts, axis=0)).max() <= TORQUE_RATE * seconds + 1e-6
 
 
 @contextmanager
@@ -167,4 +156,84 @@ def arm(domain, *, name=NODE, **parameters):
     ):
         one = Arm(ros, node, simulator)
         ros.wait_for(lambda: one.states)
+        yield one
+
+
+# --- an arm whose joint states a test plays -----------------------------------------------------
+
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+TIMEOUT = 1.0
+PLAYED = {
+    'robot_description': description(),
+    'command_joints': NAMES,
+    'joint_state_timeout': TIMEOUT,
+    'command_timeout': 5.0,
+    'torque.max_rate': [TORQUE_RATE],
+    'joint_timeout': 30.0,
+}
+
+
+class PlayedArm(Arm):
+    """An arm that moves in all joints for ever, as a test plays it."""
+
+    def __init__(self, ros, node):
+        self.ros, self.node = ros, node
+        self.middle, self.wraps, self.stands = Q, False, False
+        self.commands = ros.listen(Float64MultiArray, TOPIC, 5000)
+        self.statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
+        self.time = 0.0
+        self.stamp = 10**12
+
+    def message(self, names=NAMES, step=0.004):
+        self.time += 0.0 if self.stands else step
+        self.stamp += round(step * 1e9)
+        q = self.middle + 0.1 * np.sin(self.time)
+        v = np.full(7, 0.1 * np.cos(self.time))
+        places = [NAMES.index(name) for name in names]
+        if self.wraps:
+            q = (q + np.pi) % (2.0 * np.pi) - np.pi
+        message = self.ros.joint_state(names, q[places], v[places], np.zeros(len(names)))
+        message.header.stamp = stamp_of(self.stamp)
+        return message
+
+    def report(self, **changes):
+        self.ros.publish_joint_state(self.message(**changes))
+
+    def lead(self, **changes):
+        self.report(**changes)
+        self.lead_along([0, 0, 0.05, 0, 0, 0])
+
+    def follow(self):
+        """Have it follow a target at even joint states."""
+        self.wait_for_status('following twist_command', self.lead, 0.004)
+        del self.commands[:]
+
+    def hear(self, count, meanwhile):
+        """So many commands more."""
+        before = len(self.commands)
+        self.ros.wait_for(
+            lambda: len(self.commands) > before + count, meanwhile=meanwhile, period=0.004
+        )
+
+    def told(self, words, meanwhile):
+        return self.wait_for_status(words, meanwhile, 0.004)
+
+
+@contextmanager
+def played_arm(domain, *, middle=Q, wraps=False, **parameters):
+    """The node with these parameters beside ``PLAYED``, holding the arm.
+
+    Args:
+        domain: of ROS.
+        middle: (7) that it moves around.
+        wraps: whether angles are told from -pi to pi.
+        parameters: of the node.
+    """
+    with (
+        running(NODE, domain, {**PLAYED, **parameters}) as node,
+        client(domain, infos=True) as ros,
+    ):
+        one = PlayedArm(ros, node)
+        one.middle, one.wraps = middle, wraps
+        one.told('holding', one.report)
         yield one

@@ -1,9 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The launch files as data: what they start with which files, by stand-ins of launch's actions.
-
-``test_launch_files.py` loads them with launch itself, where it is installed.
-"""
+"""The launch files as data: what they start with which files, by stand-ins of launch's actions."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import importlib.util
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ import rclpy
 from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -433,6 +435,45 @@ class Client:
         )
 
 
+class Managed:
+    """What a test asks of a managed node and hears of it.
+
+    Attributes:
+        ros: client.
+        path: the node's name with its namespace.
+        statuses: of ``~/status``.
+    """
+
+    ros: Client
+    path: str
+    statuses: list[DiagnosticStatus]
+
+    @property
+    def status(self) -> str:
+        return self.statuses[-1].message if self.statuses else ''
+
+    def wait_for_status(
+        self, words: str, meanwhile: Callable[[], Any] | None = None, period: float = 0.02
+    ) -> DiagnosticStatus:
+        """The next status with these words."""
+        del self.statuses[:]
+        return self.ros.wait_for(
+            lambda: next((m for m in self.statuses if words in m.message), None),
+            meanwhile=meanwhile,
+            period=period,
+        )
+
+    @property
+    def lifecycle(self) -> str:
+        return self.ros.call(GetState, f'{self.path}/get_state').current_state.label
+
+    def change(self, label: str) -> bool:
+        """Ask for a transition; whether it was made."""
+        request = ChangeState.Request()
+        request.transition.label = label
+        return self.ros.call(ChangeState, f'{self.path}/change_state', request).success
+
+
 @contextmanager
 def client(
     domain: int, name: str = 'test_client', enclave: str = '', infos: bool = False
@@ -472,6 +513,39 @@ def found_by_nodes(module: str) -> Iterator[None]:
             paths = [str(Path(__file__).parent / 'stand_ins'), os.environ.get('PYTHONPATH', '')]
             patch.setenv('PYTHONPATH', os.pathsep.join(filter(None, paths)))
         yield
+
+
+def faulty(folder: Path, name: str, function: str) -> tuple[str, Path]:
+    """An executable in which a function raises while a file is there.
+
+    Args:
+        folder: of both.
+        name: of the executable.
+        function: module and name in it, such as ``package.module:Class.method``.
+
+    Returns:
+        Its path, and that of the file.
+    """
+    script, flag = folder / name, folder / 'fault'
+    module, _, place = function.partition(':')
+    script.write_text(f"""#!{sys.executable}
+import os, {module} as module
+from functools import wraps
+from dynamics_ros.nodes import executables
+
+function = module.{place}
+
+@wraps(function)
+def faulty(*arguments, **options):
+    if os.path.exists({str(flag)!r}):
+        raise ZeroDivisionError('a fault of the program')
+    return function(*arguments, **options)
+
+module.{place} = faulty
+executables.{name}()
+""")
+    script.chmod(0o755)
+    return str(script), flag
 
 
 def description(name: str = 'seven_joint_arm.urdf') -> str:

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
-from lifecycle_msgs.srv import ChangeState, GetState
-from ros_harness import client, description, running, tf2_for_nodes
+from ros_harness import Managed, client, description, running, tf2_for_nodes
 from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
@@ -45,7 +44,7 @@ TOPICS = {
 }
 
 
-class Play:
+class Play(Managed):
     """A robot that stands where it is, whatever the servo says, and somebody who leads it."""
 
     def __init__(self, ros, servo, kind='trajectory', node=SERVO):
@@ -80,16 +79,8 @@ class Play:
         self.both()
 
     @property
-    def status(self):
-        return self.statuses[-1].message if self.statuses else ''
-
-    def wait_for_status(self, words, meanwhile):
-        """The next status with these words."""
-        del self.statuses[:]
-        return self.ros.wait_for(
-            lambda: next((m for m in self.statuses if words in m.message), None),
-            meanwhile=meanwhile,
-        )
+    def path(self):
+        return self.node
 
     @property
     def velocity(self):
@@ -110,18 +101,6 @@ class Play:
             return np.linalg.norm(v - expected) < 0.01 * SPEED
 
         self.ros.wait_for(lambda: self.commands and near(), meanwhile=meanwhile)
-
-    # --- the managed node -----------------------------------------------------------------------
-
-    @property
-    def lifecycle(self):
-        return self.ros.call(GetState, f'{self.node}/get_state').current_state.label
-
-    def change(self, label):
-        """Ask for a transition; whether it was made."""
-        request = ChangeState.Request()
-        request.transition.label = label
-        return self.ros.call(ChangeState, f'{self.node}/change_state', request).success
 
 
 class MovingPlay(Play):

@@ -5,29 +5,17 @@
 from __future__ import annotations
 
 import json
-import math
-import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks import peers
 from benchmarks.__main__ import main
-from benchmarks.descriptions import bare, generic_chain, serial_chain
 from benchmarks.dynamics_cases import CASES
 from benchmarks.inverse_kinematics import measure
-from benchmarks.records import KEYS, Goal, Record, markdown, write_json
-from benchmarks.robots import ARMS, SUBJECTS, urdf_path
+from benchmarks.records import KEYS
+from benchmarks.robots import ARMS
 from benchmarks.sweeps import SWEEPS
-from benchmarks.timing import Effort, interleaved
-from dynamics_ros import Robot
-from dynamics_ros.algorithms.quantity import DEFINITIONS
-
-ROOT = Path(__file__).parents[2]
 
 
 def figures_of(path: Path) -> list[dict]:
@@ -71,16 +59,6 @@ def test_a_cold_start_is_measured_in_a_fresh_process(tmp_path):
     assert 10.0 < values['memory with the nodes loaded'] < 4000.0
 
 
-@pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)
-def test_a_case_of_dynamics_times_a_quantity_with_its_inputs(case):
-    name, arguments = re.fullmatch(r'robot\.(\w+)\((.*)\)', case.ours).groups()
-    definition = DEFINITIONS[name]
-    frame = ['frame'] if definition.names_a_frame else []
-    # Any vector of the size of tau is one.
-    inputs = ['a' if x == 'tau' else x for x in definition.inputs]
-    assert arguments.split(', ') == [*inputs, *frame]
-
-
 def test_the_growth_with_the_number_of_joints_is_plotted(tmp_path):
     out = tmp_path / 'figures.json'
     arguments = ['dynamics', '--quick', '--part', 'chains', '--plots', str(tmp_path / 'plots')]
@@ -108,27 +86,6 @@ def test_accuracy_writes_an_error_for_each_quantity(tmp_path):
     errors = {x['case']: x['value'] for x in figures_of(out)}
     assert errors['mass matrix'] < 1e-9
     assert len(errors) > 20
-
-
-@pytest.mark.ros
-@pytest.mark.thorough
-def test_estimates_are_held_against_pushes_of_known_size(tmp_path, capsys):
-    out = tmp_path / 'figures.json'
-    assert main(['estimation', '--quick', '--robot', 'panda', '--json', str(out)]) == 0
-    values = {x['case']: x['value'] for x in figures_of(out)}
-    assert values['push at rest: error'] < 0.01
-    assert values['fast motion: lag off K/(s+K)'] < 2.0
-    assert values['fast motion, commanded torque: RMS'] < 0.05
-    assert values['fast motion, sensed torque: RMS'] < 0.05
-    assert values['fast motion with noise: RMS'] < 0.5
-    assert values['step found, with noise: worst'] <= 10.0
-    assert values['masses +10 %, tared: push at rest'] < 0.1 * values['masses +10 %: push at rest']
-    assert values['contact, without noise: right link'] > 80.0
-    assert values['contact, without noise: point off, median'] < 30.0
-    assert values['payload, motion, without noise: mass off'] < 1.0
-    assert values['payload, postures, with noise: centre of mass off'] < 5.0
-    assert values['cost of observer and wrench'] > 0.0
-    assert 'goals are met' in capsys.readouterr().out
 
 
 def test_our_inverse_kinematics_is_checked_on_targets_within_reach():
@@ -162,13 +119,6 @@ def test_targets_out_of_reach_are_held_against_a_search_of_another_kind(tmp_path
     assert values['out of reach: mean time'] > 0.0
 
 
-def test_a_circle_counts_poses_that_are_lost_and_jumps(tmp_path):
-    values = quick_look('circle', tmp_path)
-    assert values['circle: poses lost'] == 0.0
-    assert values['circle: jumps of joints'] == 0.0
-    assert 0.0 < values['circle: speed over its limit'] <= 1.0
-
-
 def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):
     assert measure(ARMS[1], 5, {'ssik': Path(sys.executable)}) == {}
     said = capsys.readouterr().out
@@ -183,97 +133,3 @@ def test_an_unknown_suite_or_peer_is_refused_by_name(capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['dynamics', '--peers', 'kdl'])
     assert 'unknown: kdl' in capsys.readouterr().err
-
-
-def test_a_ratio_is_ours_over_the_peers(tmp_path):
-    out = tmp_path / 'figures.json'
-    alone = Record('dynamics', 'RNEA', 'ur5', math.nan, 'us')
-    write_json(out, [Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'pin', 4.0), alone])
-    first, second = json.loads(out.read_text())
-    assert first['ratio'] == 0.25
-    assert (second['value'], second['peer'], second['ratio']) == (None, None, None)
-
-
-def test_ratios_are_written_as_one_table_for_each_peer():
-    text = markdown(
-        [
-            Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'pin', 4.0),
-            Record('dynamics', 'RNEA', 'panda', 1.0, 'us', 'pin', 2.0),
-            Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'dynibo', 1.0),
-            Record('dynamics', 'start', 'ur5', 1.0, 's'),
-        ]
-    )
-    assert '| ratio to pin | ur5 | panda |\n|---|---|---|\n| RNEA | 0.25 | 0.5 |\n' in text
-    assert '| ratio to dynibo | ur5 |\n|---|---|\n| RNEA | 1 |\n' in text
-    assert 'start' not in text
-
-
-@pytest.mark.parametrize(
-    ('ratio', 'verdict'), [(0.2, 'stretch'), (0.3, 'pass'), (0.5, 'FAIL'), (math.nan, 'FAIL')]
-)
-def test_a_goal_is_judged_by_the_ratio(ratio, verdict):
-    assert Record('s', 'c', 'r', ratio, 'us', 'pin', 1.0, Goal(0.4, 0.25)).verdict == verdict
-
-
-def test_a_goal_may_be_a_least_value():
-    goal = Goal(99.99, of='value', at_least=True)
-    assert Record('s', 'c', 'r', 100.0, '%', goal=goal).verdict == 'pass'
-    assert Record('s', 'c', 'r', 99.9, '%', goal=goal).verdict == 'FAIL'
-
-
-def test_statements_take_turns_and_the_slower_one_is_told():
-    order = []
-    names = {'fast': lambda: order.append('fast'), 'slow': lambda: order.extend(['slow'] * 3000)}
-    seconds = interleaved({'fast': 'fast()', 'slow': 'slow()'}, names, Effort(3, 1e-4))
-    assert seconds['slow'] > 3.0 * seconds['fast'] > 0.0
-
-
-def test_a_bare_description_is_the_same_robot():
-    for subject in SUBJECTS:
-        path = urdf_path(subject.name)
-        locked = dict.fromkeys(subject.locked[:1], 0.0)  # the other finger follows this one
-        whole = Robot.from_urdf(path, subject.root, locked_joints=locked, backend='python')
-        robot = Robot.from_urdf(bare(path, subject.locked), subject.root, backend='python')
-        assert robot.joint_names == whole.joint_names
-        assert robot.total_mass == whole.total_mass
-        assert subject.frame in robot.frame_names
-
-
-def test_a_serial_chain_is_cut_out_of_a_robot():
-    for arm in ARMS:
-        robot = Robot.from_urdf(serial_chain(urdf_path(arm.file), arm.base, arm.tip))
-        assert robot.nq in (6, 7)
-        assert robot.frame_names[0] == arm.base
-        assert robot.frame_names[-1] == arm.tip
-
-
-def test_a_generic_chain_has_as_many_joints_as_wanted():
-    robot = Robot.from_urdf(generic_chain(12), backend='python')
-    assert robot.nv == 12
-    assert np.isfinite(robot.inverse_dynamics(*np.zeros((3, 12)))).all()
-
-
-def test_every_peer_of_its_own_environment_is_pinned():
-    for name in ('dynibo', 'optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik'):
-        assert '==' in peers.requirement(name)
-
-
-def test_the_script_knows_its_suites():
-    environment = os.environ | {'PYTHONPATH': str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, '-m', 'benchmarks', '--help'],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for suite in ('dynamics', 'ik', 'estimation', 'ros', 'accuracy'):
-        assert f'\n  {suite} ' in done.stdout
-
-
-def test_recordings_that_are_not_there_are_named_and_left_out(tmp_path, capsys):
-    words = ['identification', '--part', 'recordings', '--recordings', str(tmp_path)]
-    assert main([*words, '--peers', 'none']) == 0
-    shown = capsys.readouterr().out
-    for name in ('panda/panda_exciting_trajectory.db3', 'ur3/id1.bag'):
-        assert f'there is no {tmp_path / name}' in shown

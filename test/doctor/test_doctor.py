@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""`doctor` beside real nodes in processes of their own."""
+"""`doctor`, and `inspect --topic`, beside real nodes in processes of their own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 DOMAIN = 112
 
 
-def doctor(*arguments):
+def doctor(*arguments, module='dynamics_ros.doctor'):
     """Start it; its output is read when it has ended."""
     occupy(DOMAIN)
     return subprocess.Popen(
-        [sys.executable, '-m', 'dynamics_ros.doctor', *arguments],
+        [sys.executable, '-m', module, *arguments],
         env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -59,6 +59,11 @@ def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
         driver.publish('/robot_description', String(data=pendulum('arm')), LATCHED)
         poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
         driver.wait_for(lambda: poses, meanwhile=send)
+        reads = {'module': 'dynamics_ros.inspect'}
+        topics = [
+            doctor('--topic', topic, '--no-speed', **reads)
+            for topic in ('/robot_description', '/nowhere')
+        ]
         seen = doctor('--seconds', '5', '--topic', '/robot_description')
         code, out = answer(driver, seen, meanwhile=send)
         assert (code, out.splitlines()[-1]) == (0, 'nothing is wrong'), out
@@ -69,6 +74,12 @@ def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
         # What nobody wants stays uncomputed.
         assert re.search(r'^  nobody listens to /kinematics_node/: .*markers', out, re.M)
         assert re.search(r'^  /kinematics_node +arm +publishing', out, re.M)
+        # ``inspect`` reads the description that somebody publishes.
+        code, out = answer(driver, topics[0])
+        assert code in (0, 1) and 'arm: 1 joints in q' in out
+        _, err = topics[1].communicate()
+        assert topics[1].returncode == 2
+        assert "topic '/nowhere': no description within 10 s" in err
 
 
 def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -19,8 +17,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profi
 
 from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
+from dynamics_ros.doctor.command import main
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
-from dynamics_ros.doctor.observer import _Observer
 from dynamics_ros.doctor.screen import screen
 from dynamics_ros.reasons import Reason
 
@@ -59,35 +57,6 @@ def topic(name='/joint_states', senders=('/driver',), listeners=(NODE,), **optio
 
 def told(one):
     return [(finding.problem, finding.advice) for finding in findings(one)]
-
-
-@pytest.mark.parametrize(
-    ('namespace', 'name', 'listens'),
-    [
-        ('_NODE_NAMESPACE_UNKNOWN_', '_NODE_NAME_UNKNOWN_', False),
-        ('/', 'dynamics_node', False),
-        ('/', 'driver', True),
-    ],
-)
-def test_an_output_that_nobody_wants_is_not_subscribed_before_its_node_is_known(
-    namespace, name, listens
-):
-    publisher = SimpleNamespace(
-        node_namespace=namespace,
-        node_name=name,
-        topic_type=JOINT_STATE,
-        qos_profile=qos_profile_sensor_data,
-    )
-    node = MagicMock()
-    node.get_fully_qualified_name.return_value = '/_doctor'
-    node.get_node_names_and_namespaces.return_value = [('_doctor', '/')]
-    outputs = '/dynamics_node/gravity_torques'
-    node.get_topic_names_and_types.return_value = [(outputs, [JOINT_STATE])]
-    node.get_publishers_info_by_topic.return_value = [publisher]
-    node.get_subscriptions_info_by_topic.return_value = []
-    _Observer(node).look()
-    subscribed = {call.args[1] for call in node.create_subscription.call_args_list}
-    assert (outputs in subscribed) is listens
 
 
 def test_of_a_good_graph_nothing():
@@ -177,6 +146,8 @@ def test_types_that_differ_name_the_nodes():
         ('messages_refused', '/diagnostics'),
         ('effort_missing', 'docs/efforts.md'),
         ('stamp_missing', 'header.stamp'),
+        ('odometry_axes', 'rotate it by the inverse of the pose'),
+        ('odometry_incomplete', 'all six components'),
         ('unconfigured', 'ros2 lifecycle set'),
     ],
 )
@@ -273,35 +244,6 @@ def test_two_sources_of_one_thing():
     assert '2 nodes publish /robot_description: /one, /two' in problem
 
 
-def test_one_screen_however_much_there_is():
-    topics = [topic(f'/left/joint_states_{number}', age=9.0) for number in range(60)]
-    one = graph(*topics)
-    lines = list(plain(screen(one, findings(one))))
-    assert len(lines) <= 50
-    assert not any(line.endswith('...') for line in lines)
-    assert any('topics more' in line for line in lines)
-
-
-def test_outputs_that_nobody_wants_take_one_line_of_each_node():
-    names = ('b/_action/status', 'wrench', 'markers')
-    one = graph(*(topic(f'{NODE}/{name}', senders=(NODE,), listeners=()) for name in names))
-    idle = [line for line in plain(screen(one, [])) if 'nobody listens' in line]
-    assert idle == [f'  nobody listens to {NODE}/: markers, wrench, b/_action/status']
-
-
-def test_kernels_that_are_called_slowly_are_named():
-    one = graph()
-    (status,) = one.statuses.values()
-    for path, shown in (('extension module', False), ('ctypes', True)):
-        status.values.append(KeyValue(key='kernel calls', value=path))
-        assert any('called through ctypes' in line for line in plain(screen(one, []))) == shown
-
-
-def test_names_from_outside_are_printable():
-    one = graph(topic('/joint_states\x1b[2J', age=9.0, listened=True))
-    assert not any('\x1b' in line for line in plain(screen(one, findings(one))))
-
-
 def test_the_documentation_shows_what_is_printed():
     page = Path(__file__).parents[2] / 'docs' / 'tools.md'
     shown = blocks(page, 'text')[1].text
@@ -316,3 +258,13 @@ def test_the_documentation_shows_what_is_printed():
     lines = list(plain(screen(seen, findings(seen))))
     problems = lines[next(k for k, line in enumerate(lines) if line.startswith('! ')) :]
     assert differs(shown, '\n'.join(problems)) == ''
+
+
+@pytest.mark.parametrize(
+    'words', [['-r', '__node:=a b'], ['-p', 'rate'], ['--params-file', 'nowhere.yaml']]
+)
+def test_arguments_that_ros_cannot_read_are_told_in_one_line(capsys, words):
+    assert main(['--ros-args', *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith('doctor: Failed to parse ROS arguments')
+    assert words[1] in line

@@ -68,23 +68,17 @@ NODES = (
 
 ELSEWHERE = {
     r'ros2 run dynamics_ros calibrate_robot run': 'test/identification/test_run.py',
-    r'ros2 run dynamics_ros inspect --topic': 'test/inspect/test_inspect_topic.py',
-    r'ros2 run dynamics_ros doctor --topic': 'test/doctor/test_doctor.py',
+    r'ros2 run dynamics_ros (inspect|doctor) --topic': 'test/doctor/test_doctor.py',
     r'ros2 run dynamics_ros impedance_controller_node --ros-args \.\.\.':
         'test/nodes/impedance/test_nodes_impedance_collisions.py',
     r'ros2 run dynamics_ros dynamics_ros --ros-args --enclave':
         'test/security/test_security_enclave.py',
-    r'ros2 launch dynamics_ros \w+\.launch\.py(?! params_file)(?!.*rviz)':
-        'test/launching/test_launch_files.py',
-    r'ros2 launch dynamics_ros dynamics\.launch\.py params_file': 'test/launching/test_launch.py',
-    r'ros2 launch dynamics_ros dynamics\.launch\.py robot_description_file:=robot.urdf rviz':
-        'test/launching/test_launch.py',
+    r'ros2 launch dynamics_ros \w+\.launch\.py': 'test/launching/test_launch.py',
     r'scripts/demo (--robot FILE.urdf)? ': 'test/demo/test_demo.py',
     r'scripts/docs  ': 'test/project/test_documentation_site.py',
     r'scripts/release_branches': 'test/project/test_release_branches.py',
     r'scripts/bench( \w+.*)?(  |$)': 'test/benchmarks/test_benchmarks.py',
     r'python -m dynamics_ros\.multibody': 'test/project/test_first_changes.py',
-    r'scripts/test --coverage': 'test/project/test_counted.py',
 }  # fmt: skip
 """Commands whose programs other tests run, often by their functions and not by a shell."""
 

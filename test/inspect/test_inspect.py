@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import re
 from pathlib import Path
 
@@ -151,31 +149,6 @@ def test_what_is_odd_is_named_with_the_element(capsys, tmp_path, text, told):
     assert all(line.startswith('  ! ') for line in odd.splitlines() if line)
 
 
-def test_meshes_with_one_reason_are_one_line(capsys, tmp_path):
-    shapes = ''.join(
-        f'<visual><geometry><mesh filename="package://{name}"/></geometry></visual>'
-        for name in ('gone/a.stl', 'gone/b.stl', 'gone/c.stl', 'lost/a.stl')
-    )
-    _, page = of_text(capsys, tmp_path, robot(shape=shapes))
-    lines = [line for line in page.splitlines() if 'mesh ' in line]
-    assert [line.partition(': not found')[0] for line in lines] == [
-        "  ! mesh 'package://gone/a.stl' and 2 more",
-        "  ! mesh 'package://lost/a.stl'",
-    ]
-    assert "source the workspace that has the package 'gone'" in lines[0]
-
-
-def test_nothing_is_odd_about_an_ordinary_robot(capsys, tmp_path):
-    code, page = of_text(capsys, tmp_path, robot())
-    assert code == 0
-    assert 'nothing is odd' in page
-
-
-def test_a_doubt_is_on_the_page_and_not_in_the_log_too(capsys, tmp_path, caplog):
-    of_text(capsys, tmp_path, robot(limit=''))
-    assert caplog.text == ''
-
-
 def test_moving_bases_and_followers_are_told(capsys, tmp_path):
     follower = (
         '<link name="jaw"/><joint name="grip" type="prismatic"><parent link="rod"/>'
@@ -203,50 +176,3 @@ def test_what_is_no_robot_is_told_in_one_line(capsys, tmp_path, text, reason):
     (line,) = told.err.splitlines()
     assert line.startswith('inspect: ')
     assert reason in line
-
-
-@pytest.mark.parametrize('encoding', ['latin-1', 'utf-16'])
-def test_a_description_in_another_encoding_comes_with_its_cure(capsys, tmp_path, encoding):
-    file = tmp_path / 'arm.urdf'
-    file.write_bytes(robot().replace('one', 'Röbot').encode(encoding))
-    code, told = inspected(capsys, file)
-    assert code == 2
-    assert told.err.strip().endswith('save it as XML in UTF-8')
-
-
-@pytest.mark.parametrize('port', ['-1', '65536'])
-def test_a_port_that_is_none_is_refused_at_once(capsys, port):
-    code, told = inspected(capsys, ARM, '--show', '--port', port)
-    assert code == 2
-    assert told.out == ''
-    assert told.err == f'inspect: port: {port}; expected 0 to 65535\n'
-
-
-class FullDisk(io.StringIO):
-    def write(self, text):
-        raise OSError(errno.ENOSPC, 'No space left on device')
-
-
-def test_a_report_that_cannot_be_written_is_told(capsys, monkeypatch):
-    monkeypatch.setattr('sys.stdout', FullDisk())
-    assert main([str(ARM)]) == 2
-    told = capsys.readouterr().err
-    assert told == 'inspect: the report cannot be written: No space left on device\n'
-
-
-def test_an_unknown_frame_is_answered_with_those_that_there_are(capsys):
-    code, told = inspected(capsys, ARM, '--frame', 'tol0')
-    assert code == 2
-    assert "unknown frame 'tol0'; expected one of 11 names: tool0" in told.err
-
-
-def test_a_xacro_file_takes_its_arguments(capsys, tmp_path):
-    pytest.importorskip('xacro')
-    file = tmp_path / 'one.urdf.xacro'
-    head = (
-        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="two">'
-        '<xacro:arg name="m" default="1"/>'
-    )
-    file.write_text(robot(link=inertial(mass='$(arg m)')).replace('<robot name="one">', head))
-    _, told = inspected(capsys, file, '--xacro', 'm:=2')
-    assert told.out.startswith('two: 1 joints in q, 2 links, fixed base, 2 kg that move')

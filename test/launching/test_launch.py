@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,10 @@ import yaml
 pytest.importorskip('rclpy')
 
 from launch_files import ROOT
-from ros_harness import description
+from ros_harness import LATCHED, NodeProcess, client, description
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.urdf import read_urdf
@@ -79,15 +83,6 @@ def executables(actions):
     return [action.executable for action in actions]
 
 
-@pytest.mark.parametrize('name', FILES)
-def test_every_argument_is_described_once_and_its_default_is_one_of_its_choices(launched, name):
-    taken = launched.arguments(name)
-    assert len({item.name for item in taken}) == len(taken) > 10
-    for item in taken:
-        assert re.fullmatch(r'[A-Z].{10,}\.', item.description), item.name
-        assert not item.choices or item.default_value in item.choices, item.name
-
-
 STARTED = {
     TWO: ['robot_simulator', 'dynamics_ros'] * 2,
     ALL: ['dynamics_ros'],
@@ -117,11 +112,6 @@ def test_every_executable_of_a_node_is_started_by_a_launch_file(launched):
     }
     # The viewer is a page to look on, which a person starts; the composed process is in ALL.
     assert started | {'dynamics_ros'} == ours - {'dynamics_ros_viewer'}
-
-
-def test_the_nodes_share_a_process_or_have_one_each(launched, stand_ins):
-    assert executables(launched(ALL)) == ['dynamics_ros']
-    assert executables(launched(ALL, composed='false')) == list(stand_ins.NODES)
 
 
 def test_arguments_that_are_not_given_leave_every_parameter_to_the_file(launched):
@@ -177,17 +167,6 @@ def test_each_node_gets_the_parameters_of_its_own(launched):
     assert all(node['use_sim_time'] for node in own.values())
     remapped = [('joint_states', '/robot/joint_states'), ('odom', 'odometry')]
     assert process.remappings == remapped and process.respawn is True
-
-
-def test_arguments_come_after_the_file_and_so_before_what_it_says(launched, tmp_path):
-    file = tmp_path / 'mine.yaml'
-    file.write_text('')
-    (process,) = launched(ALL, params_file=str(file), frames='tool0')
-    _, mine, last = process.parameters
-    assert mine == str(file)
-    assert yaml.safe_load(Path(last).read_text()) == {
-        '/**/kinematics_node': {'ros__parameters': {'frames': ['tool0']}}
-    }
 
 
 @pytest.mark.parametrize('given', ['ur5e.yaml', 'config/ur5e.yaml'])
@@ -296,16 +275,6 @@ def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, wi
     assert frame == ['-f', read_urdf(ARM).root]
 
 
-def test_rviz_follows_prefix_and_moving_base_and_leaves_a_file_of_the_user(launched, with_rviz):
-    *_, rviz = launched(ALL, rviz='true', robot_description_file=ARM, frame_prefix='l/')
-    assert [one['TF Prefix'] for one in displays(rviz.arguments[1]) if 'TF Prefix' in one] == ['l']
-    assert rviz.arguments[3] == 'l/base_link'
-    *_, rviz = launched(ALL, rviz='true', root_joint='floating')
-    assert rviz.arguments[3] == 'odom'
-    *_, rviz = launched(ALL, rviz='true', rviz_config='mine.rviz', fixed_frame='map')
-    assert rviz.arguments == ['-d', 'mine.rviz', '-f', 'map']
-
-
 def test_two_simulated_robots_stand_in_one_tree_and_one_window(launched, with_rviz):
     *_, rviz = actions = launched(TWO)
     places = [one for one in actions if one.executable == 'static_transform_publisher']
@@ -318,13 +287,66 @@ def test_two_simulated_robots_stand_in_one_tree_and_one_window(launched, with_rv
     assert models == ['left', 'right']
 
 
-def test_two_robots_keep_a_common_prefix(launched, with_rviz):
-    actions = launched(TWO, frame_prefix='cell/')
-    assert parameters(actions[0])['robot_simulator']['frame_prefix'] == 'cell/left/'
-    assert actions[2].arguments[-1] == 'cell/left/base_link'
+DOMAIN = 71
+ROBOTS = ('left', 'right')
+MESSAGES = {
+    '/robot_description': String,
+    '/kinematics_node/markers': MarkerArray,
+    '/contact_node/markers': MarkerArray,
+}
+"""Topics that RViz shows, and their types."""
 
 
-def test_where_real_robots_stand_is_not_said_for_them(launched, with_rviz):
-    assert executables(launched(TWO, simulated='false')) == ['dynamics_ros'] * 2
-    *_, rviz = launched(TWO, simulated='false', rviz='true', fixed_frame='cell')
-    assert rviz.arguments[2:] == ['-f', 'cell']
+def hear_all_that_rviz_shows(*robots: str) -> None:
+    """Wait until each robot is on its topics, and see that it is nowhere else.
+
+    Args:
+        robots: names, each a namespace and the prefix of its frames.
+    """
+    with client(DOMAIN) as ears:
+        heard = {
+            name: [
+                ears.listen(kind, f'/{name}{topic}', LATCHED if kind is String else 10)
+                for topic, kind in MESSAGES.items()
+            ]
+            for name in robots
+        }
+        tf = ears.listen(TFMessage, '/tf', 10)
+        ears.wait_for(lambda: all(chain(*heard.values())) and owners(frames_of(tf)) == {*robots})
+        for name, received in heard.items():
+            assert owners(frames_of(chain(*received))) == {name}
+            ears.wait_for(lambda told=f'{name}/kinematics_node: outputs': told in ears.diagnostics)
+
+
+def frames_of(messages: Iterable) -> Iterator[str]:
+    """The frames that messages name in headers and transforms."""
+    for message in messages:
+        for part in getattr(message, 'transforms', None) or getattr(message, 'markers', [message]):
+            if hasattr(part, 'header'):
+                yield part.header.frame_id
+            if hasattr(part, 'child_frame_id'):
+                yield part.child_frame_id
+
+
+def owners(frames: Iterable[str]) -> set[str]:
+    """The prefixes of frames."""
+    return {frame.partition('/')[0] for frame in frames}
+
+
+@pytest.mark.ros
+def test_two_robots_publish_all_that_rviz_shows_and_mix_nothing(launched):
+    started = []
+    actions = launched(TWO, rviz='false')
+    try:
+        for action in actions:
+            if getattr(action, 'package', '') == 'dynamics_ros':
+                words = ['--ros-args', '-r', f'__ns:=/{action.namespace}']
+                for file in action.parameters:
+                    words += ['--params-file', file]
+                started.append(NodeProcess(action.executable, DOMAIN, words))
+        hear_all_that_rviz_shows(*ROBOTS)
+    finally:
+        ends = [process.end() for process in started]
+        for process in started:
+            process.close()
+    assert [code for code, _ in ends] == [0, 0, 0, 0]

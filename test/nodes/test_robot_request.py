@@ -19,12 +19,9 @@ from dynamics_ros.nodes.robot_request import (
     RobotMaker,
     RobotRequest,
     approached,
-    check_gravity,
-    check_locked_joints,
     read_description,
 )
 from dynamics_ros.parameters.dynamics import PayloadParameters
-from dynamics_ros.parameters.robot import LockedJointParameters
 
 ARM = RobotRequest(description(), backend='python')
 PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
@@ -33,13 +30,6 @@ PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
 def made(maker: RobotMaker, request: RobotRequest):
     """The robot of a request."""
     return maker.make(request, lambda robot, frame, _: (robot, frame))
-
-
-def test_the_same_request_is_the_same_robot_made_ready_anew():
-    maker = RobotMaker()
-    first, again = made(maker, ARM), made(maker, ARM)
-    assert again.robot is first.robot
-    assert again.prepared == (first.robot, first.default_frame)
 
 
 def test_another_load_shares_what_is_compiled_and_another_description_does_not():
@@ -105,13 +95,6 @@ def test_the_error_of_a_file_names_the_parameter(tmp_path, name, text, words):
         made(RobotMaker(), RobotRequest(file))
 
 
-def test_arguments_of_a_file_are_checked():
-    assert DescriptionFile.of('', ()) is None
-    for path, arguments in (('', ('a:=b',)), ('x.xacro', ('a',)), ('x.xacro', (':=b',))):
-        with pytest.raises(InvalidArgumentError, match='robot_description_arguments'):
-            DescriptionFile.of(path, arguments)
-
-
 def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
     """The request for a payload."""
     load = PayloadParameters.of('tool0', mass, np.array(center), inertia * np.eye(3))
@@ -174,45 +157,9 @@ def test_gravity_and_payload_are_approached_at_bounded_rates_and_reached(wanted,
     assert most < dt * (GRAVITY_RATE * 17.0 + 9.81 * 2.0 * PAYLOAD_RATE)
 
 
-@pytest.mark.parametrize('gravity', [(1000.0, 0.0, 0.0), (25.0, 25.0, 0.0), (0.0, 0.0, -30.1)])
-def test_a_gravity_that_no_robot_is_in_is_refused(gravity):
-    with pytest.raises(InvalidArgumentError, match=r'gravity: has .*up to 30 m/s\^2'):
-        check_gravity('gravity', gravity)
-
-
 def test_a_link_that_tf2_would_refuse_is_refused_by_name():
     text = description().replace('"base_link"', '"/base_link"')
     with pytest.raises(
         InvalidArgumentError, match=r"link: '/base_link'; expected no '/'.*'base_link'"
     ):
         read_description(text)
-
-
-def test_a_bound_of_payloads_takes_the_place_of_the_weight_of_the_robot():
-    maker = RobotMaker()
-    weight = made(maker, ARM).robot.total_mass
-    # The payload that it has does not count.
-    for mass in (0.9 * weight, 0.99 * weight):
-        assert made(maker, carrying(mass)).robot.total_mass == pytest.approx(weight + mass)
-    with pytest.raises(InvalidArgumentError):
-        made(maker, carrying(1.01 * weight))
-    allowed = replace(carrying(1.5 * weight), largest_payload=2.0 * weight)
-    assert made(maker, allowed).robot.total_mass == pytest.approx(2.5 * weight)
-
-
-@pytest.mark.parametrize(
-    ('text', 'words'),
-    [('', 'is empty'), ('/etc/robot.urdf', 'starts with'), ('<robot', 'robot')],
-)
-def test_what_is_no_description_is_refused_and_no_file_is_read(text, words):
-    with pytest.raises(ModelError, match=words):
-        read_description(text)
-
-
-@pytest.mark.parametrize(
-    ('names', 'positions', 'words'),
-    [(('a',), (), '1 names and 0 positions'), (('a', 'a'), (0.0, 1.0), 'named twice')],
-)
-def test_names_and_positions_of_locked_joints_belong_together(names, positions, words):
-    with pytest.raises(InvalidArgumentError, match=words):
-        check_locked_joints(LockedJointParameters(names, positions))

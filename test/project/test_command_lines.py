@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +27,11 @@ from dynamics_ros.nodes.rclpy_private import given_parameters
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 DOMAIN = 94
-NODES = {
-    entry.name: entry.value
-    for entry in entry_points(group='console_scripts')
-    if entry.value.startswith('dynamics_ros.nodes.')
-}
-TOOLS = (
-    *('analyze_recordings', 'calibrate_robot', 'doctor', 'estimate_bag', 'export_kernels'),
-    'inspect',
-)
+KINDS = ('contact_node', 'robot_simulator', 'dynamics_ros_viewer')
+"""Nodes that start each in their own way."""
+
 # A parameter of each node that is a number.
 NUMBERS = {'robot_simulator': 'joint_state_rate', 'dynamics_ros_viewer': 'port'}
-BAD_URDF = '<robot name="a"><link'
 
 
 def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]:
@@ -51,20 +43,11 @@ def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]
         return code, output.read().strip().splitlines()
 
 
-def test_these_are_all_executables():
-    ours = {
-        entry.name
-        for entry in entry_points(group='console_scripts')
-        if entry.value.startswith('dynamics_ros.')
-    }
-    assert ours == {*NODES, *TOOLS}
-
-
 # --- nodes --------------------------------------------------------------------------------------
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', NODES)
+@pytest.mark.parametrize('name', KINDS)
 def test_a_node_refuses_an_argument_that_is_not_for_ros(name):
     code, lines = said(name, '--robot', 'arm.urdf')
     assert code == 1
@@ -75,7 +58,7 @@ def test_a_node_refuses_an_argument_that_is_not_for_ros(name):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', NODES)
+@pytest.mark.parametrize('name', KINDS)
 def test_a_node_refuses_a_parameter_of_another_type(name):
     number = NUMBERS.get(name, 'joint_timeout')
     code, lines = said(name, '--ros-args', '-p', f'{number}:=soon')
@@ -85,9 +68,10 @@ def test_a_node_refuses_a_parameter_of_another_type(name):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', ['dynamics_node', 'dynamics_ros'])
-def test_a_node_refuses_a_parameter_of_an_earlier_version(name):
-    code, lines = said(name, '--ros-args', '-p', 'feed_forward.refuse_beyond_limits:=false')
+def test_a_node_refuses_a_parameter_of_an_earlier_version():
+    code, lines = said(
+        'dynamics_ros', '--ros-args', '-p', 'feed_forward.refuse_beyond_limits:=false'
+    )
     assert code == 1
     assert lines == [
         'cannot start: feed_forward.refuse_beyond_limits: is no parameter any more; expected the '
@@ -111,43 +95,7 @@ def test_a_description_that_rcl_cannot_read_names_the_file_parameter(text):
 
 
 @pytest.mark.ros
-def test_a_file_that_is_no_description_ends_the_simulator(tmp_path):
-    (tmp_path / 'bad.urdf').write_text('<robot')
-    file = f'robot_description_file:={tmp_path / "bad.urdf"}'
-    code, lines = said('robot_simulator', '--ros-args', '-p', file)
-    assert code == 1
-    assert lines[-1].startswith('cannot start: robot_description_file: ')
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('name', ['robot_simulator', 'dynamics_ros_viewer'])
-def test_what_cannot_wait_for_a_better_description_refuses_a_bad_one(name):
-    if name == 'dynamics_ros_viewer':
-        pytest.importorskip('viser')
-    code, lines = said(name, '--ros-args', '-p', f"robot_description:='{BAD_URDF}'")
-    assert code == 1
-    assert lines[-1].startswith('cannot start: robot description: malformed XML at line 1')
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('name', NODES)
-def test_a_node_without_a_place_for_its_log_says_what_to_set(name):
-    code, lines = said(name, without='HOME ROS_HOME ROS_LOG_DIR')
-    assert code == 1
-    assert lines[0].startswith('cannot start: failed to initialize logging')
-    assert lines[0].endswith('; set HOME or ROS_LOG_DIR to a folder that may be written')
-    assert lines[1:] == []
-
-
-@pytest.mark.ros
-def test_a_node_says_how_it_is_called():
-    code, lines = said('contact_node', '--help')
-    assert code == 0
-    assert lines[0] == 'usage: ros2 run dynamics_ros contact_node [--ros-args ARGUMENTS]'
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('name', NODES)
+@pytest.mark.parametrize('name', KINDS)
 def test_a_node_names_a_parameter_that_it_does_not_have_and_goes_on(name):
     # A section /** of a file is for all nodes, and not each of them has all of its parameters.
     if name == 'dynamics_ros_viewer':
@@ -231,15 +179,6 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
     assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
 
 
-def test_what_ros_can_read_is_let_pass(tmp_path):
-    file = tmp_path / 'good.yaml'
-    file.write_text('/**:\n  ros__parameters:\n    gravity: [0.0, 0.0, -9.81]\n')
-    check_command_line([])
-    check_command_line(
-        ['--ros-args', '--params-file', str(file), '-r', '__ns:=/left', '-p', 'root_joint:=fixed']
-    )
-
-
 SECTIONS = {
     'contact_node': True,
     '/contact_node': True,
@@ -274,71 +213,13 @@ def test_a_parameter_file_without_a_section_for_the_process_is_named(tmp_path, s
         assert warning.endswith("; was '/contact_node' meant?")
 
 
-@pytest.mark.ros
-def test_a_node_warns_of_a_parameter_file_for_another_node(tmp_path):
-    arguments = parameter_file(tmp_path, 'contact_nod', gravity=[0.0, 0.0, -9.81])
-    node = NodeProcess('contact_node', DOMAIN, arguments)
-    try:
-        with client(DOMAIN) as ros:
-            ros.wait_for(lambda: 'has no effect: it has the sections /contact_nod' in node.printed)
-        assert node.alive
-    finally:
-        code, _ = node.end()
-        node.close()
-    assert code == 0
-
-
 # --- tools --------------------------------------------------------------------------------------
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', TOOLS)
+@pytest.mark.parametrize('name', ['doctor', 'inspect'])
 def test_a_tool_refuses_an_unknown_option(name):
     code, lines = said(name, '--frobnicate')
     assert code == 2
     assert lines[0].startswith(f'usage: {name}')
     assert lines[-1].startswith(f'{name}: error: ')
-
-
-@pytest.mark.parametrize(
-    ('name', 'arguments', 'reason'),
-    [
-        ('export', ['--robot', 'nowhere.urdf', '--list'], 'No such file'),
-        ('export', ['--robot', '{bad}', '--list'], 'malformed XML at line 1'),
-        (
-            'export',
-            ['--robot', '{arm}', '--kernels', 'nope', '--output', '{new}'],
-            "no kernel 'nope'",
-        ),
-        ('fleet', ['nowhere', '--output', '{new}'], 'a bag, a folder of bags or a pattern'),
-        ('fleet', ['{empty}', '--output', '{new}'], 'a bag, a folder of bags or a pattern'),
-        ('recordings', ['nowhere', '--output', '{new}'], 'no such recording'),
-        ('recordings', ['{empty}', '--output', '{new}'], 'metadata.yaml'),
-        ('recordings', ['{bad}', '--output', '{new}'], "Unrecognized storage format '.urdf'"),
-        ('recordings', ['{empty}', '--output', '{new}', '--parameters', '{bad}'], 'no mapping'),
-        (
-            'recordings',
-            ['{empty}', '--output', '{new}', '--parameters', '{typed}'],
-            'expected float',
-        ),
-    ],
-)
-def test_a_tool_says_in_one_line_what_is_wrong(tmp_path, capsys, name, arguments, reason):
-    from importlib import import_module
-
-    if name in ('recordings', 'fleet'):
-        pytest.importorskip('rosbags')
-    places = {
-        'arm': Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf',
-        **{word: tmp_path / word for word in ('empty', 'new')},
-        'bad': tmp_path / 'bad.urdf',
-        'typed': tmp_path / 'typed.yaml',
-    }
-    places['empty'].mkdir()
-    places['bad'].write_text(BAD_URDF)
-    places['typed'].write_text('/**:\n  ros__parameters:\n    joint_timeout: soon\n')
-    given = [word.format(**places) for word in arguments]
-    assert import_module(f'dynamics_ros.{name}.command').main(given) in (1, 2)
-    told = capsys.readouterr().err.strip()
-    assert reason in told
-    assert '\n' not in told

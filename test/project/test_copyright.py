@@ -41,15 +41,3 @@ def test_each_script_begins_with_the_statement():
     scripts = [path for path in (ROOT / 'scripts').iterdir() if path.is_file()]
     assert len(scripts) > 6
     assert [path.name for path in scripts if not begins(path)] == []
-
-
-def test_each_file_at_the_top_begins_with_the_statement():
-    assert begins(ROOT / 'setup.py')
-
-
-@pytest.mark.parametrize(
-    'text', ['', '"""What it is."""\n', '# Copyright 2026 dynamics_ros developers\n"""What."""\n']
-)
-def test_a_file_without_the_statement_is_found(tmp_path, text):
-    (tmp_path / 'one.py').write_text(text)
-    assert not begins(tmp_path / 'one.py')

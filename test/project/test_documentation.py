@@ -5,16 +5,11 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from documents import blocks
-from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFINITIONS
@@ -22,29 +17,6 @@ from dynamics_ros.algorithms.quantity import DEFINITIONS
 ROOT = Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text()
 DOCUMENTS = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
-
-
-def test_the_python_example_runs_and_solves():
-    (example,) = blocks(ROOT / 'README.md', 'python')
-    done = subprocess.run(
-        [sys.executable, '-c', example.text],
-        cwd=ROOT,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith('True')
-    assert '(10000, 7)' in done.stdout
-
-
-def test_every_script_of_the_commands_exists():
-    commands = '\n'.join(block.text for block in blocks(ROOT / 'README.md', 'bash'))
-    scripts = set(re.findall(r'scripts/\w+', commands + README))
-    assert {'scripts/demo', 'scripts/test', 'scripts/setup'} <= scripts
-    for script in scripts:
-        assert os.access(ROOT / script, os.X_OK), script
 
 
 def test_every_picture_is_drawn_by_a_file_beside_it():
@@ -58,13 +30,6 @@ def test_every_picture_is_drawn_by_a_file_beside_it():
         assert picture.is_file() and picture.with_suffix('.py').is_file(), picture
     # A picture that no page shows is one that nobody looks at.
     assert shown == {path.resolve() for path in (ROOT / 'docs').rglob('*.png')}
-
-
-def test_every_launch_file_of_the_commands_exists():
-    files = set(re.findall(r'ros2 launch dynamics_ros (\S+\.launch\.py)', README))
-    assert files
-    for file in files:
-        assert (ROOT / 'launch' / file).is_file()
 
 
 def test_every_executable_is_in_the_readme():

@@ -150,7 +150,3 @@ def check_fields(message: Any, values: dict[str, Any]) -> None:
         assert name in message.get_fields_and_field_types(), name
         if isinstance(value, dict):
             check_fields(getattr(message, name), value)
-
-
-def test_commands_are_found():
-    assert len(shown(r'(ros2|scripts|python)(.*)')) > 60

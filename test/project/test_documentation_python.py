@@ -38,7 +38,7 @@ ELSEWHERE = {
     ('docs/recordings.md', 'py'): 'test/fleet/test_outputs_of_a_fleet.py',
     ('docs/recordings.md', 'sql'): 'test/fleet/test_outputs_of_a_fleet.py',
     ('docs/tools.md', 'text'): 'test/inspect, test/doctor',
-    ('README.md', 'python'): 'test/project/test_documentation.py',
+    ('README.md', 'python'): 'test/project/test_wheel.py',
     ('README.md', 'bash'): 'test/project/test_documentation_commands.py',
     ('CONTRIBUTING.md', 'bash'): 'test/project/test_documentation_commands.py',
     ('docs/contributing.md', 'bash'): 'test/project/test_first_changes.py',

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
@@ -23,7 +22,6 @@ from terminals import Terminals
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / 'examples'
 SOURCES = sorted((EXAMPLES / 'cpp' / 'src').glob('*.cpp'))
-ALONE = ('gravity_torques', 'set_payload', 'stop_on_contact_event')
 DOMAIN = 163
 
 PRIMITIVES = {'boolean': 'bool', 'string': 'std::string', 'octet': 'unsigned char'}
@@ -97,31 +95,6 @@ def test_an_example_in_c_plus_plus_compiles(source: Path, tmp_path: Path) -> Non
     command = ['g++', '-std=c++17', '-Wall', '-Werror', '-fsyntax-only', *includes, str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_the_package_in_c_plus_plus_builds_each_of_them() -> None:
-    text = (EXAMPLES / 'cpp' / 'CMakeLists.txt').read_text()
-    assert re.search(r'foreach\(example (.*)\)', text)[1].split() == [x.stem for x in SOURCES]
-    needed = set(re.findall(r'find_package\((\w+)', text))
-    declared = set(
-        re.findall(r'<(?:buildtool_)?depend>(\w+)<', (EXAMPLES / 'cpp/package.xml').read_text())
-    )
-    used = {x for source in SOURCES for x in re.findall(r'#include "(\w+)/', source.read_text())}
-    assert needed == declared and used <= needed
-
-
-@pytest.mark.parametrize('name', ALONE)
-def test_an_example_in_python_needs_rclpy_and_messages_alone(name: str) -> None:
-    tree = ast.parse((EXAMPLES / f'{name}.py').read_text())
-    modules = {
-        (node.module or '').partition('.')[0] if isinstance(node, ast.ImportFrom) else x.name
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for x in node.names
-    }
-    assert {x for x in modules if not x.endswith(('_msgs', '_srvs'))} <= {
-        *('__future__', 'rclpy', 'sys', 'time'),
-    }
 
 
 @pytest.mark.ros

@@ -72,10 +72,3 @@ def test_a_first_change_passes_its_test(title, copy):
             tests += [path] if path.name.startswith('test_') else []
     assert len(tests) == 1
     run(sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(tests[0]))
-
-
-def test_a_hunk_that_fits_nowhere_is_refused():
-    assert patched('a\nb\nc\n', ' a\n-b\n+d\n') == 'a\nd\nc\n'
-    for hunk in ('-x\n', ' a\n-c\n'):
-        with pytest.raises(AssertionError):
-            patched('a\nb\nc\n', hunk)

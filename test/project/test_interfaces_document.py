@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_harness import client, description, running
+from arm import ARM, NAMES
+from ros_harness import client, running
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.parameters.simulator import SimulatorParameters
@@ -25,9 +26,10 @@ NODES = (
     'dynamics_node',
     'contact_node',
     'cartesian_servo_node',
+    'impedance_controller_node',
     'robot_simulator',
 )
-MANAGED = ('dynamics_node', 'cartesian_servo_node')
+MANAGED = ('dynamics_node', 'cartesian_servo_node', 'impedance_controller_node')
 OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$|/_action/')
 OF_PARAMETERS = re.compile(
     r'/_action/|/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$'
@@ -66,8 +68,9 @@ def graph():
     parameters = {'publish_tf': True, 'command_joints': ['wrist_roll']}
     with (
         running('robot_simulator', DOMAIN, {'publish_clock': True}),
-        running('dynamics_ros', DOMAIN, {'robot_description': description()} | parameters),
+        running('dynamics_ros', DOMAIN, {'robot_description': ARM} | parameters),
         running('cartesian_servo_node', DOMAIN),
+        running('impedance_controller_node', DOMAIN, {'command_joints': NAMES}),
         client(DOMAIN) as one,
     ):
         torques = one.listen(JointState, '/contact_node/external_torques')
@@ -148,7 +151,6 @@ def test_every_subscription_is_documented_with_its_type(graph):
             if name != '/parameter_events'
         }
 
-    servo = documented('cartesian_servo_node', 'subscribed')
     # The composed process has them once, and decides on the payload itself.
     for node, told in {
         'dynamics_node': {
@@ -157,7 +159,10 @@ def test_every_subscription_is_documented_with_its_type(graph):
         | documented('dynamics_node', 'subscribed'),
         'kinematics_node': documented('kinematics_node', 'subscribed'),
         'contact_node': set(),
-        'cartesian_servo_node': subscribed_by_all() | servo,
+        **{
+            node: subscribed_by_all() | documented(node, 'subscribed')
+            for node in ('cartesian_servo_node', 'impedance_controller_node')
+        },
         'robot_simulator': documented('robot_simulator', 'subscribed'),
     }.items():
         assert settled(graph, lambda node=node: subscriptions(node), told) == told, node

@@ -70,21 +70,3 @@ def test_jupyter_reads_and_writes_it_as_it_is(path):
         path.read_text()
         == json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + '\n'
     )
-
-
-def test_an_error_names_the_notebook_and_the_cell(tmp_path):
-    cells = [{'cell_type': 'code', 'source': ['1 + 1']}, {'cell_type': 'code', 'source': ['1 / 0']}]
-    bad = tmp_path / 'bad.ipynb'
-    bad.write_text(json.dumps({'cells': cells}))
-    with pytest.raises(ZeroDivisionError) as error:
-        run(bad)
-    assert 'bad.ipynb, code cell 2' in str(error.getrepr())
-
-
-def test_the_value_of_the_last_line_is_shown(tmp_path):
-    one = tmp_path / 'one.ipynb'
-    one.write_text(
-        json.dumps({'cells': [{'cell_type': 'code', 'source': ['x = 3\n', 'print(x)\n', 'x + 1']}]})
-    )
-    ((printed, value),) = run(one)
-    assert text(printed) == '3\n' and text(value) == '4'

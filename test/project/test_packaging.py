@@ -40,32 +40,11 @@ EXECUTABLES = [
     'robot_simulator',
 ]
 OPTIONAL = {
-    'coal': 'Collisions is refused with the reason',
-    'control_msgs': 'joint_state_topic and calibrate_robot run are refused with the reason; '
-    'robot_simulator follows no trajectories',
-    'controller_manager_msgs': 'fallback_controller is refused with the reason',
-    'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so; '
-    'StandingRobot is refused with the reason',
-    'distributed': 'analyze_recordings --scheduler ends with the reason',
-    'jax': 'jax_function raises ImportError',
-    'llvmlite': 'kernels run as Python; a log line says so',
-    'lz4': 'comes with rosbags, without which no bag is read',
-    'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
-    'moveit_msgs': 'moveit_services is refused with the reason',
-    'mujoco': 'a simulated base that moves and MJCF are refused with the reason',
-    'pydrake': 'SDF is refused with the reason',
-    'pyarrow': 'analyze_recordings ends with the reason, calibrate_robot refuses Parquet files',
-    'rich': 'scripts/demo, doctor, inspect and calibrate_robot print plain lines; '
-    'analyze_recordings and estimate_bag show no progress',
-    'robot_descriptions': 'Robot.from_name ends with the reason',
-    'rosbags': 'analyze_recordings and estimate_bag end with the reason, bags are refused',
-    'tf2_ros': 'targets in frames of tf are refused with the reason',
-    'torch': 'torch_function raises ImportError',
-    'trimesh': 'meshes other than STL are left out with the reason',
-    'typing_extensions': 'type checkers alone import it',
-    'viser': 'dynamics_ros_viewer ends with the reason',
+    *('coal', 'control_msgs', 'controller_manager_msgs', 'daqp', 'distributed', 'jax', 'llvmlite'),
+    *('lz4', 'matplotlib', 'moveit_msgs', 'mujoco', 'pydrake', 'pyarrow', 'rich', 'rosbags'),
+    *('robot_descriptions', 'tf2_ros', 'torch', 'trimesh', 'typing_extensions', 'viser'),
 }
-"""What the package does without, and what happens where it is missing."""
+"""What the package does without."""
 
 DATA_FILES = sorted(
     str(path.relative_to(ROOT))
@@ -157,15 +136,6 @@ def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
         Transforms(node).subscribe()
 
 
-def test_without_matplotlib_there_is_no_plot_and_a_log_line(monkeypatch, tmp_path, caplog):
-    from dynamics_ros.recordings.estimates import plot
-
-    for name in ('matplotlib', 'matplotlib.figure', 'matplotlib.backends.backend_agg'):
-        monkeypatch.setitem(sys.modules, name, None)
-    assert not plot(SimpleNamespace(frames=()), tmp_path / 'plot.png')
-    assert 'matplotlib is not installed' in caplog.text
-
-
 def test_without_trimesh_a_mesh_that_is_no_stl_is_named(monkeypatch, tmp_path):
     from dynamics_ros.errors import ModelError
     from dynamics_ros.model.mesh_file import read_mesh
@@ -212,15 +182,6 @@ def test_the_file_is_installed_in_the_share_folder(name):
     assert copy.read_bytes() == (ROOT / name).read_bytes()
 
 
-def test_every_folder_of_python_files_is_a_package():
-    without = {
-        str(path.parent.relative_to(ROOT))
-        for path in (ROOT / 'dynamics_ros').rglob('*.py')
-        if not (path.parent / '__init__.py').exists()
-    }
-    assert without == set()
-
-
 # --- messages -----------------------------------------------------------------------------------
 
 
@@ -245,23 +206,12 @@ def test_every_field_of_the_interface_is_explained(path):
     assert lines[0].startswith('# ')
 
 
-@pytest.mark.parametrize('path', INTERFACES, ids=lambda path: path.stem)
-def test_cmake_generates_the_interface(path):
-    assert f'{path.parent.name}/{path.name}\n' in (MESSAGES / 'CMakeLists.txt').read_text()
-
-
 def test_result_codes_are_those_of_the_documentation():
     from dynamics_ros_msgs.msg import Result
 
     # rosidl keeps the constants in a mangled dictionary of the metaclass.
     (constants,) = [v for k, v in vars(type(Result)).items() if k.endswith('__constants')]
     assert constants == RESULT_CODES
-
-
-def test_contact_states_are_ordered_by_severity():
-    from dynamics_ros_msgs.msg import ContactState
-
-    assert ContactState.NONE < ContactState.CONTACT < ContactState.COLLISION
 
 
 @pytest.mark.parametrize('name', SERVICES)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -99,36 +98,3 @@ def test_each_branch_has_one_package_and_both_fit_together(clone, tmp_path):
     assert git(clone, 'rev-parse', 'release/dynamics_ros_msgs^{tree}') == git(
         clone, 'rev-parse', 'HEAD:dynamics_ros_msgs'
     )
-
-
-def test_a_second_run_changes_nothing_and_moves_no_tag(clone):
-    assert release_branches(clone, '--tag').returncode == 0
-    before = git(clone, 'show-ref')
-    assert release_branches(clone).returncode == 0
-    assert git(clone, 'show-ref') == before
-    again = release_branches(clone, '--tag')
-    assert again.returncode == 1
-    assert re.fullmatch(
-        r'release_branches: the tag dynamics_ros-\S+ exists; raise the version\n', again.stderr
-    )
-    assert git(clone, 'show-ref') == before
-
-
-def test_versions_that_differ_and_unknown_arguments_are_refused(clone):
-    file = clone / 'dynamics_ros_msgs' / 'package.xml'
-    file.write_text(re.sub(r'<version>.*</version>', '<version>9.9.9</version>', file.read_text()))
-    git(clone, 'commit', '--quiet', '--all', '--message', 'third')
-    done = release_branches(clone)
-    assert done.returncode == 1
-    assert 'dynamics_ros_msgs 9.9.9; set the same in both package.xml' in done.stderr
-    done = release_branches(clone, '--tags')
-    assert done.returncode == 2
-    assert 'unknown argument --tags' in done.stderr
-    assert 'release/' not in git(clone, 'branch')
-
-
-def test_the_page_names_the_branches_and_tags():
-    page = (ROOT / 'docs' / 'releasing.md').read_text()
-    for branch, name in BRANCHES.items():
-        assert f'`{branch}`' in page
-        assert f'`{name}-:{{version}}`' in page

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,21 +16,6 @@ from sharing import NICENESS
 pytest.importorskip('xdist')
 
 TESTS = Path(__file__).parents[1]
-
-PASSING = """
-import time, pytest
-@pytest.mark.parametrize('n', range({tests}))
-def test_passes(n):
-    time.sleep({seconds})
-"""
-
-CRASHING = """
-import os, signal, pytest
-@pytest.mark.parametrize('n', range({tests}))
-def test_may_crash(n):
-    if n == {crash}:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 TELLING = """
@@ -76,29 +60,3 @@ def test_a_third_process_has_what_needs_no_nodes_and_is_in_nobody_s_way(tmp_path
     assert len(by['moving']) == 1 and by['moving'] <= foremost
     assert by['nodes'] <= foremost
     assert by['library'] - foremost == {('gw2', min(usual + NICENESS, 19))}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ('tests', 'crash', 'seconds'),
-    [
-        pytest.param(6, 4, 0.2, id='one test is left, others end later'),
-        *(
-            pytest.param(*case, id=name, marks=pytest.mark.thorough)
-            for name, case in {
-                'in the middle of a file, others end before': (6, 2, 0.02),
-                'the last test': (3, 2, 0.2),
-                'the only test': (1, 0, 0.02),
-            }.items()
-        ),
-    ],
-)
-def test_a_crash_ends_no_more_than_its_test(tmp_path, tests, crash, seconds):
-    (tmp_path / 'test_crashing.py').write_text(CRASHING.format(tests=tests, crash=crash))
-    for name in 'abc':
-        (tmp_path / f'test_{name}.py').write_text(PASSING.format(tests=4, seconds=seconds))
-    (tmp_path / 'pytest.ini').write_text('[pytest]\nmarkers =\n    slow: slow\n')
-    run = suite(tmp_path, 2)
-    assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
-    assert re.search(rf'worker .* crashed while running .*test_may_crash\[{crash}\]', run.stdout)
-    assert f'1 failed, {tests - 1 + 3 * 4} passed' in run.stdout

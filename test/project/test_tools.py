@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE
 
-from dynamics_ros.command_line import INTERRUPTED, acceleration, command_line, finite
+from dynamics_ros.command_line import INTERRUPTED
 from dynamics_ros.settings import MAX_GRAVITY
 
 ROOT = Path(__file__).parents[2]
@@ -49,11 +47,6 @@ def called(name: str, *arguments: str, before: str = '') -> subprocess.Completed
     )
 
 
-def test_these_are_all_tools():
-    assert {'analyze_recordings', 'calibrate_robot', 'doctor', 'estimate_bag'} < set(TOOLS)
-    assert {'export_kernels', 'inspect'} < set(TOOLS)
-
-
 @pytest.mark.parametrize('name', TOOLS)
 def test_the_help_is_printed_without_unicode(name):
     if name in NEED_ROS:
@@ -63,11 +56,8 @@ def test_the_help_is_printed_without_unicode(name):
     assert done.stdout.startswith(f'usage: {name}')
 
 
-@pytest.mark.parametrize('name', TOOLS)
-def test_an_interruption_of_the_imports_ends_silently(name):
-    if name in NEED_ROS:
-        pytest.importorskip('rclpy')
-    done = called(name, '--help', before=INTERRUPTING)
+def test_an_interruption_of_the_imports_ends_silently():
+    done = called('inspect', '--help', before=INTERRUPTING)
     assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, '', '')
 
 
@@ -80,25 +70,6 @@ def test_names_beyond_the_locale_are_printed_as_escapes(tmp_path):
     done = called('export_kernels', '--list', '--robot', str(robot))
     assert done.returncode == 0, done.stderr
     assert 'h\\xe4nd_link' in done.stdout
-
-
-def test_another_error_and_exit_code_pass_through():
-    with pytest.raises(SystemExit, match='3'), command_line():
-        sys.exit(3)
-    with pytest.raises(ZeroDivisionError), command_line():
-        _ = 1 / 0
-    with pytest.raises(SystemExit, match=str(INTERRUPTED)), command_line():
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_numbers_of_options_are_finite_and_gravity_is_bounded():
-    assert (finite('-2.5'), acceleration('-9.81')) == (-2.5, -9.81)
-    assert acceleration(str(MAX_GRAVITY)) == MAX_GRAVITY
-    for text in ('nan', 'inf', 'down', ''):
-        with pytest.raises(argparse.ArgumentTypeError, match='no finite number'):
-            acceleration(text)
-    with pytest.raises(argparse.ArgumentTypeError, match=f'1e300 is more than {MAX_GRAVITY:g}'):
-        acceleration('1e300')
 
 
 def test_an_export_with_absurd_gravity_is_refused(tmp_path):

@@ -29,11 +29,6 @@ NEEDS_ROS = (
 )
 """Rooms of which some modules are about messages; the others are of use without ROS."""
 
-EXTRAS = {
-    'calibration', 'collision', 'control', 'descriptions', 'jax', 'llvm', 'meshes', 'mjcf', 'qp',
-    'recordings', 'sdf', 'simulation', 'test', 'torch', 'viewer', 'xacro',
-}  # fmt: skip
-
 IMPORT_ALL = """
 import importlib, pkgutil, dynamics_ros
 for module in pkgutil.walk_packages(dynamics_ros.__path__, 'dynamics_ros.'):
@@ -139,27 +134,6 @@ def test_the_extra_llvm_makes_machine_code(wheel, folder):
     assert done.stdout.splitlines()[-1] == "{'llvm'} extension module"
 
 
-def test_without_a_compiler_the_wheel_lacks_the_extension_alone(folder):
-    for name in (*SOURCES, *FILES):
-        (folder / name).exists() or (folder / name).symlink_to(ROOT / name)
-    command = [
-        sys.executable,
-        'setup.py',
-        'build_ext',
-        '--build-lib',
-        'lib',
-        '--build-temp',
-        'temp',
-    ]
-    for compiler, made in (('false', []), ('cc', ['_native'])):
-        done = subprocess.run(
-            command, cwd=folder, env={**os.environ, 'CC': compiler}, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        built = [path.name.partition('.')[0] for path in (folder / 'lib').rglob('*.so')]
-        assert built == made, done.stderr
-
-
 def test_every_module_is_imported_without_ros_but_those_that_are_about_it(empty, folder):
     done = empty.run('-c', IMPORT_ALL, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -192,14 +166,6 @@ def test_the_tools_of_the_wheel_run_without_ros(empty, folder):
         assert done.stdout.startswith(f'usage: {name}')
 
 
-def test_the_wheel_has_the_templates_of_packages(wheel):
-    folder = 'dynamics_ros/export/ros2_control/templates'
-    there = {path.name for path in (ROOT / folder).iterdir()}
-    names = zipfile.ZipFile(wheel).namelist()
-    assert there == {Path(name).name for name in names if name.startswith(f'{folder}/')}
-    assert len(there) > 10
-
-
 def test_the_wheel_has_the_library_and_no_node(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -209,10 +175,3 @@ def test_the_wheel_has_the_library_and_no_node(wheel):
     assert {'algorithms', 'calibration', 'kernels', 'multibody', 'page', 'simulation'} <= rooms
     assert not rooms & {'demo', 'launching', 'nodes', 'wire'}
     assert 'dynamics_ros/py.typed' in names
-
-
-def test_what_the_wheel_asks_for(empty):
-    (one,) = importlib.metadata.distributions(name='dynamics_ros', path=[str(empty.packages)])
-    always = {Requirement(text).name for text in one.requires or () if 'extra ==' not in text}
-    assert always == {'numpy', 'scipy', 'PyYAML'}
-    assert set(one.metadata.get_all('Provides-Extra')) == EXTRAS

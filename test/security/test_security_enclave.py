@@ -306,39 +306,6 @@ def test_the_simulator_and_the_viewer_run_in_their_enclaves(
         operator.wait_for(lambda: 'dynamics_ros_viewer' in operator.node.get_node_names())
 
 
-def test_an_output_that_is_not_allowed_is_named_and_the_others_come(
-    keystore: Keystore, tmp_path: Path
-) -> None:
-    own = make_keystore(tmp_path, EXECUTABLES_DOMAIN)
-    narrow, topics = f'{NODES}/narrow', dds_topics(NODES)
-    outputs = ['rt/kinematics_node/tool0/twist', 'rt/kinematics_node/markers']
-    others = [topic for topic in topics['publish'] if topic != 'rt/kinematics_node/*']
-    own.add(narrow, topics | {'publish': others + outputs})
-    # Nor does it take more rights than these to find out for whom a misspelt parameter is.
-    parameters = {'robot_description': ARM, 'joint_timeou': 1.0}
-    with started(
-        own.in_force(),
-        running('kinematics_node', EXECUTABLES_DOMAIN, parameters, enclave=narrow),
-        client(EXECUTABLES_DOMAIN, 'robot_simulator', ROBOT),
-        client(EXECUTABLES_DOMAIN, 'operator', OPERATOR),
-    ) as (process, robot, operator):
-        twists = operator.listen(TwistStamped, '/kinematics_node/tool0/twist')
-        told = 'publishing, but not /kinematics_node/tool0/pose'
-        operator.wait_for(
-            lambda: twists and told in operator.status('kinematics_node').message,
-            meanwhile=lambda: robot.publish_joint_state(robot.joint_state(NAMES, Q, STILL)),
-        )
-        assert (
-            'Failed to create publisher'
-            in (operator.values('kinematics_node')['/kinematics_node/tool0/pose is missing'])
-        )
-        lines = [line for line in process.printed.splitlines() if 'cannot be published' in line]
-        assert len(lines) == 1
-        assert '/kinematics_node/tool0/pose' in lines[0]
-        assert "was 'joint_timeout' meant?" in process.printed
-        assert 'Traceback' not in process.printed
-
-
 @pytest.mark.parametrize('enclave', ['/nowhere', LEADER])
 def test_a_node_that_is_not_allowed_to_be_says_so_and_ends(
     any_keystore: Keystore, enclave: str

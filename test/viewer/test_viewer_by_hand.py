@@ -8,7 +8,6 @@ no other one, no panel and no notice lies over it.
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from patience import PATIENCE
 pytest.importorskip('viser')
 
 from browser import BROWSER, DRIVER, LACKS, Camera, covered, opened, text_of
-from PIL import Image
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
     StaleElementReferenceException,
@@ -237,20 +235,6 @@ def test_the_target_is_dragged_along_an_arrow_and_its_solutions_reach_it(page, m
     page.until(lambda: dragged() and reached() and max(reached()) < 1e-3)
     page.press('label', 'target to drag')
     page.until(lambda: explorer._scene._target is None)
-
-
-def test_the_page_becomes_dark_and_light_again(page):
-    def background() -> int:
-        """Brightest channel of a corner of the picture, 0 to 255."""
-        image = Image.open(io.BytesIO(page.browser.get_screenshot_as_png())).convert('RGB')
-        return max(image.getpixel((5, 5)))
-
-    page.open_tab('Robot')
-    assert background() > 200
-    page.press('label', 'dark')
-    page.until(lambda: background() < 60)
-    page.press('label', 'dark')
-    page.until(lambda: background() > 200)
 
 
 @pytest.fixture

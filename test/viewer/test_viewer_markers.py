@@ -5,22 +5,18 @@
 from __future__ import annotations
 
 import math
-import time
 from contextlib import nullcontext
 from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from patience import PATIENCE
 
 pytest.importorskip('rclpy')
 pytest.importorskip('viser')
 
 import rclpy
 from geometry_msgs.msg import Point
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from ros_harness import description, occupy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
@@ -79,34 +75,9 @@ def viewer(request):
     rclpy.shutdown(context=context)
 
 
-def test_pictures_go_on_while_simulated_time_stands_still(viewer):
-    simulated = Parameter('use_sim_time', Parameter.Type.BOOL, True)
-    assert viewer.node.set_parameters([simulated])[0].successful
-    executor = SingleThreadedExecutor(context=viewer.node.context)
-    executor.add_node(viewer.node)
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while viewer.scene.pictures < 5:
-            assert time.monotonic() < deadline, f'only {viewer.scene.pictures} pictures'
-            executor.spin_once(timeout_sec=0.1)
-    finally:
-        executor.shutdown()
-
-
 @pytest.mark.parametrize('viewer', ['127.0.0.1', '0.0.0.0'], indirect=True)
 def test_only_this_machine_may_call_services(viewer):
     assert viewer._requests.tab.remove.called is (not is_local(viewer._host))
-
-
-def test_buttons_without_a_service_are_disabled(viewer):
-    requests = viewer._requests
-    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
-    viewer.draw()
-    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
-    there = MagicMock(service_is_ready=lambda: True)
-    requests._buttons[0] = requests._buttons[0][0], there
-    requests.update()
-    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
 
 
 def sphere(frame: str, x: float = 0.0, **fields) -> Marker:
@@ -196,16 +167,6 @@ def test_a_marker_that_makes_no_sense_is_left_out_and_the_others_are_drawn(viewe
     no_rotation = sphere('tool0', id=2)
     no_rotation.pose.orientation.w = 0.0
     assert set(draw(viewer, bad, no_rotation, sphere('tool0', id=3))) == {'topic//3'}
-
-
-def test_what_was_drawn_goes_when_its_marker_makes_no_sense_any_more(viewer):
-    assert draw(viewer, sphere('tool0'))
-    assert draw(viewer, sphere('tool0', math.inf)) == {}
-
-
-def test_delete_all_clears_what_the_topic_has_drawn(viewer):
-    assert len(draw(viewer, sphere('tool0', id=1), sphere('tool0', id=2))) == 2
-    assert draw(viewer, Marker(action=Marker.DELETEALL)) == {}
 
 
 def test_numbers_and_colours_that_a_page_cannot_draw_are_left_out(viewer):

@@ -16,16 +16,14 @@ pytest.importorskip('rclpy')
 from lifecycle_msgs.msg import TransitionEvent
 from lifecycle_msgs.srv import (
     ChangeState,
-    GetAvailableStates,
     GetAvailableTransitions,
     GetState,
 )
-from ros_harness import client, description, running
+from ros_harness import Managed, client, description, faulty, running
 from sensor_msgs.msg import JointState
 from servo_harness import NAMES, SERVO, play
 from shared_memory import left_behind, needs_shared_memory, segments
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
 from urdf_texts import pendulum
 
 from dynamics_ros import Robot
@@ -101,49 +99,26 @@ def test_what_does_not_fit_is_no_configuration_and_says_why():
         one.wait_for_status('following', one.both)
 
 
-def test_states_and_transitions_can_be_asked_for():
+def test_transitions_can_be_asked_for_and_those_that_do_not_exist_change_nothing():
     with play(DOMAIN) as one:
         one.wait_for_status('following', one.both)
-        states = one.ros.call(GetAvailableStates, f'{SERVO}/get_available_states')
-        labels = {state.label for state in states.available_states}
-        assert {'unconfigured', 'inactive', 'active', 'finalized'} <= labels
         answer = one.ros.call(GetAvailableTransitions, f'{SERVO}/get_available_transitions')
         possible = {item.transition.label for item in answer.available_transitions}
         assert possible == {'deactivate', 'shutdown'}
-        graph = one.ros.call(GetAvailableTransitions, f'{SERVO}/get_transition_graph')
-        assert len(graph.available_transitions) > 10
-
-
-def test_transitions_that_do_not_exist_change_nothing():
-    with play(DOMAIN) as one:
-        one.wait_for_status('following', one.both)
         for number, label in ((250, ''), (1, ''), (0, 'fly'), (0, '\x1b[2J\n'), (0, 'x' * 100_000)):
             request = ChangeState.Request()
             request.transition.id, request.transition.label = number, label
             assert not one.ros.call(ChangeState, f'{SERVO}/change_state', request).success
         assert one.lifecycle == 'active'
-        one.wait_for_status('following', one.both)
+        one.wait_for_status('following twist_command', one.both)
         assert 'Traceback' not in one.servo.printed
 
 
-BROKEN = """#!/usr/bin/env python3
-from dynamics_ros.nodes.executables import cartesian_servo_node
-from dynamics_ros.nodes.cartesian_servo_node import Commands
-
-def broken(self, period):
-    raise ZeroDivisionError('a fault of the program')
-
-Commands.finish = broken
-cartesian_servo_node()
-"""
-
-
 def test_a_transition_that_goes_wrong_ends_unconfigured(tmp_path):
-    script = tmp_path / 'servo'
-    script.write_text(BROKEN)
-    script.chmod(0o755)
-    with play(DOMAIN, name=str(script), autostart=True) as one:
+    script, flag = faulty(tmp_path, NODE, 'dynamics_ros.nodes.cartesian_servo_node:Commands.finish')
+    with play(DOMAIN, name=script, autostart=True) as one:
         one.wait_for_status('following', one.both)
+        flag.touch()
         assert not one.change('deactivate')
         one.wait_for_status('unconfigured: cannot', one.both)
         assert one.lifecycle == 'unconfigured'
@@ -177,7 +152,6 @@ def impatient(tmp_path, name, parameters=None):
     ('name', 'topic'),
     [
         ('cartesian_servo_node', 'joint_commands'),
-        ('impedance_controller_node', 'joint_commands'),
         ('dynamics_node', 'gravity_commands'),
     ],
 )
@@ -225,24 +199,6 @@ def test_of_two_nodes_of_one_name_the_second_stays_inactive(tmp_path):
             one.wait_for_status('following', one.both)
 
 
-def test_requests_that_wait_for_another_activation_succeed_with_it():
-    request = ChangeState.Request()
-    request.transition.label = 'activate'
-    with client(DOMAIN, 'rival') as rival:
-        topic = f'{SERVO}/joint_trajectory'
-        publisher = rival.node.create_publisher(JointTrajectory, topic, 10)
-        with play(DOMAIN, autostart=True) as one:
-            one.ros.wait_for(lambda: f'/rival publishes on {topic}' in one.servo.printed)
-            assert not one.change('fly')
-            futures = [one.ros.ask(f'{SERVO}/change_state', request) for _ in range(2)]
-            assert not one.change('fly'), 'those before it have been received as well'
-            rival.node.destroy_publisher(publisher)
-            one.ros.wait_for(lambda: all(future.done() for future in futures))
-            assert [future.result().success for future in futures] == [True, True]
-            assert one.lifecycle == 'active'
-            assert not one.change('activate'), 'it is active'
-
-
 @pytest.mark.slow
 def test_after_a_node_was_killed_the_next_one_waits_for_the_end_of_its_lease():
     commands = f'{SERVO}/joint_trajectory'
@@ -270,8 +226,10 @@ def test_after_a_node_was_killed_the_next_one_waits_for_the_end_of_its_lease():
 # --- gravity commands ---------------------------------------------------------------------------
 
 
-class Arm:
+class Arm(Managed):
     """dynamics_node before a pendulum, and what a controller of its efforts hears."""
+
+    path = DYNAMICS
 
     def __init__(self, ros, process):
         self.ros, self.process = ros, process
@@ -280,14 +238,6 @@ class Arm:
 
     def report(self):
         self.ros.publish_joint_state(self.ros.joint_state(['swing'], [0.5], [0.0]))
-
-    def change(self, label):
-        request = ChangeState.Request()
-        request.transition.label = label
-        return self.ros.call(ChangeState, f'{DYNAMICS}/change_state', request).success
-
-    def lifecycle(self):
-        return self.ros.call(GetState, f'{DYNAMICS}/get_state').current_state.label
 
     def carried(self):
         """Whether it is commanded what carries it."""
@@ -312,16 +262,15 @@ def test_without_command_joints_dynamics_node_cannot_be_configured():
         one.ros.wait_for(lambda: one.torques, meanwhile=one.report)
         assert not one.change('configure')
         one.ros.wait_for(lambda: 'command_joints: empty' in one.process.printed)
-        assert one.lifecycle() == 'unconfigured'
+        assert one.lifecycle == 'unconfigured'
         assert one.ros.set_parameter('dynamics_node', 'command_joints', ['swing']).successful
         assert one.change('configure')
         assert one.change('activate')
         one.ros.wait_for(one.carried, meanwhile=one.report)
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'dynamics_ros'])
-def test_gravity_commands_come_while_the_node_is_active(name):
-    with arm(name, command_joints=['swing'], autostart=False) as one:
+def test_gravity_commands_come_while_the_node_is_active():
+    with arm('dynamics_ros', command_joints=['swing'], autostart=False) as one:
         one.ros.wait_for_status(
             'dynamics_node', 'no gravity_commands: unconfigured', meanwhile=one.report
         )
@@ -338,24 +287,20 @@ def test_gravity_commands_come_while_the_node_is_active(name):
         assert one.ros.wait_for_report('dynamics_node')['lifecycle'] == 'inactive'
 
 
-@pytest.mark.parametrize(
-    'by', ['deactivate', 'shutdown', 'SIGINT', 'SIGTERM', 'no joints', 'another robot']
-)
+@pytest.mark.parametrize('by', ['deactivate', 'SIGTERM', 'another robot'])
 def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
     parameters = {'command_joints': ['swing'], 'commands_at_end': 'zero'}
     with arm(**parameters) as one:
         one.ros.wait_for(one.carried, meanwhile=one.report)
-        if by in ('deactivate', 'shutdown'):
+        if by == 'deactivate':
             assert one.change(by)
         elif by == 'another robot':
             other = pendulum('swinging').replace('"swing"', '"turn"')
             assert one.ros.set_parameter('dynamics_node', 'robot_description', other).successful
-        elif by.startswith('SIG'):
+        else:
             code, seconds = one.process.end(signal.Signals[by])
             assert code == 0
             assert seconds < 1.0
-        else:
-            assert one.ros.set_parameter('dynamics_node', 'command_joints', []).successful
         one.ros.wait_for(lambda: list(one.commands[-1].data) == [0.0])
 
 
@@ -412,20 +357,11 @@ def test_a_signal_leaves_the_controller_the_torques_that_carry_the_arm():
 
 
 @needs_shared_memory
-@pytest.mark.parametrize('autostart', [True, False])
-@pytest.mark.parametrize(
-    ('name', 'parameters'),
-    [
-        ('cartesian_servo_node', {}),
-        ('dynamics_node', {'command_joints': ['swing']}),
-        ('impedance_controller_node', {}),
-    ],
-)
-def test_a_managed_node_that_ends_leaves_no_participant(name, parameters, autostart):
+def test_a_managed_node_that_ends_leaves_no_participant():
     # One that is left delays whoever starts next beside the same peers by seconds.
-    given = {'robot_description': pendulum('swing'), 'autostart': autostart, **parameters}
-    with running(name, DOMAIN, given) as process, client(DOMAIN) as one:
-        one.wait_for(lambda: one.node.count_publishers(f'/{name}/transition_event'))
+    given = {'robot_description': pendulum('swing')}
+    with running(NODE, DOMAIN, given) as process, client(DOMAIN) as one:
+        one.wait_for(lambda: one.node.count_publishers(f'{SERVO}/transition_event'))
         used = one.wait_for(lambda: segments(process.pid))
         assert process.end()[0] == 0
     assert left_behind(used) == []

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from contextlib import ExitStack
 
 import pytest
@@ -14,28 +12,13 @@ pytest.importorskip('rclpy')
 
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import TwistStamped
-from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from rclpy.impl import rcutils_logger
-from rclpy.logging import LoggingSeverity
 from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, printable
-from dynamics_ros.estimation.samples.resolution import RefusedMessage
-from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.nodes.reporting import (
-    LIBRARY,
-    FaultLog,
-    LibraryLog,
-    MultilineText,
-    NodeLog,
-    with_traceback,
-)
-from dynamics_ros.wire.conversions import odometry_values
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
 
@@ -56,96 +39,6 @@ def test_what_comes_from_outside_becomes_one_printable_line(text):
     assert told.isprintable()
     assert len(told) < 10_000
     assert str(InvalidArgumentError('name', text, 'another')).isprintable()
-
-
-def test_what_is_printable_stays_as_it_is():
-    assert printable("joint 'Gelenk_ä' at 5 µrad") == "joint 'Gelenk_ä' at 5 µrad"
-    assert printable('a\\n\nb') == 'a\\n\\nb'
-
-
-@pytest.fixture(autouse=True)
-def _all_severities_from_info_on():
-    # A test in this process may have said otherwise with --log-level.
-    rcutils_logger.RcutilsLogger(name='').set_level(LoggingSeverity.INFO)
-
-
-def written(capfd) -> str:
-    return capfd.readouterr().err
-
-
-def test_a_log_escapes_its_lines_and_keeps_severities_and_filters(capfd):
-    log = NodeLog('escaping')
-    log.info(FORGED)
-    log.warning(FORGED)
-    log.error(FORGED)
-    for _ in range(3):
-        log.error('once only', once=True)
-    lines = written(capfd).splitlines()
-    assert [line.split()[0] for line in lines] == ['[INFO]', '[WARN]', '[ERROR]', '[ERROR]']
-    assert all(map(str.isprintable, lines))
-
-
-def test_where_rclpy_has_no_list_of_callers_each_line_is_logged_all_the_same(capfd, monkeypatch):
-    monkeypatch.delattr(rcutils_logger, '_internal_callers')
-    monkeypatch.setattr(rcutils_logger, '_find_caller', lambda frame: frame.f_back)
-    log = NodeLog('without')
-    for severity in (log.info, log.error, log.warning):
-        severity('told')
-    assert written(capfd).count('told') == 3
-
-
-class StandIn:
-    """As much of a node as a log of faults needs."""
-
-    def __init__(self) -> None:
-        self.context, self.log = self, NodeLog('stand_in')
-
-    def ok(self) -> bool:
-        return True
-
-    def get_logger(self) -> NodeLog:
-        return self.log
-
-
-def test_a_fault_is_logged_with_its_traceback_once_and_counted(capfd):
-    faults = FaultLog(StandIn())
-
-    def fail(text):
-        try:
-            raise KeyError(text)
-        except KeyError as error:
-            faults.report('calling', error)
-
-    for i in range(1000):
-        fail(f'{FORGED} {i}')
-    lines = written(capfd).splitlines()
-    assert faults.counts == {'calling: KeyError': 1000}
-    assert sum('calling: unexpected error' in line for line in lines) == 1
-    assert all(map(str.isprintable, lines))
-    # Nothing below the first line looks like the beginning of one.
-    assert all(line.startswith('  ') for line in lines[1:])
-    assert len(lines) < 8
-
-
-def test_a_traceback_is_a_block_of_printable_lines():
-    try:
-        raise ValueError(FORGED)
-    except ValueError as error:
-        told = with_traceback('head\n', error)
-    assert isinstance(told, MultilineText)
-    assert all(map(str.isprintable, told.split('\n')))
-
-
-def test_odometry_in_a_frame_of_a_megabyte_is_refused():
-    robot = Robot.from_urdf(ARM, root_joint='floating', backend='python')
-    buffer = StateBuffer(robot, (), 1.0)
-    message = Odometry()
-    message.pose.pose.orientation.w = 1.0
-    message.header.frame_id = 'o' * 10**6
-    with pytest.raises(RefusedMessage, match='1000000 characters; expected at most 256'):
-        buffer.update_base(odometry_values(message), ('base',))
-    assert buffer.base_frame_id == ''
-    assert buffer.refused['odometry'] == 1
 
 
 # --- nodes --------------------------------------------------------------------------------------
@@ -222,19 +115,3 @@ def test_no_text_from_outside_forges_a_line_of_a_log(ros):
             lines = process.printed.splitlines()
             assert all(line.isprintable() and line.startswith('[') for line in lines), lines
             assert not any(line.startswith('[ERROR] [0.0]') for line in lines)
-
-
-def test_warnings_of_python_are_lines_of_the_log(capfd):
-    handler = LibraryLog(NodeLog('library'))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('always')
-            warnings.warn(FORGED, RuntimeWarning, stacklevel=1)
-        logging.getLogger(LIBRARY).warning('of %s', FORGED)
-    finally:
-        logging.captureWarnings(False)
-        for name in (LIBRARY, 'py.warnings'):
-            logging.getLogger(name).removeHandler(handler)
-    lines = written(capfd).splitlines()
-    assert len([line for line in lines if line.startswith('[WARN]')]) == 2
-    assert all(map(str.isprintable, lines))

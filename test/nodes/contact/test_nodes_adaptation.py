@@ -1,17 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""contact_node lets dry friction follow a drift, says so, and undoes it."""
+"""contact_node lets friction follow a drift, and takes no lean for zero once it is calibrated."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
-from arm import NAMES, ROBOT, Q
+from arm import ARM, NAMES, ROBOT, Q
 from diagnostic_msgs.msg import DiagnosticArray
-from ros_harness import client, description, running
+from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -26,18 +28,19 @@ TOLD = 3.0
 """Nm of dry friction that the node is told of; there is none."""
 
 
-@pytest.fixture(scope='module')
-def ros():
-    parameters = {
-        'robot_description': description(),
-        'frames': ['tool0'],
-        'friction.coulomb': [TOLD],
-        'thresholds.contact': [10.0],
-        'adaptation.enabled': True,
-        'adaptation.time_constant': 5.0,
-    }
+@pytest.fixture
+def ros(request):
+    parameters = {'robot_description': ARM, 'frames': ['tool0'], **request.param}
     with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
         yield one
+
+
+DRIFT = {
+    'friction.coulomb': [TOLD],
+    'thresholds.contact': [10.0],
+    'adaptation.enabled': True,
+    'adaptation.time_constant': 5.0,
+}
 
 
 class Mover:
@@ -62,6 +65,7 @@ class Mover:
         self.ros.publish_joint_state(state)
 
 
+@pytest.mark.parametrize('ros', [DRIFT], indirect=True)
 def test_friction_changes_are_told_and_undone(ros):
     changes = ros.listen(JointState, '/contact_node/friction_changes')
     diagnostics = ros.listen(DiagnosticArray, '/diagnostics')
@@ -95,3 +99,46 @@ def test_friction_changes_are_told_and_undone(ros):
 
     ros.wait_for(refused)
     assert 'adaptation.enabled is false' in answers[-1].message
+
+
+WINDOW = 250
+"""Samples of 1 ms, more than ``tare.window`` holds."""
+
+DITHER = np.where(np.arange(len(NAMES)) < len(NAMES) - 2, 0.0, 0.1)
+"""rad/s: a step of 1e-4 rad of the wrist's encoders, to and fro a thousand times a second."""
+
+
+def hold(ros, external):
+    """Publish an arm at rest, whose encoders dither, until external torques have followed."""
+    torques = ros.listen(JointState, '/contact_node/external_torques')
+    noise = np.random.default_rng(0)
+    signs = itertools.cycle((1.0, -1.0))
+
+    def live():
+        for _ in range(10):
+            v = DITHER * next(signs)
+            effort = ROBOT.gravity(Q) - external + noise.normal(0.0, 0.01, len(NAMES))
+            ros.publish_joint_state(ros.joint_state(NAMES, Q, v, effort, step=0.001))
+
+    def followed():
+        last = np.array([message.effort for message in torques[-WINDOW:]])
+        return len(last) == WINDOW and np.abs(last - external).max() < 0.3
+
+    ros.wait_for(followed, meanwhile=live, period=0.005)
+
+
+@pytest.mark.parametrize('ros', [{'tare.window': 0.2}], indirect=True)
+def test_a_lean_is_refused_by_joint_and_what_the_model_may_leave_is_taken(ros):
+    for name, value in (('speed', 0.01), ('standing', 0.5)):
+        assert ros.set_parameter(NODE, f'unexplained.{name}', [value]).successful
+    push = ROBOT.jacobian(Q, 'tool0').T @ np.array([20.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    hold(ros, push)
+    refused = ros.call(Trigger, '/contact_node/tare', Trigger.Request())
+    assert not refused.success
+    joint, _, words = refused.message.partition(': ')
+    assert joint in NAMES and abs(push[NAMES.index(joint)]) > 1.0
+    assert 'something touches the robot' in words
+    bias = np.array([0.4, -0.3, 0.3, -0.2, 0.1, 0.1, 0.05])
+    hold(ros, bias)
+    taken = ros.call(Trigger, '/contact_node/tare', Trigger.Request())
+    assert taken.success, taken.message

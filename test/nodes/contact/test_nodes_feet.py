@@ -17,8 +17,6 @@ from ros_harness import client, running
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.estimation import EffortModel
-from dynamics_ros_msgs.msg import FootContacts
 
 pytestmark = pytest.mark.ros
 
@@ -53,45 +51,6 @@ def ros():
         # Parameters can be held against a robot that is known.
         one.wait_for(lambda: one.status('contact_node').hardware_id)
         yield one
-
-
-def test_feet_that_carry_are_in_contact_and_the_others_not(ros):
-    contacts = ros.listen(FootContacts, '/contact_node/foot_contacts')
-    q, effort, forces = standing(FEET)
-    friction = EffortModel.from_robot(ROBOT).friction_torque(np.zeros(ROBOT.nv))
-    assert not friction.any()
-
-    def tell():
-        state = ros.joint_state(ROBOT.joint_names, q[7:], np.zeros(12), effort, step=0.01)
-        base = Odometry(child_frame_id='base')
-        base.header.stamp = state.header.stamp
-        base.header.frame_id = 'odom'
-        base.pose.pose.orientation.w = 1.0
-        ros.publish('/odom', base, qos_profile_sensor_data)
-        ros.publish_joint_state(state)
-
-    def settled():
-        if not contacts:
-            return False
-        found = np.array([[f.x, f.y, f.z] for f in contacts[-1].forces])
-        return np.allclose(found, forces, atol=0.1)
-
-    ros.wait_for(settled, meanwhile=tell)
-    message = contacts[-1]
-    assert message.feet == list(FEET)
-    assert message.header.frame_id == 'odom'
-    assert all(message.in_contact)
-    assert min(message.probabilities) > 0.99
-    assert not message.degraded
-    # At rest the constraints say the same.
-    held = np.array([[f.x, f.y, f.z] for f in message.constraint_forces])
-    np.testing.assert_allclose(held, forces, atol=0.1)
-    # 1e-3 rad/s and m/s of noise, of a robot of 50 kg and more behind a gain of 75/s.
-    assert 0.3 < min(message.force_deviations) < 10.0
-    # With next to no friction each tangential force is one too many.
-    tangential = np.linalg.norm(forces[:, :2], axis=1)
-    expected = np.maximum(tangential - 0.01 * forces[:, 2], 0.0)
-    np.testing.assert_allclose(message.friction_violations, expected, atol=0.1)
 
 
 def test_forces_are_not_estimated_with_a_velocity_in_the_axes_of_odom(ros):

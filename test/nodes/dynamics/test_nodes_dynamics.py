@@ -12,18 +12,24 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import WrenchStamped
+from arm import ARM, NAMES, ROBOT, Q
+from geometry_msgs.msg import Vector3Stamped, WrenchStamped
 from numpy.testing import assert_allclose
-from ros_harness import LATCHED, client, description, running
+from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from dynamics_ros import Robot
+from dynamics_ros.control import FeedForward, JointMotion
+from dynamics_ros.estimation.effort_model import EffortModel
+from dynamics_ros.simulation import comfortable_posture
+from dynamics_ros.wire.conversions import duration_message, seconds
 from dynamics_ros_msgs.msg import Payload, Result
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
     ComputeInverseDynamics,
+    ComputeTrajectoryEfforts,
     SetGravity,
     SetPayload,
 )
@@ -35,10 +41,7 @@ DOMAIN = 53
 # The node calls the same Robot with the same numbers.
 SAME = 1e-12
 
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
 COMMANDED = NAMES[::-1]
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 V = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 0.6, -0.7])
 TAU = np.array([1.0, 20.0, -2.0, 10.0, 0.5, -0.3, 0.1])
 A = np.array([0.5, -0.4, 0.3, -0.2, 0.1, 0.6, -0.7])
@@ -47,7 +50,7 @@ A = np.array([0.5, -0.4, 0.3, -0.2, 0.1, 0.6, -0.7])
 @pytest.fixture(scope='module')
 def node():
     parameters = {
-        'robot_description': description(),
+        'robot_description': ARM,
         'command_joints': COMMANDED,
         'state_timeout': 0.0,  # however long a busy machine takes from one call to the next
     }
@@ -108,13 +111,6 @@ def test_gravity_commands_are_in_the_order_of_the_command_joints(ros):
     assert_allclose(commands[-1].data, ROBOT.gravity(Q)[::-1], atol=SAME)
 
 
-def test_partial_messages_are_merged(ros):
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
-    ros.exchange(ros.joint_state(NAMES[:4], Q[:4] + 0.1), torques)
-    torque = ros.exchange(ros.joint_state(NAMES[4:], Q[4:] + 0.1), torques)
-    assert_allclose(torque.effort, ROBOT.gravity(Q + 0.1), atol=SAME)
-
-
 def test_no_more_than_the_publish_rate_is_published(ros):
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
     key = '/dynamics_node/gravity_torques not published for its rate'
@@ -153,18 +149,6 @@ def test_inverse_dynamics_of_the_latest_state_at_no_acceleration(ros):
     in_state(ros)
     response = call(ros, ComputeInverseDynamics, 'compute_inverse_dynamics')
     assert_allclose(response.torques.effort, ROBOT.nonlinear_effects(Q, V), atol=SAME)
-
-
-def test_accelerations_are_matched_by_name(ros):
-    response = call(
-        ros,
-        ComputeInverseDynamics,
-        'compute_inverse_dynamics',
-        state=ros.joint_state(NAMES, Q, V),
-        acceleration_names=NAMES[::-1],
-        accelerations=A[::-1].tolist(),
-    )
-    assert_allclose(response.torques.effort, ROBOT.inverse_dynamics(Q, V, A), atol=SAME)
 
 
 def test_external_wrenches_of_one_frame_add_up(ros):
@@ -265,31 +249,6 @@ def test_of_a_storm_of_changes_the_last_one_is_in_force(ros):
     ros.wait_for_status('dynamics_node', 'publishing', meanwhile=lambda: in_state(ros))
 
 
-def test_of_two_that_set_gravity_at_once_the_later_one_has_it(ros):
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques', 1000)
-    name = '/dynamics_node/set_gravity'
-
-    def request(x: float) -> SetGravity.Request:
-        asked = SetGravity.Request()
-        asked.gravity.vector.x, asked.gravity.vector.z = x, -9.81
-        return asked
-
-    assert ros.call(SetGravity, name, request(0.0)).result.code == Result.SUCCESS
-    for i in range(1, 6):
-        _, later = [ros.ask(name, request(x)) for x in (float(i), 10.0 + i)]
-        ros.wait_for(later.done, meanwhile=lambda: in_state(ros))
-        assert later.result().result.code == Result.SUCCESS
-        in_state(ros)  # what was on its way has arrived
-        torques.clear()
-        # Whatever followed from the first call would have been made by then.
-        ros.wait_for_report('dynamics_node', meanwhile=lambda: in_state(ros))
-        expected = ROBOT.with_gravity((10.0 + i, 0.0, -9.81)).gravity(Q)
-        assert torques
-        for torque in torques:
-            assert_allclose(torque.effort, expected, atol=SAME)
-    assert ros.call(SetGravity, name, request(0.0)).result.code == Result.SUCCESS
-
-
 def bad_payload(frame: str = 'tool0', mass: float = 1.0, ixx: float = 0.0) -> SetPayload.Request:
     request = SetPayload.Request()
     request.payload.header.frame_id = frame
@@ -378,22 +337,6 @@ def test_joint_states_that_cannot_be_right_are_counted_and_change_nothing(ros, m
     assert_allclose(response.gravity, ROBOT.gravity(Q), atol=SAME)
 
 
-def test_a_state_that_is_too_old_is_not_taken_for_the_latest(ros):
-    in_state(ros)
-    assert ros.set_parameter('dynamics_node', 'state_timeout', 0.01).successful
-    try:
-        ros.wait_for(
-            lambda: (
-                call(ros, ComputeDynamicsTerms, 'compute_dynamics_terms').result.code
-                == Result.STALE_STATE
-            )
-        )
-    finally:
-        assert ros.set_parameter('dynamics_node', 'state_timeout', 0.0).successful
-    response = call(ros, ComputeDynamicsTerms, 'compute_dynamics_terms')
-    assert response.result.code == Result.SUCCESS, response.result.message
-
-
 def test_joints_of_other_robots_are_counted_and_ignored(ros):
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
     torque = ros.exchange(ros.joint_state(['wheel', *NAMES], [math.nan, *Q]), torques)
@@ -414,7 +357,161 @@ def test_a_joint_that_stops_reporting_silences_the_node_until_it_reports_again(r
     ros.wait_for_status('dynamics_node', 'publishing', meanwhile=lambda: in_state(ros))
 
 
+HOME = comfortable_posture(ROBOT, 'tool0')
+FRICTION = EffortModel.from_robot(ROBOT).friction_torque
+TIME = [1.0, 2.0, 3.5]
+POSITIONS = np.array([HOME, HOME + 0.1, HOME - 0.05])
+VELOCITIES = np.array([0.0 * HOME, 0.0 * HOME + 0.1, 0.0 * HOME])
+ACCELERATIONS = np.array([0.0 * HOME + 0.2, 0.0 * HOME - 0.1, 0.0 * HOME])
+
+
+def trajectory(q=POSITIONS, v=None, a=None, time=TIME, names=NAMES):
+    rows = ((), ()) if v is None else (v, a if a is not None else ())
+    points = [
+        JointTrajectoryPoint(
+            positions=list(map(float, q[i])),
+            velocities=list(map(float, rows[0][i])) if len(rows[0]) else [],
+            accelerations=list(map(float, rows[1][i])) if len(rows[1]) else [],
+            time_from_start=duration_message(t),
+        )
+        for i, t in enumerate(time)
+    ]
+    return JointTrajectory(joint_names=list(names), points=points)
+
+
+def compute(ros, message):
+    request = ComputeTrajectoryEfforts.Request(trajectory=message)
+    return ros.call(ComputeTrajectoryEfforts, '/dynamics_node/compute_trajectory_efforts', request)
+
+
+@pytest.mark.parametrize(
+    'given', [(), (VELOCITIES,), (VELOCITIES, ACCELERATIONS)], ids=['q', 'q v', 'q v a']
+)
+def test_the_service_fills_efforts_and_what_is_missing(ros, given):
+    answer = compute(ros, trajectory(POSITIONS, *given))
+    assert answer.result.code == Result.SUCCESS, answer.result.message
+    motion = JointMotion.of(NAMES, TIME, POSITIONS, *given)
+    expected = FeedForward(ROBOT, HOME, FRICTION).efforts(motion)
+    points = answer.trajectory.points
+    assert np.abs(np.array([p.effort for p in points]) - expected).max() < 1e-9
+    assert np.abs(np.array([p.velocities for p in points]) - motion.v).max() < 1e-12
+    assert [seconds(p.time_from_start) for p in points] == TIME
+    assert list(answer.violations) == []
+
+
+def test_the_service_tells_what_is_beyond_limits(ros):
+    far = POSITIONS.copy()
+    far[1, 2] = ROBOT.upper_limits[2] + 0.2
+    answer = compute(ros, trajectory(far, VELOCITIES))
+    assert answer.result.code == Result.SUCCESS
+    found = [x for x in answer.violations if x.quantity == 'position']
+    assert [x.joint for x in found] == [NAMES[2]]
+    assert found[0].limit == ROBOT.upper_limits[2]
+    assert found[0].value >= far[1, 2] - 1e-9
+    assert seconds(found[0].time_from_start) == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ('message', 'words'),
+    [
+        (JointTrajectory(joint_names=list(NAMES)), 'points'),
+        (trajectory(time=[1.0, 1.0, 2.0]), 'time_from_start'),
+        (trajectory(q=POSITIONS[:, :6]), 'positions'),
+        (trajectory(q=POSITIONS * np.nan), 'positions'),
+        (trajectory(names=['nowhere', *NAMES[1:]]), 'nowhere'),
+    ],
+    ids=['no points', 'times', 'counts', 'NaN', 'unknown joint'],
+)
+def test_bad_trajectories_are_refused_by_name(ros, message, words):
+    answer = compute(ros, message)
+    assert answer.result.code < 0
+    assert words in answer.result.message
+    assert not answer.trajectory.points
+
+
+WALL = (6.0, 1.0, -7.0)
+MOON = (0.0, 0.0, -1.62)
+PARAMETERS = {'robot_description': ARM}
+
+
+def put_in_force(ros, gravity, frame_id=''):
+    request = SetGravity.Request()
+    request.gravity.header.frame_id = frame_id
+    request.gravity.vector.x, request.gravity.vector.y, request.gravity.vector.z = gravity
+    return ros.call(SetGravity, '/dynamics_node/set_gravity', request).result
+
+
+def told(gravity, frame_id='') -> Vector3Stamped:
+    message = Vector3Stamped()
+    message.header.frame_id = frame_id
+    message.vector.x, message.vector.y, message.vector.z = gravity
+    return message
+
+
+def test_what_is_in_force_is_told_and_told_again_to_whoever_comes_later(ros):
+    assert put_in_force(ros, WALL, 'base_link').code == Result.SUCCESS
+    for _ in range(2):
+        heard = ros.listen(Vector3Stamped, '/gravity', LATCHED)
+        ros.wait_for(lambda heard=heard: heard)
+        vector = heard[-1].vector
+        assert (vector.x, vector.y, vector.z) == WALL
+        assert heard[-1].header.frame_id == 'base_link'
+
+
+@pytest.mark.parametrize('name', ['contact_node', 'cartesian_servo_node'])
+def test_a_node_of_its_own_follows_from_its_start_on(ros, name):
+    assert put_in_force(ros, WALL).code == Result.SUCCESS
+    with running(name, DOMAIN, PARAMETERS):
+        for gravity in (WALL, MOON):
+            assert put_in_force(ros, gravity).code == Result.SUCCESS
+            ros.wait_for(
+                lambda gravity=gravity: tuple(ros.get_parameter(name, 'gravity')) == gravity
+            )
+        # What the root frame is called is known with the robot.
+        ros.wait_for(lambda: ros.status(name).hardware_id == ROBOT.name)
+        # Gone with the test: a node of the next one would hear two latched messages, in any order.
+        with client(DOMAIN, 'another_teller') as other:
+            refused = {
+                'gravity.vector': told((0.0, float('nan'), 0.0)),
+                'base_link': told(WALL, 'tool0'),
+            }
+            for words, message in refused.items():
+                ros.wait_for(
+                    lambda words=words: words in ros.values(name).get('refused change', ''),
+                    meanwhile=lambda message=message: other.publish('/gravity', message, LATCHED),
+                )
+            assert tuple(ros.get_parameter(name, 'gravity')) == MOON
+            other.publish('/gravity', told(WALL, 'base_link'), LATCHED)
+            ros.wait_for(lambda: tuple(ros.get_parameter(name, 'gravity')) == WALL)
+            ros.wait_for(lambda: 'refused change' not in ros.values(name))
+
+
+def test_a_node_with_a_source_of_its_own_follows_that(ros):
+    source = {'gravity_source': {'kind': 'imu'}}
+    with running('contact_node', DOMAIN, PARAMETERS | source, namespace='/own'):
+        ros.wait_for(lambda: ros.node.count_subscribers('/own/imu'))
+        ros.wait_for(lambda: ros.node.count_subscribers('/own/payload'))
+        assert ros.node.count_subscribers('/own/gravity') == 0
+
+
+def test_one_name_for_three_nodes_is_refused_by_name():
+    with running('dynamics_ros', DOMAIN, PARAMETERS, remaps={'__node': 'arm'}) as process:
+        assert process.wait() == 1
+        lines = [line for line in process.printed.splitlines() if 'cannot start' in line]
+        assert len(lines) == 1
+        assert '__node:=arm' in lines[0] and 'kinematics_node:__node:=' in lines[0]
+        assert 'Traceback' not in process.printed
+
+
+def test_a_node_of_the_composed_process_can_be_renamed(ros):
+    remaps = {'contact_node:__node': 'skin'}
+    with running('dynamics_ros', DOMAIN, PARAMETERS, remaps=remaps, namespace='/renamed'):
+        for node in ('skin', 'dynamics_node', 'kinematics_node'):
+            ros.wait_for_status(f'renamed/{node}', 'waiting for')
+
+
 def test_it_is_alive_and_well_after_all_this(ros, node):
-    in_state(ros)
+    assert put_in_force(ros, (0.0, 0.0, -9.81)).code == Result.SUCCESS
+    ros.wait_for(lambda: abs(in_state(ros) - ROBOT.gravity(Q)).max() < SAME)
     assert node.alive
     assert 'Traceback' not in node.printed and 'callback raised' not in node.printed

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
-from subprocess import Popen
 
 import pytest
 from patience import PATIENCE
@@ -40,50 +42,65 @@ def wait_until_mapped(process: NodeProcess, what: str) -> None:
         assert time.monotonic() < deadline, f'{what} is never mapped'
 
 
-@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('times', [1, 5])
 @pytest.mark.parametrize('moment', MOMENTS)
-@pytest.mark.parametrize(
-    'name', ['dynamics_ros', pytest.param('kinematics_node', marks=pytest.mark.thorough)]
-)
-def test_a_signal_while_it_starts_ends_a_node_with_exit_code_0(name, moment, by):
-    process = NodeProcess(name, DOMAIN, [], node_server.start_alone)
+def test_signals_while_it_starts_end_a_node_with_exit_code_0(moment, times):
+    """Of several signals the first counts."""
+    process = NodeProcess('dynamics_ros', DOMAIN, [], node_server.start_alone)
     wait_until_mapped(process, MOMENTS[moment])
-    code, _ = process.end(by)
+    for number in range(times):
+        process.send((signal.SIGINT, signal.SIGTERM)[number % 2])
+    code, _ = process.end(signal.SIGINT if times == 1 else signal.SIGTERM)
     printed = process.printed
     process.close()
     assert code == 0, printed
     assert 'Traceback' not in printed and 'KeyboardInterrupt' not in printed
 
 
-@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
-def test_of_several_signals_the_first_counts(by):
-    process = NodeProcess('dynamics_ros', DOMAIN, [], node_server.start_alone)
-    wait_until_mapped(process, MOMENTS['the middleware is loaded'])
-    for _ in range(5):
-        process.send(by)
-    code, _ = process.end(by)
-    printed = process.printed
-    process.close()
-    assert code == 0, printed
-    assert 'Traceback' not in printed
-
-
-@pytest.mark.skipif(not node_server.forkable(), reason='nodes are not forked')
-@pytest.mark.parametrize(
-    ('arguments', 'code', 'words'),
-    [
-        (['--help'], 0, '--log-level LEVEL'),
-        (['--ros-args', '-p', 'frames:=1'], 1, 'expected str'),
-        (['--ros-args', '-r'], 1, 'expected what --help says'),
-    ],
+NODES = (
+    'contact_node',
+    'dynamics_node',
+    'impedance_controller_node',
+    'kinematics_node',
+    'cartesian_servo_node',
 )
-def test_a_node_that_tests_fork_ends_as_the_executable_does(arguments, code, words, monkeypatch):
-    monkeypatch.setenv('ARGUMENTS', arguments[-1])  # an environment without a server
-    ends = []
-    for start in (node_server.start_alone, node_server.start, node_server.start):
-        process = NodeProcess('kinematics_node', DOMAIN, arguments, start)
-        ends.append((type(process._process), process.wait(), process.printed))
-        process.close()
-    assert [kind for kind, *_ in ends] == [Popen, Popen, node_server.Forked]
-    assert [own for _, *own in ends] == [[code, ends[0][-1]]] * 3
-    assert words in ends[0][-1]
+
+LARGE = ('interpolate', 'ndimage', 'optimize', 'signal', 'sparse', 'spatial', 'special', 'stats')
+"""Parts that take 0.1 to 0.6 s; after ``import scipy`` each is loaded where it is first used."""
+
+
+FOR_ACTIONS = ('calibration', 'identification')
+"""Rooms that contact_node needs for its action calibrate alone."""
+
+
+@pytest.mark.parametrize(('package', 'parts'), [('scipy', LARGE), ('dynamics_ros', FOR_ACTIONS)])
+def test_no_node_loads_what_it_does_not_need_to_start(package, parts):
+    """A robot that waits for it should not wait for SciPy."""
+    imports = '\n'.join(f'import dynamics_ros.nodes.{name}' for name in NODES)
+    found = f'[part for part in {parts} if "{package}." + part in sys.modules]'
+    program = f'import sys\n{imports}\nprint(*{found})'
+    run = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.split()) == (0, []), run.stderr
+
+
+def test_what_a_release_lacks_is_named():
+    """Humble has no ``rclpy.event_handler``."""
+    program = """
+import rclpy.node, sys
+del sys.modules['rclpy.event_handler']
+sys.meta_path.insert(0, Lacking := type('Lacking', (), {}))
+def find_spec(name, *_):
+    if name == 'rclpy.event_handler':
+        raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+Lacking.find_spec = staticmethod(find_spec)
+from dynamics_ros.nodes.entry import composed
+sys.argv[1:] = ['--help']
+composed()
+"""
+    environment = {**os.environ, 'ROS_DISTRO': 'humble'}
+    run = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, env=environment
+    )
+    assert run.returncode == 1
+    assert 'expected ROS 2 Jazzy or newer, and ROS_DISTRO is humble' in run.stderr
+    assert 'Traceback' not in run.stderr

@@ -12,13 +12,13 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT, Q
 from numpy.testing import assert_allclose
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from ros_harness import client, description, running
+from ros_harness import client, running
 from sensor_msgs.msg import JointState
 
-from dynamics_ros import Robot
 from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE
 from dynamics_ros_msgs.msg import ExternalWrench
 
@@ -27,10 +27,6 @@ pytestmark = pytest.mark.ros
 DOMAIN = 96
 SAME = 1e-12
 
-ARM = description()
-ROBOT = Robot.from_urdf(ARM)
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 
 PERIOD = 0.001
 PAUSE = 0.3
@@ -175,7 +171,7 @@ def test_a_node_that_is_too_slow_answers_the_newest_and_counts_the_others(ros):
         source = Source(ros, 'dynamics_node', OVERLOAD)
         ros.wait_for_status('contact_node', 'publishing', meanwhile=lambda: source.publish(1))
         source.begin()
-        source.publish(8000)
+        source.publish(4000)
         source.wait()
         newer, _, unknown = source.accounts()
         assert newer > 0

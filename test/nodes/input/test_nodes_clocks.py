@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
@@ -17,7 +16,6 @@ from sensor_msgs.msg import JointState
 from servo_harness import CAMERA, SPEED, play
 from urdf_texts import pendulum
 
-from dynamics_ros.nodes.reporting import age
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeDynamicsTerms
 
@@ -26,14 +24,6 @@ pytestmark = pytest.mark.ros
 DOMAIN = 44
 SECOND = 10**9
 LIMIT = 5.0
-
-
-def test_what_lies_ahead_is_infinitely_old():
-    assert age(3 * SECOND, 1 * SECOND) == 2.0
-    assert age(1 * SECOND, 1 * SECOND) == 0.0
-    assert age(1 * SECOND, 1 * SECOND + 1) == np.inf
-    assert age(1 * SECOND, 2 * SECOND, ahead=1.5) == -1.0
-    assert age(1 * SECOND, 3 * SECOND, ahead=1.5) == np.inf
 
 
 class Simulated:

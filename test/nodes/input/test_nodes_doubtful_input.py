@@ -17,8 +17,6 @@ from std_msgs.msg import String
 from urdf_texts import pendulum
 
 DOMAIN = 108
-
-MESH = '<collision><geometry><mesh filename="{}"/></geometry></collision>'
 LIMITED = '<limit lower="-2" upper="2" velocity="1" effort="10"/>'
 
 
@@ -100,30 +98,6 @@ def test_joint_names_of_another_robot(user, process):
     user.wait_for_status('kinematics_node', told, meanwhile=lambda: send(user, elbow=0.0))
     assert int(user.values('kinematics_node')['ignored joint: elbow']) > 0
     assert warned(process, 'they do not name hinge') == 1
-
-
-def test_some_joint_names_of_another_robot(user, process):
-    pretend(user, pendulum('some'))
-    told = "joint_states name joints that robot 'some' does not have: "
-    user.wait_for(
-        lambda: warned(process, told), meanwhile=lambda: send(user, swing=0.0, finger=0.0)
-    )
-    (line,) = [line for line in process.printed.splitlines() if told in line]
-    assert 'finger' in line and 'do not name' not in line
-
-
-def test_meshes_that_are_not_there(user, process):
-    shapes = MESH.format('package://nowhere/a.stl') + MESH.format('file:///nowhere/b.stl')
-    urdf = pendulum('shaped').replace('</inertial>', '</inertial>' + shapes)
-    pretend(user, urdf)
-    told = 'shapes that cannot be read: mesh '
-    user.wait_for(lambda: warned(process, told), meanwhile=lambda: send(user, swing=0.0))
-    (line,) = [line for line in process.printed.splitlines() if told in line]
-    assert "'package://nowhere/a.stl'" in line and "'file:///nowhere/b.stl'" in line
-    user.wait_for(
-        lambda: '2 shapes are missing' in str(user.values('contact_node')),
-        meanwhile=lambda: send(user, swing=0.0),
-    )
 
 
 def test_a_normal_start_warns_of_nothing(user):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 
@@ -14,14 +13,14 @@ from scipy.interpolate import CubicSpline
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT
 from geometry_msgs.msg import PoseStamped
 from publishers import taking_turns
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from ros_harness import client, description, running, stamp_of
+from ros_harness import client, running, stamp_of
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-from dynamics_ros import Robot
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.parameters.contact import ContactParameters
@@ -37,9 +36,6 @@ CYCLES = 500
 SETTLED = 100
 """Cycles until the observer has."""
 
-ARM = description()
-ROBOT = Robot.from_urdf(ARM)
-NAMES = list(ROBOT.joint_names)
 HALVES = [0, 1, 2, 3], [4, 5, 6]
 EVERY = list(range(7))
 
@@ -165,7 +161,7 @@ def listener(ros):
         ros.node.destroy_publisher(driver)
 
 
-@pytest.mark.parametrize('millis', [0.0, 0.5, 1.5, 3.0])
+@pytest.mark.parametrize('millis', [0.5, 3.0])
 def test_two_drivers_are_felt_like_one(ros, listener, millis):
     """Halves that are sampled up to 3 ms apart; 1 % is lost and 1 % comes after the next."""
     shift = round(millis * MS)
@@ -235,21 +231,3 @@ def test_one_driver_with_swapped_messages_is_not_silent_and_they_are_counted(ros
     values = ros.wait_for_report(CONTACT)
     key = 'joint_states late: dropped'
     assert int(values[key]) - int(before[key]) == CYCLES - len(in_time)
-
-
-def test_a_clock_that_is_set_back_is_followed_and_stays_in_sight(ros, listener):
-    arm = Arm(nanoseconds(ros.next_stamp(10.0)))
-    forward = [arm.start + k * PERIOD for k in range(100)]
-    listener.run([(0, arm.at(stamp, EVERY)) for stamp in forward], forward[-1])
-    back = [stamp - 5 * 10**9 for stamp in forward]
-    messages = [(0, arm.at(stamp, EVERY)) for stamp in back]
-    listener.run(messages, back[-1])
-    assert listener.stamps(listener.poses)[0] >= back[2]
-    assert len(listener.poses) >= len(back[2:]) - listener.superseded
-    assert listener.stamps(listener.torques) == back[-len(listener.torques) :]
-    told = re.compile(
-        r'publishing; clock of joint_states set back by 5\.19\d s, from [\d.]+ s to [\d.]+ s'
-    )
-    for node in ('kinematics_node', 'dynamics_node', 'contact_node'):
-        ros.wait_for(lambda node=node: told.match(ros.status(node).message))
-    assert 'clock jumped backwards' in ros.values('contact_node')['observer: last start']

@@ -20,17 +20,17 @@ from patience import PATIENCE
 pytest.importorskip('rclpy')
 
 import rclpy
+from arm import ARM, NAMES, ROBOT, Q
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, PoseStamped
 from numpy.testing import assert_allclose
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from ros_harness import LATCHED, client, description, found_by_nodes, occupy, running
+from ros_harness import LATCHED, client, found_by_nodes, occupy, running
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from dynamics_ros import Robot
 from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.inverse_kinematics import Code
@@ -41,9 +41,6 @@ from dynamics_ros.wire.conversions import pose_matrix, pose_message
 pytestmark = pytest.mark.ros
 
 DOMAIN = 84
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 TARGET = ROBOT.forward_kinematics(Q + 0.2, 'tool0')
 
 # The search aims at 1e-5 m and rad; the entries of a pose are of length one.
@@ -55,7 +52,7 @@ def node():
     """A kinematics node in this process; call a handler and set a parameter."""
     occupy(DOMAIN)
     rclpy.init(domain_id=DOMAIN)
-    given = {'robot_description': description(), 'frames': ['tool0']}
+    given = {'robot_description': ARM, 'frames': ['tool0']}
     overrides = [Parameter(name, value=value) for name, value in given.items()]
     one = Node('kinematics_node', parameter_overrides=overrides)
     context = RobotContext(one)
@@ -170,29 +167,6 @@ def test_ik_brings_the_end_of_the_group_to_the_pose(node):
     assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
 
 
-def test_ik_of_a_named_link_in_a_frame_of_the_robot(node):
-    target = ROBOT.forward_kinematics(Q + 0.1, 'flange_link')
-    carrier = ROBOT.forward_kinematics(Q, 'shoulder_link')
-    asked = pose(np.linalg.inv(carrier) @ target, 'shoulder_link')
-    found = solved(node.ik(ik_request(ik_link_name='flange_link', pose_stamped=asked)))
-    assert_allclose(ROBOT.forward_kinematics(found, 'flange_link'), target, atol=REACHED)
-
-
-def test_ik_of_several_links_at_once(node):
-    links = ['tool0', 'elbow_link']
-    poses = [pose(ROBOT.forward_kinematics(Q + 0.1, link)) for link in links]
-    found = solved(node.ik(ik_request(ik_link_names=links, pose_stamped_vector=poses)))
-    for link in links:
-        expected = ROBOT.forward_kinematics(Q + 0.1, link)
-        assert_allclose(ROBOT.forward_kinematics(found, link), expected, atol=REACHED)
-
-
-def test_the_timeout_is_kept_with_its_fraction_and_no_longer_than_allowed(node):
-    found = solved(node.ik(ik_request(timeout=Duration(sec=10_000))))
-    assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
-    solved(node.ik(ik_request(timeout=Duration(nanosec=500_000_000))))
-
-
 def far():
     target = TARGET.copy()
     target[:3, 3] = [5.0, 0.0, 0.0]
@@ -213,11 +187,6 @@ def moving_base():
 
 REFUSED = {
     'unknown link': ({'ik_link_name': 'nose'}, Code.INVALID_LINK_NAME, 'nose'),
-    'too few links': (
-        {'ik_link_names': ['tool0'], 'pose_stamped_vector': [pose(TARGET)] * 2},
-        Code.INVALID_LINK_NAME,
-        'one for each',
-    ),
     'unknown frame': (
         {'pose_stamped': pose(TARGET, 'nowhere')},
         Code.FRAME_TRANSFORM_FAILURE,
@@ -228,16 +197,10 @@ REFUSED = {
         Code.INVALID_GOAL_CONSTRAINTS,
         'joint constraints',
     ),
-    'unknown joint': (
-        {'robot_state': robot_state(Q[:1], ['nose'])},
-        Code.INVALID_ROBOT_STATE,
-        'nose',
-    ),
     'NaN seed': ({'robot_state': robot_state(Q * math.nan)}, Code.INVALID_ROBOT_STATE, 'finite'),
     'moving base': ({'robot_state': moving_base()}, Code.INVALID_ROBOT_STATE, 'multi_dof'),
     'no state yet': ({'robot_state': robot_state(None)}, Code.INVALID_ROBOT_STATE, 'waiting'),
     'NaN pose': ({'pose_stamped': nan()}, Code.FAILURE, 'pose_stamped.pose.position'),
-    'negative timeout': ({'timeout': Duration(sec=-1)}, Code.FAILURE, 'timeout'),
     'out of reach': ({'pose_stamped': pose(far())}, Code.NO_IK_SOLUTION, 'out of reach'),
 }
 
@@ -277,7 +240,7 @@ def ball(at, frame_id='', diameter=0.3, **fields):
 def test_solutions_keep_apart_from_obstacles_and_links(node):
     pytest.importorskip('coal')
     found = solved(node.ik(ik_request(avoid_collisions=True)))
-    alone = Collisions(ROBOT, description())
+    alone = Collisions(ROBOT, ARM)
     assert alone.distances(found).smallest >= 0.01
     # Where the tool is to be, there is no solution; one that is carried by the root is deleted.
     node.obstacles(ball(TARGET[:3, 3], 'base_link'))
@@ -355,7 +318,7 @@ def ready(one):
     return '/kinematics_node/compute_inverse_kinematics' in services(one)
 
 
-OFFERED = {'robot_description': description(), 'frames': ['tool0'], 'moveit_services': True}
+OFFERED = {'robot_description': ARM, 'frames': ['tool0'], 'moveit_services': True}
 OURS = {'/compute_fk', '/compute_ik'}
 
 
@@ -373,29 +336,3 @@ def test_without_moveit_msgs_there_is_nothing_to_offer():
     with running('kinematics_node', DOMAIN, OFFERED) as process:
         assert process.wait() == 1
         assert 'cannot start: moveit_services: moveit_msgs is not installed' in process.printed
-
-
-@pytest.mark.skipif(importlib.util.find_spec('moveit_msgs') is None, reason='needs moveit_msgs')
-def test_the_services_answer_messages_of_moveit():
-    from moveit_msgs.msg import MoveItErrorCodes
-    from moveit_msgs.srv import GetPositionFK, GetPositionIK
-
-    for code in Code:
-        assert getattr(MoveItErrorCodes, code.name) == code
-    with running('kinematics_node', DOMAIN, OFFERED), client(DOMAIN) as one:
-        request = GetPositionIK.Request()
-        request.ik_request.robot_state.joint_state = robot_state().joint_state
-        request.ik_request.pose_stamped = pose(TARGET)
-        response = one.call(GetPositionIK, '/compute_ik', request)
-        assert response.error_code.val == Code.SUCCESS, response.error_code
-        found = np.array(response.solution.joint_state.position)
-        assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
-        request = GetPositionFK.Request(fk_link_names=['tool0'])
-        request.robot_state.joint_state = response.solution.joint_state
-        response = one.call(GetPositionFK, '/compute_fk', request)
-        assert_allclose(pose_matrix(response.pose_stamped[0].pose, 'p'), TARGET, atol=REACHED)
-        request = GetPositionIK.Request()
-        request.ik_request.ik_link_name = 'nose'
-        request.ik_request.robot_state.joint_state = robot_state().joint_state
-        response = one.call(GetPositionIK, '/compute_ik', request)
-        assert response.error_code.val == Code.INVALID_LINK_NAME

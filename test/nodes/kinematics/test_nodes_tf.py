@@ -160,15 +160,6 @@ def test_where_the_base_is_is_published_on_request_only(ros, wanted):
             assert_allclose(matrices(moving)['base'][:3, 3], [2.0, 0.0, 0.0], atol=SAME)
 
 
-def test_a_robot_whose_joints_are_all_fixed_has_a_tree_all_the_same(ros):
-    text = GRIPPER.replace('"revolute"', '"fixed"').replace('"prismatic"', '"fixed"')
-    text = text.replace('<mimic joint="open" multiplier="-1" offset="-0.01"/>', '')
-    with running('kinematics_node', DOMAIN, {'robot_description': text, 'publish_tf': True}):
-        fixed = ros.listen(TFMessage, '/tf_static', LATCHED)
-        ros.wait_for(lambda: fixed)
-        assert set(edges(fixed[-1])) == {'mount', 'palm', 'left', 'right', 'tip'}
-
-
 def test_both_topics_come_and_go_with_the_parameter(ros):
     with running('kinematics_node', DOMAIN, {'robot_description': GRIPPER}, namespace='/later'):
         ros.wait_for_status('later/kinematics_node', 'waiting for')

@@ -12,14 +12,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT, STILL, Q
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import client, description, running, tf2_for_nodes
+from ros_harness import client, running, tf2_for_nodes
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 from tf2_msgs.msg import TFMessage
 
-from dynamics_ros import Robot
 from dynamics_ros.wire.conversions import transform_stamped
 
 pytestmark = pytest.mark.ros
@@ -27,13 +27,15 @@ pytestmark = pytest.mark.ros
 DOMAIN = 91
 G = 9.81
 
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-ZERO = np.zeros(ROBOT.nv)
+
+WITH_IMU = ARM.replace(
+    '</robot>',
+    '<link name="imu"/><joint name="imu" type="fixed"><parent link="base_link"/><child link="imu"/>'
+    '<origin rpy="0 0 1.5707963267948966"/></joint></robot>',
+)
 
 PARAMETERS = {
-    'robot_description': description(),
+    'robot_description': WITH_IMU,
     'gravity_source': {'kind': 'imu', 'time_constant': 0.0, 'least_angle': 0.001},
 }
 
@@ -42,7 +44,7 @@ PARAMETERS = {
 def ros():
     with running('dynamics_node', DOMAIN, PARAMETERS), client(DOMAIN) as one:
         torques = one.listen(JointState, '/dynamics_node/gravity_torques')
-        one.exchange(one.joint_state(NAMES, Q, ZERO, ZERO), torques)
+        one.exchange(one.joint_state(NAMES, Q, STILL, STILL), torques)
         yield one
 
 
@@ -76,8 +78,9 @@ def tilted(angle):
         (0.3, {'acceleration': -tilted(0.3)}),
         (-0.5, {'acceleration': -1.02 * tilted(-0.5)}),
         (0.8, {'tilt': 0.8}),
+        (0.2, {'frame_id': 'imu', 'acceleration': (0.0, G * np.sin(0.2), G * np.cos(0.2))}),
     ],
-    ids=['at rest', 'a sensor that reads too much', 'orientation'],
+    ids=['at rest', 'a sensor that reads too much', 'orientation', 'turned'],
 )
 def test_gravity_torques_follow_the_tilt_of_the_base(ros, angle, reading):
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
@@ -85,12 +88,14 @@ def test_gravity_torques_follow_the_tilt_of_the_base(ros, angle, reading):
 
     def tell():
         send(ros, imu(ros, **reading))
-        ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, ZERO))
+        ros.publish_joint_state(ros.joint_state(NAMES, Q, STILL, STILL))
 
     ros.wait_for(
         lambda: torques and np.allclose(torques[-1].effort, expected, atol=1e-9), meanwhile=tell
     )
-    np.testing.assert_allclose(ros.get_parameter('dynamics_node', 'gravity'), tilted(angle))
+    np.testing.assert_allclose(
+        ros.get_parameter('dynamics_node', 'gravity'), tilted(angle), atol=1e-9
+    )
 
 
 def test_an_imu_that_joints_move_is_refused_and_named(ros):
@@ -111,7 +116,7 @@ def test_an_imu_that_joints_move_is_refused_and_named(ros):
         'publishing to',
         meanwhile=lambda: (
             send(ros, imu(ros, acceleration=(0.0, 0.0, G))),
-            ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, ZERO)),
+            ros.publish_joint_state(ros.joint_state(NAMES, Q, STILL, STILL)),
         ),
     )
 
@@ -120,20 +125,6 @@ def test_a_base_that_moves_in_the_model_has_nothing_to_follow():
     with running('dynamics_node', DOMAIN, PARAMETERS | {'root_joint': 'floating'}) as process:
         assert process.wait() == 1
         assert 'gravity_source.kind' in process.printed
-
-
-def test_without_tf2_or_the_frame_the_reason_is_told():
-    source, carried = {'kind': 'tf', 'level_frame': 'nowhere'}, ROBOT.gravity(Q)
-    with (
-        running('contact_node', DOMAIN, PARAMETERS | {'gravity_source': source}),
-        client(DOMAIN) as one,
-    ):
-        one.wait_for(
-            lambda: any(
-                text in one.status('contact_node').message for text in ('tf2_ros', 'nowhere')
-            ),
-            meanwhile=lambda: one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, carried)),
-        )
 
 
 PAUSE = 0.5
@@ -150,7 +141,7 @@ def test_an_imu_that_falls_silent_is_told_with_the_time_and_the_topic(ros):
     expected = ROBOT.with_gravity(tuple(tilted(0.4))).gravity(Q)
 
     def report():
-        ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, ZERO))
+        ros.publish_joint_state(ros.joint_state(NAMES, Q, STILL, STILL))
 
     def tell(reading=None):
         send(ros, imu(ros, acceleration=-tilted(0.4) if reading is None else reading))
@@ -196,7 +187,9 @@ def test_it_follows_tf_and_says_when_that_is_lost():
         stood = 0.0
 
         def report():
-            one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO), '/tilting/joint_states')
+            one.publish_joint_state(
+                one.joint_state(NAMES, Q, STILL, STILL), '/tilting/joint_states'
+            )
 
         def stand():
             nonlocal stood
@@ -220,25 +213,3 @@ def test_it_follows_tf_and_says_when_that_is_lost():
         one.wait_for(lambda: one.reported_at(name) > again, meanwhile=report)
         assert process.printed.count('gravity follows nothing') == logged
         one.wait_for_status(name, 'publishing to', meanwhile=stand)
-
-
-def test_a_tf_that_may_not_be_listened_to_is_told_and_harms_nothing_else():
-    source = {**PARAMETERS['gravity_source'], 'kind': 'tf'}
-    parameters = PARAMETERS | {'gravity_source': source}
-    # A topic has one type: that of its first subscription, which is the one of joint states.
-    remaps = {'/tf': '/deaf/joint_states'}
-    with (
-        tf2_for_nodes(),
-        running('dynamics_node', DOMAIN, parameters, namespace='/deaf', remaps=remaps) as process,
-        client(DOMAIN) as one,
-    ):
-        torques = one.listen(JointState, '/deaf/dynamics_node/gravity_torques')
-
-        def report():
-            one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO), '/deaf/joint_states')
-
-        told = 'gravity follows nothing yet: tf cannot be listened to: '
-        one.wait_for_status('deaf/dynamics_node', told, meanwhile=report)
-        one.wait_for(lambda: torques, meanwhile=report)
-        np.testing.assert_allclose(torques[-1].effort, ROBOT.gravity(Q), atol=1e-9)
-        assert 'a callback raised' not in process.printed

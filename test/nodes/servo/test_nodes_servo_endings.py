@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Inertia, Vector3
-from ros_harness import LATCHED, description
+from ros_harness import LATCHED, description, faulty
 from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, Q, play
 from std_srvs.srv import SetBool
 
@@ -142,10 +142,6 @@ ENDINGS = {
 SOME = ('a parameter that makes the robot anew', 'a pause', 'deactivation', 'another robot')
 """Those that are tried on the other interfaces as well."""
 
-TRIED = [('velocity', ending) for ending in ENDINGS] + [
-    (kind, ending) for kind in ('position', 'trajectory') for ending in SOME
-]
-
 
 @pytest.fixture(scope='module')
 def led(request):
@@ -163,8 +159,19 @@ def begin_again(led):
         assert led.ros.set_parameter(NODE, name, value).successful
 
 
-@pytest.mark.parametrize(('led', 'ending'), TRIED, indirect=['led'])
+@pytest.mark.parametrize('led', ['velocity'], indirect=True)
+@pytest.mark.parametrize('ending', ENDINGS)
 def test_what_ends_a_motion_ends_it_by_a_ramp(led, ending):
+    assert_ends_by_a_ramp(led, ending)
+
+
+@pytest.mark.parametrize('led', ['position', 'trajectory'], indirect=True)
+@pytest.mark.parametrize('ending', SOME)
+def test_it_does_so_on_every_interface(led, ending):
+    assert_ends_by_a_ramp(led, ending)
+
+
+def assert_ends_by_a_ramp(led, ending):
     quiet = ending == 'joint states that fail to come'
     for _ in range(TRIES):
         begin_again(led)
@@ -180,9 +187,8 @@ def test_what_ends_a_motion_ends_it_by_a_ramp(led, ending):
     pytest.fail(f'its target may have ended it, of old age, {TRIES} times')
 
 
-@pytest.mark.parametrize('kind', ['trajectory', 'velocity'])
-def test_another_interface_is_taken_when_the_first_is_at_rest(kind):
-    other = 'position' if kind == 'velocity' else 'velocity'
+def test_another_interface_is_taken_when_the_first_is_at_rest():
+    kind, other = 'trajectory', 'velocity'
     with play(DOMAIN + 1, kind, **LASTING, command_joints=NAMES) as one:
         get_going(one)
         message, topic = TOPICS[other]
@@ -201,7 +207,6 @@ def test_another_interface_is_taken_when_the_first_is_at_rest(kind):
     ('kind', 'by'),
     [
         ('velocity', signal.SIGINT),
-        ('velocity', signal.SIGTERM),
         ('position', signal.SIGTERM),
         ('trajectory', signal.SIGHUP),
     ],
@@ -243,31 +248,10 @@ def test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end():
         assert 0.02 * 2.0 / RATE < steps < fastest / MAX_DURATION * 2.0 * 0.02 + 1e-9
 
 
-BROKEN = """
-import sys
-from pathlib import Path
-from dynamics_ros.inverse_kinematics.differential import CartesianServo
-from dynamics_ros.nodes import entry
-from dynamics_ros.nodes.executables import cartesian_servo_node
-
-follow = CartesianServo.follow_twist
-
-def broken(self, *arguments):
-    if Path({flag!r}).exists():
-        raise ZeroDivisionError('a fault of the program')
-    return follow(self, *arguments)
-
-CartesianServo.follow_twist = broken
-cartesian_servo_node()
-"""
-
-
 def test_an_error_in_the_control_step_is_an_end_and_told_once(tmp_path):
-    flag = tmp_path / 'break'
-    script = tmp_path / 'servo'
-    script.write_text(f'#!/usr/bin/env python3\n{BROKEN.format(flag=str(flag))}')
-    script.chmod(0o755)
-    with play(DOMAIN + 1, 'velocity', name=str(script), autostart=True, **LASTING) as one:
+    function = 'dynamics_ros.inverse_kinematics.differential:CartesianServo.follow_twist'
+    script, flag = faulty(tmp_path, NODE, function)
+    with play(DOMAIN + 1, 'velocity', name=script, autostart=True, **LASTING) as one:
         get_going(one)
         flag.touch()
         status = one.wait_for_status('ZeroDivisionError', one.both)

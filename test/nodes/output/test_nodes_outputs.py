@@ -4,22 +4,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped
+from numpy.testing import assert_allclose
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from ros_harness import LATCHED, client, description, running
+from ros_harness import LATCHED, client, running
+from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from dynamics_ros import Robot
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import SetPayload
 
 pytestmark = pytest.mark.ros
 
 DOMAIN = 78
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
 ZERO = [0.0] * ROBOT.nv
 POSE = '/kinematics_node/tool0/pose'
 
@@ -37,7 +40,7 @@ def quality(ros, topic):
 
 def test_an_output_takes_its_quality_of_service_from_parameters(ros):
     parameters = {
-        'robot_description': description(),
+        'robot_description': ARM,
         'frames': ['tool0', 'flange_link'],
         f'qos_overrides.{POSE}.publisher.durability': 'transient_local',
         f'qos_overrides.{POSE}.publisher.reliability': 'reliable',
@@ -69,7 +72,7 @@ def test_a_policy_that_does_not_exist_ends_the_node_by_name(policy, value):
 
 @pytest.mark.parametrize('node', ['kinematics_node', 'contact_node'])
 def test_markers_of_frames_that_are_gone_are_taken_away(ros, node):
-    parameters = {'robot_description': description(), 'frames': ['tool0', 'forearm_link']}
+    parameters = {'robot_description': ARM, 'frames': ['tool0', 'forearm_link']}
     with running(node, DOMAIN, parameters):
         received = ros.listen(MarkerArray, f'/{node}/markers', 100)
 
@@ -91,3 +94,40 @@ def test_markers_of_frames_that_are_gone_are_taken_away(ros, node):
         received.clear()
         ros.wait_for(lambda: told(Marker.ADD, 0) >= shown, meanwhile=send)
         assert not told(Marker.ADD, 1)
+
+
+# A topic has one type: where another one is given to it by mistake, its publisher cannot be made.
+TAKEN = '/joint_states'
+
+# The nodes call the same Robot with the same numbers.
+SAME = 1e-12
+
+
+def moving(ros):
+    return lambda: ros.publish_joint_state(ros.joint_state(NAMES, Q, STILL, ROBOT.gravity(Q)))
+
+
+def test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it(ros):
+    parameters = {'robot_description': ARM, 'payload': {'frame': 'tool0', 'mass': 1.0}}
+    remaps = {'/kinematics_node/markers': TAKEN, 'payload': TAKEN}
+    with running('dynamics_ros', DOMAIN, parameters, remaps=remaps) as process:
+        torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+        poses = ros.listen(PoseStamped, '/kinematics_node/tool0/pose')
+        ros.wait_for(lambda: poses and torques, meanwhile=moving(ros))
+        carrying = ROBOT.with_payload('tool0', 1.0).gravity(Q)
+        assert_allclose(torques[-1].effort, carrying, atol=SAME)
+        for node, topic in (
+            ('kinematics_node', '/kinematics_node/markers'),
+            ('dynamics_node', '/payload'),
+        ):
+            told = f'publishing, but not {topic} (remapped to {TAKEN})'
+            ros.wait_for_status(node, told, meanwhile=moving(ros))
+        ros.wait_for_status('contact_node', 'publishing to', meanwhile=moving(ros))
+        # What the missing topic would tell is in force all the same.
+        response = ros.call(SetPayload, '/dynamics_node/set_payload')
+        assert response.result.code == Result.SUCCESS, response.result.message
+        ros.wait_for(
+            lambda: np.allclose(torques[-1].effort, ROBOT.gravity(Q), atol=SAME),
+            meanwhile=moving(ros),
+        )
+        assert 'Traceback' not in process.printed
