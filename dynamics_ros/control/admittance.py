@@ -32,6 +32,9 @@ NONE = Explanation(Reason.OK, '')
 REACH_RATE = 5.0
 """Largest rate at which the frame may approach the end of its reach [1/s]."""
 
+LOSS = 0.1
+"""Share of a twist that a step may lack without slowing the virtual mass."""
+
 REVERSALS, REVERSAL_TIME = 6, 0.4
 """Reversals of a velocity within a time [s] that no hand makes, but a contact that is unstable."""
 
@@ -41,8 +44,8 @@ REVERSED = (0.005, 0.03)
 TARE_TIME = 0.2
 """Time over which the wrench is averaged before a motion [s]."""
 
-FROZEN_TIME, FROZEN_SAMPLES = 0.1, 5
-"""Time [s] and number of bit-identical samples from which a sensor counts as frozen."""
+FROZEN_SAMPLES = 5
+"""Number of samples from which a sensor may count as frozen, or be tared."""
 
 AT_REST = 2e-3
 """Largest change of a joint position during the tare [rad or m]."""
@@ -83,9 +86,6 @@ def wrench_at(wrench: Array, source: Array, target: Array) -> Array:
 class Admittance:
     """Virtual mass, damper and spring of a frame, in the axes of a frame that may move.
 
-    The velocity of the mass is that of the commands, so that nothing accumulates while limits of
-    the arm slow it.
-
     Attributes:
         at_reach: whether the end of the reach limited the last step.
     """
@@ -122,31 +122,31 @@ class Admittance:
         self._dead_zone = per_entry('dead_zone', dead_zone, 2, least=0.0)
         self._reach = per_entry('reach', reach, 2, least=0.0, infinite=True)
         self._free = np.broadcast_to(~np.asarray(locked, dtype=bool), 6)
-        self.begin(np.eye(4))
+        self.begin()
 
-    def begin(self, pose: Array) -> None:
-        """Begin at rest, with the spring relaxed at a pose (4, 4) of the frame."""
-        self._start, self._time, self.at_reach = pose, 0.0, False
+    def begin(self) -> None:
+        """Begin at rest, with the spring relaxed at the pose of the first step."""
+        self._start: Array | None = None
+        self._time, self.at_reach = 0.0, False
+        self._v, self._axes = np.zeros(6), np.eye(3)
         self._before = np.zeros((2, 3))
         self._reversals: tuple[deque[float], deque[float]] = (deque(), deque())
 
-    def twist(self, wrench: Array, v: Array, pose: Array, axes: Array, dt: float) -> Array:
+    def twist(self, wrench: Array, pose: Array, axes: Array, dt: float) -> Array:
         """Return the twist (6) of the next step, in root axes at the origin of the frame.
 
         The step is implicit (backward Euler), which is stable for all gains and adds no energy.
 
         Args:
             wrench: (6) of the environment on the frame, at its origin, in root axes [N, Nm].
-            v: (6) twist of the last step, in root axes [m/s, rad/s].
             pose: (4, 4) of the frame.
             axes: (3, 3) axes of mass, damper and spring in the root frame.
             dt: time until the next step [s].
         """
         check_positive('dt', dt)
-        f, v, x = (
-            (part.reshape(2, 3) @ axes).ravel()
-            for part in (wrench, v, pose_error(pose, self._start))
-        )
+        self._start, self._axes = pose if self._start is None else self._start, axes
+        error = pose_error(pose, self._start)
+        f, v, x = (_turned(axes.T, part) for part in (wrench, self._v, error))
         f = _beyond(self._dead_zone, f)
         mass, damping, stiffness = self._mass, self._damping, self._stiffness
         v = (mass * v + dt * (f - stiffness * x)) / (mass + dt * damping + dt * dt * stiffness)
@@ -154,8 +154,19 @@ class Admittance:
         kept = self._within_reach(v, x)
         self.at_reach = bool(np.any(kept != v))
         v = np.where(self._free, kept, 0.0)
-        self._count_reversals(v.reshape(2, 3) @ axes.T, dt)
-        return (v.reshape(2, 3) @ axes.T).ravel()
+        self._v = _turned(axes, v)
+        self._count_reversals(self._v.reshape(2, 3), dt)
+        return self._v
+
+    def moved(self, v: Array) -> None:
+        """Slow the mass to the twist (6) of the last step, if limits of the arm made that slower.
+
+        Nothing accumulates then. A loss of less than ``LOSS`` counts as none: it would brake the
+        mass in each step.
+        """
+        v = _turned(self._axes, np.where(self._free, _turned(self._axes.T, v), 0.0))
+        share = float(v @ self._v) / max(float(self._v @ self._v), 1e-12)
+        self._v = v / min(max(share, 1.0 - LOSS), 1.0)
 
     def _within_reach(self, v: Array, x: Array) -> Array:
         """Return the twist with no more speed away from the start than its reach allows."""
@@ -188,6 +199,10 @@ class Admittance:
         return max(map(len, self._reversals)) >= REVERSALS
 
 
+def _turned(R: Array, six: Array) -> Array:
+    return np.asarray((six.reshape(2, 3) @ R.T).ravel())
+
+
 def _beyond(zone: Array, f: Array) -> Array:
     """Return a wrench (6) with force and torque shortened by the two numbers of a dead zone."""
     parts = f.reshape(2, 3)
@@ -205,16 +220,17 @@ class MeasuredWrench:
         value: (6) last wrench less the tare, in the axes of the sensor [N, Nm].
     """
 
-    def __init__(self, largest: ArrayLike, timeout: float) -> None:
+    def __init__(self, largest: ArrayLike, timeout: float, frozen_time: float = 0.1) -> None:
         """Set the limits.
 
         Args:
             largest: force and torque beyond which a wrench is not plausible [N, Nm].
             timeout: longest time without a wrench [s].
+            frozen_time: longest time with exactly the same wrench [s].
         """
         self._largest = per_entry('largest_wrench', largest, 2, least=0.0)
         check_not_negative('sensor_timeout', timeout)
-        self._timeout = timeout
+        self._timeout, self._frozen_time = timeout, frozen_time
         self._samples: deque[tuple[float, Array, Array]] = deque()
         self._tare, self.value = np.zeros(6), np.zeros(6)
         self._invalid, self._same, self._same_since = NONE, 0, -math.inf
@@ -257,7 +273,7 @@ class MeasuredWrench:
         if self._invalid:
             return self._invalid
         same = self._received - self._same_since
-        if self._same >= FROZEN_SAMPLES and same > FROZEN_TIME:
+        if self._same >= FROZEN_SAMPLES and same > self._frozen_time:
             text = f'the wrench has been exactly the same for {same:.1f} s'
             return Explanation(Reason.WRENCH_FROZEN, text)
         return NONE
