@@ -35,7 +35,7 @@ REACH_RATE = 5.0
 LOSS = 0.1
 """Share of a twist that a step may lack without slowing the virtual mass."""
 
-REVERSALS, REVERSAL_TIME = 6, 0.4
+REVERSALS, REVERSAL_TIME = 6, 0.5
 """Reversals of a velocity within a time [s] that no hand makes, but a contact that is unstable."""
 
 REVERSED = (0.005, 0.03)
