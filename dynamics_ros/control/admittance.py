@@ -7,8 +7,8 @@ A virtual mass, damper and spring turn the wrench into a twist, M a + D v + K x 
 later than the wrench, and a stiff environment answers to that. Contact with a stiffness k after a
 delay T is stable if no root of M s^2 + D s + k e^(-s T) lies in the right half plane.
 
-An observer of the energy that the arm gives to its environment [HannafordRyu2002] does not detect
-an unstable contact: beside a hand that pushes, the balance stays with the hand. Reversals do.
+An observer of the energy that the arm gives to its environment [HannafordRyu2002] detects few
+unstable contacts: beside a hand that pushes, the hand does more work. Reversals detect more.
 """
 
 from __future__ import annotations
