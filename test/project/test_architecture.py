@@ -23,11 +23,11 @@ LEDGER = {
     'bindings': (392, 300),
     'calibration': (2329, 1700),
     'collision': (722, 900),
-    'commanding': (1094, 600),
+    'commanding': (1121, 600),
     'constraints': (2278, 1200),
-    'control': (3526, 2600),
+    'control': (3845, 2600),
     'demo': (1681, 1100),
-    'doctor': (909, 500),
+    'doctor': (912, 500),
     'estimation': (8844, 5300),
     'export': (1247, 1000),
     'fleet': (1691, 1200),
@@ -38,22 +38,25 @@ LEDGER = {
     'launching': (464, 200),
     'model': (3954, 3100),
     'multibody': (3613, 2500),
-    'nodes': (10357, 6300),
+    'nodes': (10608, 6300),
     'page': (1196, 700),
-    'parameters': (1258, 900),
+    'parameters': (1363, 900),
     'recordings': (1557, 1500),
     'simulation': (1872, 1600),
     'spatial': (2683, 2400),
     'viewer': (837, 600),
     'wire': (2404, 1600),
     'launch': (190, 150),
-    'files beside the rooms': (1466, 650),
-    'test': (67231, 45000),
+    'files beside the rooms': (1471, 650),
+    'test': (67972, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
 The first figure may only fall. A commit that raises one says why in its message; a room that has
 become ``SLACK`` lines shorter than its figure lowers it.
+
+Raised for the admittance of arms that take positions (a law, its sensor and switch, parameters): by
+319 lines in control, 251 in nodes, 105 in parameters, 35 in other rooms, 741 in test.
 """
 
 BUDGET = re.compile(r'^\| `?([\w ]+?)/?`? ([\d,]+) \|', re.MULTILINE)

@@ -189,7 +189,7 @@ INTERFACES = {
     'runs the same estimators on a recording': (
         'test_estimate_bag.py::test_the_node_says_the_same_of_the_same_messages',
     ),
-    'The node moves a frame by velocities or poses': (
+    'The node moves a frame by velocities, poses or a wrench': (
         'test_nodes_servo.py::test_it_is_quiet_until_it_is_told_something',
     ),
     'The node stops when the newest command is older': (
