@@ -49,6 +49,7 @@ PARTS = (
         'plant',
         'reactions',
         'detection',
+        'admittance',
         'faults',
         'node',
         'pushed',

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Callable, Iterator
 
 from benchmarks import (
+    control_admittance,
     control_cost,
     control_detection,
     control_faults,
@@ -24,6 +25,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'detection': control_detection.run,
     'faults': control_faults.run,
     'soak': control_faults.soak,
+    'admittance': control_admittance.run,
     'node': control_node.run,
 }
 

@@ -84,6 +84,11 @@ class Reason(str, Enum):
     HALTED = 'halted'
     TARGET_REFUSED = 'target_refused'
     REACTING = 'reacting_to_collision'
+    ENABLE_REFUSED = 'enable_refused'
+    WRENCH_STOPPED = 'wrench_stopped'
+    WRENCH_INVALID = 'wrench_invalid'
+    WRENCH_FROZEN = 'wrench_frozen'
+    CONTACT_UNSTABLE = 'contact_unstable'
 
 
 FAULTS = frozenset(

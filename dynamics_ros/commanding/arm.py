@@ -25,13 +25,12 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.parameters.impedance import (
-    DIRECTIONS,
     CollisionParameters,
     GuidingParameters,
     ImpedanceParameters,
     TorqueParameters,
 )
-from dynamics_ros.parameters.robot import known_frames
+from dynamics_ros.parameters.robot import DIRECTIONS, known_frames
 from dynamics_ros.robot import Robot
 
 from .joints import check_effort_joints, effort_places, turning_joints

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.collision import Collisions
-from dynamics_ros.control import JointCommand
+from dynamics_ros.control import Admittance, JointCommand, MeasuredWrench
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.inverse_kinematics.differential import (
     CartesianServo,
     ServoSettings,
     ServoStep,
 )
-from dynamics_ros.parameters.robot import check_unique, known_frames
+from dynamics_ros.inverse_kinematics.differential.tasks import ROWS
+from dynamics_ros.parameters.robot import DIRECTIONS, check_unique, known_frames
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
@@ -119,6 +120,9 @@ class PreparedServo:
         joints: commanded joints.
         turning: as of ``turning_joints``.
         links: links that keep apart; None: not checked.
+        admittance: makes twists of wrenches.
+        wrench: wrench of the sensor.
+        axes: frame of the axes of the admittance.
     """
 
     robot: Robot
@@ -126,6 +130,9 @@ class PreparedServo:
     joints: tuple[str, ...]
     turning: NDArray[np.bool_]
     links: Collisions | None
+    admittance: Admittance
+    wrench: MeasuredWrench
+    axes: str
 
     @classmethod
     def of(
@@ -146,7 +153,13 @@ class PreparedServo:
         q = robot.neutral()
         servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
         servo.reset()
-        return cls(robot, servo, joints, turning_joints(robot), links)
+        yielding = values.admittance
+        admittance, axes = _admittance(values), yielding.frame or frame
+        wrench = MeasuredWrench(
+            yielding.largest_wrench, yielding.sensor_timeout, yielding.frozen_time
+        )
+        turning = turning_joints(robot)
+        return cls(robot, servo, joints, turning, links, admittance, wrench, axes)
 
     def reported(self, q: Array, commanded: CommandedPositions) -> Array:
         """Reported positions (n) of the commanded joints, nearest to the commanded positions.
@@ -198,6 +211,9 @@ def frame_and_joints(
     """
     asked = (values.frame,) if values.frame else ()
     (frame,) = known_frames(robot, asked, default_frame, 'frame')
+    axes = values.admittance.frame
+    if axes not in ('', robot.root_frame):
+        known_frames(robot, (axes,), frame, 'admittance.frame')
     joints = servo_joints(robot, frame, values.command_joints, values.command_type)
     check_speeds_bounded(robot, joints, values.speed.joint)
     return frame, joints
@@ -251,4 +267,16 @@ def _settings(values: ServoParameters) -> ServoSettings:
         joint_margin=values.joint_margin,
         slow_condition=values.singularity.slow_condition,
         stop_condition=values.singularity.stop_condition,
+    )
+
+
+def _admittance(values: ServoParameters) -> Admittance:
+    given, moved = values.admittance, DIRECTIONS[ROWS[values.follow]]
+    return Admittance(
+        given.mass,
+        given.damping,
+        given.stiffness,
+        dead_zone=given.dead_zone,
+        reach=given.reach,
+        locked=[name in given.locked or name not in moved for name in DIRECTIONS],
     )

@@ -5,6 +5,7 @@
 from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.linear_systems import constrained_least_squares
 
+from .admittance import Admittance, MeasuredWrench, required_damping, wrench_at
 from .compliance.compliant_arm import CompliantArm
 from .compliance.gains import ImpedanceGains, joint_ranges, stiffness_matrix
 from .compliance.guiding import Guiding
@@ -46,6 +47,7 @@ from .whole_body import WholeBodyMotion, WholeBodyProblem
 
 __all__ = [
     'STRATEGIES',
+    'Admittance',
     'ArmSettings',
     'Compliance',
     'CompliantArm',
@@ -62,6 +64,7 @@ __all__ = [
     'JointStop',
     'Level',
     'LimitViolation',
+    'MeasuredWrench',
     'MotionCheck',
     'Reaction',
     'ReactionSettings',
@@ -86,6 +89,7 @@ __all__ = [
     'operational_space_torques',
     'oscillator_gains',
     'pose_error',
+    'required_damping',
     'selection_matrices',
     'solve_equal',
     'solve_hierarchy',
@@ -98,4 +102,5 @@ __all__ = [
     'trajectory_velocity',
     'virtual_model_torques',
     'weighted_pseudo_inverse',
+    'wrench_at',
 ]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""cartesian_servo_node: follows twists or poses of a frame by joint commands at a fixed rate.
+"""cartesian_servo_node: follows twists, poses or a wrench by joint commands at a fixed rate.
 
 Every motion ends with a velocity ramp to rest, which ``Commands`` sends: step by step in ``tick``,
 and completely in ``deactivate`` before the node or the process ends.
@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
+from typing import Any
 
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -33,7 +36,15 @@ from dynamics_ros.estimation.samples.robot_state import (
 )
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
-from dynamics_ros.nodes.commander import Commander, CommandTopic, PoseTarget, Targets, TwistTarget
+from dynamics_ros.nodes.admittance import RELEASE, AdmittanceInput, EnableTarget, describe_gains
+from dynamics_ros.nodes.commander import (
+    COMMAND_QOS,
+    Commander,
+    CommandTopic,
+    PoseTarget,
+    Targets,
+    TwistTarget,
+)
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
@@ -90,12 +101,12 @@ class ServoStatus(Status):
         self.publish(text, ok, robot, values)
 
 
-def following(target: str, step: ServoStep) -> Explanation:
-    """Return the text that a target is followed, with the limits that slow the motion."""
+def following(target: str, step: ServoStep, notes: Iterable[str] = ()) -> Explanation:
+    """Return the text that a target is followed, with the limits and notes that slow the motion."""
     # For a pose target, the distance often asks for more than the largest speed; that is normal.
     scaled = step.scaled < 1.0 and target == TwistTarget.name
     doing = f'following {target}' + (AT_LARGEST_SPEED if scaled else '')
-    limits = limits_of(step)
+    limits = [*limits_of(step), *notes]
     reason = Reason.LIMITED if limits else Reason.FOLLOWING
     return Explanation(reason, '; '.join([doing, *limits]))
 
@@ -174,6 +185,8 @@ class Commands(CommandTopic):
 
 NAME = 'cartesian_servo_node'
 
+Command = PoseTarget | TwistTarget | EnableTarget
+
 
 class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     """Component that moves a frame by joint commands, and ramps to rest when it cannot continue."""
@@ -189,8 +202,15 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._fault = describe_not_finite(())
         self._last: ServoStep | None = None
         self._obstacles = Obstacles(node, context)
-        self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.stalls)
-        self.subscribe_targets((TwistTarget, PoseTarget))
+        self._targets: Targets[Command] = Targets(self.frames, self.stalls)
+        self._admittance, self._gains = AdmittanceInput(self.frames), ''
+        self.subscribe_targets((TwistTarget, PoseTarget, EnableTarget))
+        topic = self.parameters.values.admittance.wrench_topic
+        if topic:
+            subscription = node.create_subscription(
+                WrenchStamped, topic, self._on_wrench, COMMAND_QOS, raw=True
+            )
+            self._target_topics.append(subscription.topic_name)
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
 
@@ -243,6 +263,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         """Switch to another robot, which is moved once the current motion has come to rest."""
         self._prepared, self.state = prepared, None
         self._end_motion()
+        self._report_gains()
 
     def observe(self, state: RobotState) -> None:
         """Store the state, unless a joint is stale; stop if a position is not finite."""
@@ -287,10 +308,25 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     # --- commands -------------------------------------------------------------------------------
 
-    def follow_target(
-        self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState
-    ) -> None:
+    def follow_target(self, kind: type[Command], data: bytes, state: RobotState) -> None:
         """Follow a target from now on, or come to rest if it is invalid."""
+        if kind is not EnableTarget:
+            if self._admittance.pressed(self.parameters.values.command_timeout):
+                self._admittance.ignored = kind.name
+                return
+        elif not self._admittance.pressed():
+            if isinstance(self._targets.current, EnableTarget) or self._targets.problem == RELEASE:
+                self._targets.drop('')
+            return
+        elif not isinstance(self._targets.current, EnableTarget):
+            if not self._admittance.armed or self._prepared is None:
+                self._targets.drop(self._targets.problem or RELEASE)
+                return
+            refused = self._begin_admittance(self._prepared, state)
+            if refused:
+                self._targets.drop(refused)
+                self.unavailable_reason = refused
+                return
         self._targets.take(kind, data, state.q)
         self.unavailable_reason = self._targets.problem
 
@@ -342,13 +378,20 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         if reason:
             self._targets.drop(reason)
         target = None if self.paused else self._targets.fresh(values.command_timeout)
+        if isinstance(target, EnableTarget):
+            reason = self._admittance.problem(prepared, now, values.admittance)
+            if reason:
+                self._targets.drop(reason)
+                return None
         if target is None:
             return None
         q = prepared.begin_step(state.q, commanded.q, last)
         try:
             if prepared.links is not None:
                 prepared.servo.collisions = self._obstacles.around(prepared.links)
-            if isinstance(target, PoseTarget):
+            if isinstance(target, EnableTarget):
+                step = self._admittance.step(prepared, q, dt)
+            elif isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
             else:
                 step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
@@ -360,7 +403,40 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._last = step
         command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
+        if isinstance(target, EnableTarget):
+            return following('the wrench', step, self._admittance.notes(prepared))
         return following(target.name, step)
+
+    # --- admittance -----------------------------------------------------------------------------
+
+    def _on_target(self, kind: Any, data: bytes) -> None:
+        if kind is EnableTarget:
+            usable = self.state is not None and self.active and not self.paused
+            self._admittance.hear(data, self.parameters.values.command_timeout, usable)
+        super()._on_target(kind, data)
+
+    def _on_wrench(self, data: bytes) -> None:
+        if self._prepared is not None and self.state is not None:
+            self._admittance.add(self._prepared.wrench, data, self.state.q)
+
+    def _begin_admittance(self, prepared: PreparedServo, state: RobotState) -> Explanation:
+        """Tare the wrench, with the arm at rest; return why not."""
+        last = self.commands.last if self.commands is not None else None
+        moving = self._ending or (last is not None and bool(last.v.any()))
+        return self._admittance.begin(
+            prepared, state.q, self.parameters.values.admittance, moving=moving
+        )
+
+    def _report_gains(self) -> None:
+        """Log which stiffness a contact may have, at start and when that changes."""
+        values = self.parameters.values
+        text, enough = describe_gains(values.admittance, self.period)
+        if values.admittance.wrench_topic and text != self._gains:
+            self._gains = text
+            logger = self.node.get_logger()
+            (logger.info if enough else logger.warning)(text)
+
+    # --- joint states -----------------------------------------------------------------------------
 
     def _states_missing(self, last: JointCommand | None, age: float) -> str:
         """Return that positions are invalid or missing for an ``age`` [s]; '' if they are not."""

@@ -227,6 +227,11 @@ class Targets(Generic[Kind]):
         self._target: Kind | None = None
         self.problem = ''
 
+    @property
+    def current(self) -> Kind | None:
+        """The target, however old it is; None without one."""
+        return self._target
+
     def take(self, kind: type[Kind], data: bytes, q: Array) -> None:
         """Replace the target by that of a message, or by none if the message is invalid.
 

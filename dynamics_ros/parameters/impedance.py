@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
-from dynamics_ros.parameters.robot import TargetParameters
+from dynamics_ros.parameters.robot import DIRECTIONS, TargetParameters
 from dynamics_ros.settings import parameter
 
 MAX_STIFFNESS = 1e5
 """Largest stiffness of the tool [N/m, Nm/rad]; more than any torque-controlled arm can hold."""
-
-DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
-"""Directions along and around the axes."""
 
 REACTIONS = ('none', 'stop', 'float', 'retract')
 

@@ -41,6 +41,9 @@ REMOVED = {
 }
 """Parameters of earlier versions, which are refused, and what to use now."""
 
+DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
+"""Directions along and around the axes."""
+
 COLLISION_MARGIN = 'Distance that links keep from each other and from the obstacles of ~/obstacles'
 
 PUBLISH_RATE = 'Maximum rate of each output; 0: one message for every joint state'

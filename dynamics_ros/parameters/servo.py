@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, TargetParameters
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, DIRECTIONS, TargetParameters
 from dynamics_ros.settings import parameter
 
 
@@ -66,6 +66,110 @@ class SingularityParameters:
         60.0,
         'Condition number at which motion towards a singularity stops',
         minimum=1.0,
+        maximum=1e9,
+    )
+
+
+AXES = 'along and around the axes of admittance.frame'
+
+
+@dataclass(frozen=True)
+class AdmittanceParameters:
+    """Motion that yields to a measured wrench while ~/admittance/enable is true."""
+
+    wrench_topic: str = parameter(
+        '',
+        'Topic (geometry_msgs/WrenchStamped) of the wrench of the environment on the frame '
+        'header.frame_id, at its origin and in its axes. Empty: no admittance',
+        read_only=True,
+    )
+    frame: str = parameter(
+        '', 'Frame of the axes of mass, damping, stiffness. Empty: the moved one'
+    )
+    mass: tuple[float, ...] = parameter(
+        (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
+        f'Virtual mass and inertia {AXES}',
+        unit='kg, kg m^2',
+        sizes=(6,),
+        minimum=1e-3,
+        maximum=1e4,
+    )
+    damping: tuple[float, ...] = parameter(
+        (150.0, 150.0, 150.0, 8.0, 8.0, 8.0),
+        f'Virtual damping {AXES}',
+        unit='Ns/m, Nms/rad',
+        sizes=(6,),
+        minimum=1e-2,
+        maximum=1e6,
+    )
+    stiffness: tuple[float, ...] = parameter(
+        (0.0,) * 6,
+        f'Virtual stiffness {AXES}, to the pose at the start; 0: hand guiding',
+        unit='N/m, Nm/rad',
+        sizes=(6,),
+        minimum=0.0,
+        maximum=1e6,
+    )
+    locked: tuple[str, ...] = parameter(
+        (),
+        f'Directions that do not move, {AXES}: along x y z, and around them rx ry rz',
+        choices=DIRECTIONS,
+    )
+    dead_zone: tuple[float, ...] = parameter(
+        (3.0, 0.3),
+        'Force and torque that move nothing; more than the noise of the sensor, or the tare is '
+        'refused',
+        unit='N, Nm',
+        sizes=(2,),
+        minimum=0.0,
+        maximum=1e4,
+    )
+    largest_wrench: tuple[float, ...] = parameter(
+        (200.0, 20.0),
+        'Force and torque beyond which the wrench is not plausible, and the robot is stopped',
+        unit='N, Nm',
+        sizes=(2,),
+        minimum=0.0,
+        maximum=1e4,
+    )
+    reach: tuple[float, ...] = parameter(
+        (0.5, 1.5),
+        'Largest distance and angle of the frame from its pose at the start; inf: no limit',
+        unit='m, rad',
+        sizes=(2,),
+        minimum=0.0,
+        maximum=100.0,
+        may_be_infinite=True,
+    )
+    sensor_timeout: float = parameter(
+        0.05,
+        'Time without a wrench after which the robot is stopped',
+        unit='s',
+        minimum=0.001,
+        maximum=1.0,
+    )
+    frozen_time: float = parameter(
+        0.1,
+        'Time with exactly the same wrench after which the robot is stopped; inf: never, for a '
+        'simulated sensor without noise',
+        unit='s',
+        minimum=0.01,
+        maximum=10.0,
+        may_be_infinite=True,
+    )
+    delay: float = parameter(
+        0.01,
+        'Time from a force to the motion by it: of the sensor, the driver and the arm',
+        unit='s',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    environment_stiffness: float = parameter(
+        1e4,
+        'Stiffness of what the tool may touch; a damping with which that contact is unstable for '
+        'the delay is a warning in the log, with the damping that would do',
+        unit='N/m',
+        minimum=0.0,
         maximum=1e9,
     )
 
@@ -133,3 +237,4 @@ class ServoParameters(TargetParameters):
     collision_margin: float = parameter(0.02, COLLISION_MARGIN, unit='m', minimum=0.0, maximum=1.0)
     speed: SpeedParameters = field(default_factory=SpeedParameters)
     singularity: SingularityParameters = field(default_factory=SingularityParameters)
+    admittance: AdmittanceParameters = field(default_factory=AdmittanceParameters)

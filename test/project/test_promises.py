@@ -142,7 +142,7 @@ INTERFACES = {
     'runs the same estimators on a recording': (
         'test_the_node_says_the_same_of_the_same_messages',
     ),
-    'The node moves a frame by velocities or poses': (
+    'The node moves a frame by velocities, poses or a wrench': (
         'test_it_is_quiet_until_it_is_told_something',
     ),
     'The node stops when the newest command is older': (
@@ -172,6 +172,13 @@ INTERFACES = {
     ),
     'From the condition number `singularity.slow_condition` on': (
         'test_it_slows_down_towards_a_singularity_and_stops_before_it',
+    ),
+    'With `admittance.wrench_topic` the node also subscribes': (
+        'test_a_push_moves_the_tool_with_the_force_over_the_damping',
+        'test_a_fault_ends_the_motion_by_a_stop_that_is_sent',
+        'test_a_start_is_refused_with_its_reason',
+        'test_while_the_switch_is_held_other_commands_are_ignored',
+        'test_a_switch_that_is_held_during_a_pause_does_not_move_the_arm_after_it',
     ),
     'Every command continues from the previous one': (
         'test_states_that_do_not_follow_stop_it_within_the_range_of_every_joint',
@@ -231,6 +238,10 @@ INTERFACES = {
 }
 
 CONTROL = {
+    'Contact with a stiffness k is stable if D > k T': (
+        'test_the_required_damping_is_enough_for_every_mass_and_delay',
+        'test_a_damping_that_is_too_small_for_the_environment_is_a_warning_with_one_that_is_not',
+    ),
     'Torque rates apply in the time of the machine': (
         'test_torques_after_a_standstill_keep_to_their_rate_in_real_time',
     ),

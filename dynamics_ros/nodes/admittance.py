@@ -1,0 +1,170 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs of the admittance of cartesian_servo_node: the wrench, and the switch that enables it."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from std_msgs.msg import Bool
+
+from dynamics_ros.commanding.prepared_servo import PreparedServo
+from dynamics_ros.control import MeasuredWrench, required_damping, wrench_at
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.inverse_kinematics.differential import ServoStep
+from dynamics_ros.nodes.commander import Frames, Target, read_command
+from dynamics_ros.parameters.servo import AdmittanceParameters
+from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.wire.conversions import Array, wrench_array
+
+
+class EnableTarget(Target):
+    """Switch that a person holds; the wrench is followed while it is repeated."""
+
+    name = 'admittance/enable'
+    message = Bool
+
+    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
+        """Read nothing: only true becomes a target."""
+
+
+def refusal(why: str) -> Explanation:
+    """Return that a motion by the wrench cannot begin."""
+    return Explanation(Reason.ENABLE_REFUSED, f'admittance cannot begin: {why}')
+
+
+RELEASE = refusal('the switch has to be released first')
+
+
+def describe_gains(values: AdmittanceParameters, period: float) -> tuple[str, bool]:
+    """Return how stiff an environment may be, and whether that is enough.
+
+    Args:
+        values: parameters.
+        period: of the commands [s].
+    """
+    most = np.array(values.damping) / required_damping(1.0, values.delay, period)
+    linear, angular = most[:3].min(), most[3:].min()
+    text = (
+        f'admittance: contact is stable up to {linear:.3g} N/m and {angular:.3g} Nm/rad with '
+        f'admittance.damping and a delay of {values.delay:g} s'
+    )
+    wanted = values.environment_stiffness
+    enough = bool(linear >= wanted)
+    if not enough:
+        damping = required_damping(wanted, values.delay, period)
+        text += f'; {wanted:.3g} N/m need a damping of {damping:.3g} Ns/m'
+    return text, enough
+
+
+class AdmittanceInput:
+    """Wrench of a sensor and the enabling switch, as the admittance of a servo needs them.
+
+    Attributes:
+        armed: whether the switch has been released since it last began or failed to begin a motion.
+        ignored: name of a command that came while the switch was pressed; '' for none.
+    """
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames, self._frame_id = frames, ''
+        self.armed, self._pressed, self.ignored = False, -math.inf, ''
+
+    def hear(self, data: bytes, timeout: float, usable: bool) -> None:
+        """Read a message of the switch.
+
+        Args:
+            data: serialized message.
+            timeout: time without a message that counts as a release [s].
+            usable: whether a motion could begin; a switch that is pressed before must be released.
+        """
+        released = not self.pressed(timeout)
+        try:
+            pressed = bool(read_command(Bool, data).data)
+        except DynamicsRosError:
+            pressed = False
+        self._pressed = time.monotonic() if pressed else -math.inf
+        self.armed = not pressed or (usable and (self.armed or released))
+
+    def pressed(self, timeout: float = math.inf) -> bool:
+        """Return whether the switch was pressed at its last message, within a timeout [s]."""
+        return time.monotonic() - self._pressed < timeout
+
+    def add(self, measured: MeasuredWrench, data: bytes, q: Array) -> None:
+        """Read a message of the sensor, at a configuration q (nq) of the robot."""
+        now = time.monotonic()
+        try:
+            message = read_command(WrenchStamped, data)
+            wrench = wrench_array(message.wrench, 'wrench')
+        except DynamicsRosError as error:
+            measured.refuse(now, f'wrench refused: {error}')
+            return
+        if message.header.frame_id != self._frame_id:
+            self._frame_id = message.header.frame_id
+            measured.refuse(now, f'the frame of the wrench changes to {self._frame_id!r}')
+            return
+        measured.add(now, wrench, q)
+
+    def begin(
+        self, prepared: PreparedServo, q: Array, values: AdmittanceParameters, *, moving: bool
+    ) -> Explanation:
+        """Tare the wrench and begin at rest; return why not, '' if it begins.
+
+        Args:
+            prepared: the servo.
+            q: reported configuration (nq).
+            values: parameters.
+            moving: whether the last command is not at rest.
+        """
+        self.armed, self.ignored = False, ''
+        if not values.wrench_topic:
+            return refusal('the parameter admittance.wrench_topic is not set')
+        if moving:
+            return refusal('the arm still moves')
+        problem = prepared.wrench.tare(time.monotonic(), values.dead_zone)
+        if problem:
+            return problem
+        try:
+            pose = self._frames.pose(self._frame_id, q, 'wrench.header.frame_id')
+        except DynamicsRosError as error:
+            return refusal(str(error))
+        if np.array_equal(pose, np.eye(4)):
+            return refusal(f'wrench.header.frame_id is {self._frame_id!r}, not that of a sensor')
+        prepared.admittance.begin()
+        return Explanation(Reason.OK, '')
+
+    def problem(
+        self, prepared: PreparedServo, now: float, values: AdmittanceParameters
+    ) -> Explanation:
+        """Return why the motion must end at a time of the steady clock [s]; '' if it may go on."""
+        if not prepared.admittance.oscillates:
+            return prepared.wrench.problem(now)
+        text = f'a damping of {min(values.damping[:3]):.3g} Ns/m is too little for this contact'
+        return Explanation(
+            Reason.CONTACT_UNSTABLE, f'the tool oscillates: {text}; raise admittance.damping'
+        )
+
+    def step(self, prepared: PreparedServo, q: Array, dt: float) -> ServoStep:
+        """Return the next step by the wrench from a configuration q (nq), for a time [s].
+
+        Raises:
+            DynamicsRosError: tf no longer provides the frame of the sensor.
+        """
+        robot, servo, law = prepared.robot, prepared.servo, prepared.admittance
+        pose = robot.forward_kinematics(q, servo.frame)
+        axes = np.eye(3)
+        if prepared.axes != robot.root_frame:
+            axes = robot.forward_kinematics(q, prepared.axes)[:3, :3]
+        sensor = self._frames.pose(self._frame_id, q)
+        wrench = wrench_at(prepared.wrench.value, sensor, pose)
+        step = servo.follow_twist(q, law.twist(wrench, pose, axes, dt), dt)
+        law.moved(robot.jacobian(q, servo.frame) @ step.v)
+        return step
+
+    def notes(self, prepared: PreparedServo) -> list[str]:
+        """Return what limits the motion, beside the limits of the servo."""
+        notes = ['at the end of its reach'] if prepared.admittance.at_reach else []
+        return [*notes, f'{self.ignored} is ignored'] if self.ignored else notes
