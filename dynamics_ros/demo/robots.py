@@ -56,13 +56,22 @@ _SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque 
 
 
 class Comparison(NamedTuple):
-    """True and estimated force [N], what is compared, its median error [%], and the contact."""
+    """Comparison of a push with its estimate.
+
+    Attributes:
+        true, estimated: mean forces [N].
+        compared: what ``error`` compares.
+        error: median error [%].
+        detected: whether the contact was detected.
+        contact: description of the contact.
+    """
 
     true: float
     estimated: float
     compared: str
     error: float
-    contact: str = ''
+    detected: bool
+    contact: str
 
 
 class Demonstrated(ABC):
@@ -189,7 +198,8 @@ class Arm(Demonstrated):
             delay = (min(touched) - pushed) * 1e-6
             contact = f'contact after {delay:.0f} ms at {touched[max(touched)] or "no known link"}'
         sizes = [float(np.linalg.norm(x[:, :3], axis=1).mean()) for x in (true, estimated)]
-        return Comparison(sizes[0], sizes[1], compared, median_error(a, b), contact)
+        error = median_error(a, b)
+        return Comparison(sizes[0], sizes[1], compared, error, bool(touched), contact)
 
     def view(self) -> View:
         """Joints with their torques, and the push beside its estimate."""
@@ -269,7 +279,7 @@ class Quadruped(Demonstrated):
         standing = sum(estimates[stamps[-1]].in_contact)
         text = f'{standing} of {len(FEET)} feet in contact'
         error = median_error(true, estimated)
-        return Comparison(sums[0], sums[1], 'vertical foot forces', error, text)
+        return Comparison(sums[0], sums[1], 'vertical foot forces', error, standing > 0, text)
 
     def view(self) -> View:
         """Vertical forces of the feet beside the simulated ones."""
