@@ -26,7 +26,7 @@ LEDGER = {
     'commanding': (1068, 600),
     'constraints': (2278, 1200),
     'control': (3500, 2600),
-    'demo': (1074, 1100),
+    'demo': (1084, 1100),
     'doctor': (855, 500),
     'estimation': (8844, 5300),
     'export': (1243, 1000),
