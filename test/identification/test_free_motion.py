@@ -13,7 +13,8 @@ from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, 
 from benchmarks.estimation_standstill import standstill
 from benchmarks.unmodelled_arms import STICKING
 from dynamics_ros import Robot
-from dynamics_ros.calibration.outputs import check_path
+from dynamics_ros.calibration.in_motion import with_joints_as_before
+from dynamics_ros.calibration.outputs import check_path, parameter_values
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.files import write_files
@@ -324,3 +325,16 @@ def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
     gains = [one.gain for one in choices]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > gains[-1] >= 10.0
+
+
+def test_joints_that_did_not_move_keep_their_values():
+    some = recording(AS_DESCRIBED, duration=12.0, joints=(1, 3))
+    drives = identify_drives(ROBOT, some, NOTHING)
+    found = drives.identified
+    assert found.moved.tolist() == [False, True, False, True, False, False, False]
+    before = {'friction.coulomb': np.full(7, 9.0), 'effort.noise': [0.3] * 6 + [np.inf]}
+    merged = with_joints_as_before(parameter_values(found, drives.learned), before, found.moved)
+    coulomb = merged['friction.coulomb']
+    assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
+    assert merged['effort.noise'][6] == np.inf
+    assert merged['friction.velocity'] == found.effort_model.friction_velocity

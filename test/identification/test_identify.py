@@ -500,3 +500,17 @@ def test_no_step_from_the_solution_is_better():
         step = x + 1e-3 * rng.normal(size=22) * np.abs(x)
         if consistent(step[:20].reshape(2, 10)) and (step[20:] >= 0.0).all():
             assert task.value(step) > task.value(x) - 1e-5
+
+
+def test_base_parameters_give_the_torques_of_all_parameters():
+    base = BaseParameters.of(ROBOT)
+    rng = np.random.default_rng(3)
+    q = np.array([ROBOT.random_configuration(rng) for _ in range(20)])
+    v, a = rng.normal(size=(2, 20, 7))
+    Y = with_rotors(ROBOT.regressor(q, v, a), a)
+    phi = np.concatenate([ARM.bodies.ravel(), ROTOR])
+    expected = ARM.robot.inverse_dynamics(q, v, a) + ROTOR * a
+    assert np.abs(Y[..., base.chosen] @ (base.combination @ phi) - expected).max() < 1e-9
+    stacked = Y[..., base.chosen].reshape(-1, len(base))
+    assert np.linalg.matrix_rank(stacked) == len(base)
+    assert base.expressions[0].startswith(base.names[base.chosen[0]])

@@ -230,3 +230,10 @@ def test_stamps_of_a_loop_whose_pace_changes_are_believed_although_encoders_are_
     (found,) = regular_stretches(samples)
     true = smooth(found.start + found.period * np.arange(len(found)))
     assert np.abs(found.position - true).max() < 2.0 * VELOCITIES_STEP
+
+
+def test_repeated_samples_are_dropped_without_a_word():
+    one = moved()
+    twice = one.rows(np.repeat(np.arange(len(one)), 2)).cleaned()
+    assert twice.time == pytest.approx(one.time)
+    assert not twice.notes
