@@ -193,6 +193,21 @@ def test_joints_of_the_description_without_state_are_named(reported, told_of):
     assert told_of[0] in problem and told_of[1] in advice
 
 
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'age': 0.8, 'rate': 300.0, 'pace': 0.7, 'stamp_rate': 430.0},
+        {'age': 0.8, 'rate': 300.0, 'pace': 1.0, 'stamp_rate': 1000.0},
+        {'age': 0.8, 'rate': 1.2, 'pace': 1.0, 'stamp_rate': 1.2},
+    ],
+)
+def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
+    ((problem, advice),) = told(graph(topic(listened=True, count=900, **options)))
+    assert 'stamps of /joint_states are 0.8 s behind' in problem
+    assert advice.startswith('/driver is too slow')
+    assert 'chrony' not in advice
+
+
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])
 def test_a_clock_that_is_off(age, side):
     ((problem, advice),) = told(graph(topic(listened=True, count=9, rate=9.0, age=age)))
@@ -242,6 +257,13 @@ def test_two_sources_of_one_thing():
     texts.subscriptions = ()
     ((problem, _),) = told(graph(texts))
     assert '2 nodes publish /robot_description: /one, /two' in problem
+
+
+def test_outputs_that_nobody_wants_take_one_line_of_each_node():
+    names = ('b/_action/status', 'wrench', 'markers')
+    one = graph(*(topic(f'{NODE}/{name}', senders=(NODE,), listeners=()) for name in names))
+    idle = [line for line in plain(screen(one, [])) if 'nobody listens' in line]
+    assert idle == [f'  nobody listens to {NODE}/: markers, wrench, b/_action/status']
 
 
 def test_the_documentation_shows_what_is_printed():
