@@ -37,7 +37,7 @@ def refusal(why: str) -> Explanation:
     return Explanation(Reason.ENABLE_REFUSED, f'admittance cannot begin: {why}')
 
 
-RELEASE = refusal('the switch has to be released first')
+RELEASE = refusal('the switch has to be released first, by false')
 
 
 def describe_gains(values: AdmittanceParameters, period: float) -> tuple[str, bool]:
@@ -65,7 +65,8 @@ class AdmittanceInput:
     """Wrench of a sensor and the enabling switch, as the admittance of a servo needs them.
 
     Attributes:
-        armed: whether the switch has been released since it last began or failed to begin a motion.
+        armed: whether false has come since the switch last began or failed to begin a motion. Its
+            silence does not count: a tare while a hand still pushes would turn the push around.
         ignored: name of a command that came while the switch was pressed; '' for none.
     """
 
@@ -73,21 +74,19 @@ class AdmittanceInput:
         self._frames, self._frame_id = frames, ''
         self.armed, self._pressed, self.ignored = False, -math.inf, ''
 
-    def hear(self, data: bytes, timeout: float, usable: bool) -> None:
+    def hear(self, data: bytes, usable: bool) -> None:
         """Read a message of the switch.
 
         Args:
             data: serialized message.
-            timeout: time without a message that counts as a release [s].
             usable: whether a motion could begin; a switch that is pressed before must be released.
         """
-        released = not self.pressed(timeout)
         try:
             pressed = bool(read_command(Bool, data).data)
         except DynamicsRosError:
             pressed = False
         self._pressed = time.monotonic() if pressed else -math.inf
-        self.armed = not pressed or (usable and (self.armed or released))
+        self.armed = not pressed or (usable and self.armed)
 
     def pressed(self, timeout: float = math.inf) -> bool:
         """Return whether the switch was pressed at its last message, within a timeout [s]."""

@@ -412,7 +412,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     def _on_target(self, kind: Any, data: bytes) -> None:
         if kind is EnableTarget:
             usable = self.state is not None and self.active and not self.paused
-            self._admittance.hear(data, self.parameters.values.command_timeout, usable)
+            self._admittance.hear(data, usable)
         super()._on_target(kind, data)
 
     def _on_wrench(self, data: bytes) -> None:
