@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from patience import times
 from scipy.spatial.transform import Rotation
-from test_control_compliant_arm import DT, HOME, ROBOT
+from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
 from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, cells
 from dynamics_ros.commanding.joint_states import softened
@@ -299,3 +299,81 @@ def test_a_prediction_stays_within_bounds_however_long_states_are_frozen():
         assert np.abs(check.q - q).max() <= 1.0 + 1e-12
         assert (np.abs(check.v) <= 2.0 * ROBOT.velocity_limits).all()
     assert check.lasting
+
+
+@pytest.mark.parametrize('fault', ['q and v repeated', 'v of the wrong sign'])
+def test_slow_joint_states_are_no_excuse(cell, fault):
+    speed, energy = ALLOWED.get(fault, (0.5, 2.0))
+    outcome = cell.run(fault, range(7), 'twist', 250.0)
+    assert outcome.detected <= LATEST
+    assert outcome.speed <= speed
+    assert outcome.energy <= energy
+    outcome = cell.run(fault, range(7), 'rest', 250.0)
+    assert outcome.speed <= speed
+    assert outcome.energy <= energy
+
+
+@pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
+@pytest.mark.few(1)
+def test_encoders_of_12_bits_stop_no_arm_whose_wrist_is_light_beside_its_rotors(slow):
+    """A step of one joint moved the predictions of others, and rotors were not expected there."""
+    cell = next(cells('xarm7', 0.1))
+    for mode in ('twist', 'guiding'):
+        assert cell.stops('encoders of 12 bits', mode, 1000.0, slow=slow) == (0, ''), mode
+
+
+def test_joints_beyond_the_controlled_frame_are_damped_no_more_than_samples_allow():
+    """All of 2 Nms/rad on a wrist of 1e-4 kg m^2 threw it, at 1 kHz too."""
+    robot = next(cells('arm', 0.0)).robot
+    controller = ImpedanceController(robot, 'forearm_link')
+    joints = {'posture_stiffness': 5.0, 'posture_damping': 2.0}
+    settings = ArmSettings(Compliance(np.diag([400.0] * 3 + [10.0] * 3)), joints=joints)
+    for dt in (0.001, 0.01):
+        q, v = comfortable_posture(robot, 'tool0'), 0.05 * np.ones(robot.nv)
+        arm = CompliantArm(controller, settings)
+        arm.start(q, v)
+        for _ in range(round(1.5 / dt)):
+            tau = arm.approach(q, v, dt, None)
+            for _ in range(round(dt / 5e-4)):
+                v = v + 5e-4 * robot.forward_dynamics(q, v, tau)
+                q = robot.integrate(q, 5e-4 * v)
+        assert np.abs(v).max() < 0.05
+
+
+def test_light_joints_whose_positions_freeze_beside_live_efforts_stay_slow():
+    """At 250 Hz a forearm reached 17 rad/s, and the tool 1.8 m/s."""
+    cell = next(cells('xarm7', 0.0))
+    outcome = cell.run('q repeated, v = 0, effort true', range(0, 7, 2), 'twist', 250.0)
+    assert outcome.speed <= 0.5
+    assert outcome.energy <= 2.0
+
+
+@pytest.mark.parametrize('rate', [3.0, 30.0])
+def test_a_velocity_that_stays_the_same_while_a_joint_swings_is_found(rate):
+    told, after = through(MotionCheck(ROBOT), 2.0, lambda t: np.sin(rate * t) / rate, lambda t: 0.0)
+    assert told == CONTRADICT.format(NAMES[2])
+    assert after < 0.06
+
+
+def test_what_is_no_number_is_told_and_forgotten():
+    check = MotionCheck(ROBOT)
+    check.begin(HOME, REST)
+    for wrong in (np.nan, np.inf):
+        assert 'not finite' in check.judge(HOME + wrong, REST, DT)
+        assert 'not finite' in check.judge(HOME, REST + wrong, DT)
+    assert check.judge(HOME, REST, DT) == ''
+    assert through(check, 1.0, lambda t: 0.0, lambda t: 1.0)[0] == FROZEN.format(NAMES[2])
+
+
+def test_the_simulated_arm_contradicts_nothing_when_it_is_pushed():
+    plant, told = Plant(), set()
+    check = MotionCheck(ROBOT)
+    check.begin(plant.q, plant.v)
+    plant.push([40.0, 20.0, -30.0], 0.2)
+
+    def step(q, v, dt):
+        told.add(check.judge(q, v, dt))
+        return plant.arm.approach(q, v, dt, None)
+
+    plant.live(2.0, step)
+    assert told == {''}

@@ -104,3 +104,21 @@ def test_a_wall_holds_where_it_stands_and_gives_way_to_no_push(axis):
         bound = held.follow(tool, guiding, 0.25, DT)
         assert bound[axis] == (place > 0.1)
         assert abs(held.pose[axis, 3] - min(place, 0.1)) < 1e-3
+
+
+def test_a_direction_that_is_locked_later_is_held_where_it_is_then():
+    plant = Plant(guiding=DAMPED)
+    plant.push([6.0, 6.0, 0.0], 0.6)
+    plant.live(3.0, plant.arm.guide)
+    there = plant.pose
+    plant.arm.settings = settings(guiding=replace(DAMPED, locked=ALL))
+    plant.live(1.0, plant.arm.guide)
+    assert np.abs(plant.pose[:3, 3] - there[:3, 3]).max() < 5e-3
+
+
+@pytest.mark.parametrize('dt', [np.nan, -1.0, 0.0, 60.0])
+def test_a_step_that_was_no_step_has_a_wall_pull_no_faster(dt):
+    guiding = Guiding(lower=np.full(3, 1.0))
+    held = HeldPose(np.eye(4))
+    held.follow(np.eye(4), guiding, 0.25, dt)
+    assert (np.abs(held.pose[:3, 3]) <= 0.025).all()

@@ -17,7 +17,7 @@ from impedance_plant import FREE, HOME, STEP, Plant, gains, turned
 from laws import assert_close
 from patience import PATIENCE, examples
 from planar_arms import planar_arm
-from random_robots import SEEDS, random_robot
+from random_robots import SEEDS, random_robot, random_urdf
 from tolerances import EXACT, LAW
 
 from benchmarks.robots import urdf_path
@@ -490,3 +490,48 @@ def test_hybrid_control_is_its_equation(arm, seed):
     expected = J.T @ (Lambda @ (S_M @ acceleration - bias) - S_F @ wrench + felt)
     found = operational_space_torques(arm, q, v, 'tool0', acceleration, wrench, free, rotation)
     assert_close(found, expected, 1e-6)
+
+
+def test_a_lost_state_is_answered_by_the_last_gravity_torques(panda, controller):
+    plant = Plant(controller, HOME).run(controller.target_at(HOME + 0.1), gains(panda), 0.1)
+    memory, last = plant.memory, plant.q.copy()
+    target = controller.target_at(HOME)
+    for _ in range(400):
+        lost = ImpedanceState(np.full(7, np.nan), plant.v, STEP)
+        said = controller.step(lost, target, gains(panda), memory)
+        assert np.abs(said.tau - memory[7:14]).max() <= 1000.0 * STEP * (1.0 + EXACT)
+        memory = said.memory
+    assert said.acting == ('state',)
+    near = controller.step(ImpedanceState(last, 0 * last, STEP), target, gains(panda), memory)
+    assert_close(said.tau, panda.gravity(memory[:7]), LAW)
+    assert np.isfinite(near.tau).all() and 'state' not in near.acting
+
+
+def test_no_joint_is_driven_beyond_its_range(panda, controller):
+    lower, upper = joint_ranges(panda)
+    for side, ends in ((-1.0, lower), (1.0, upper)):
+        plant = Plant(controller, HOME)
+        target = ImpedanceTarget(plant.pose, ends + side * 0.4)
+        springs = {'posture_stiffness': 30.0, 'posture_damping': 3.0, 'max_torque_rate': 1e5}
+        given = gains(panda, (0.0, 0.0), (0.0, 0.0), springs, largest_inertia=1e-3)
+        plant.run(target, given, 3.0)
+        assert 'guard' in plant.acting
+        # Several joints that are pushed at once lean on each other.
+        assert (side * (plant.q - ends)).max() < 0.05
+        assert (np.abs(plant.q - ends) < 0.1).any()
+
+
+def test_followers_narrow_the_range_of_their_leader():
+    found = 0
+    for seed in range(60):
+        robot = Robot.from_urdf(random_urdf(seed, 5), backend='python')
+        lower, upper = joint_ranges(robot)
+        for joint in robot.model.joints:
+            k = joint.v_indices[0]
+            if joint.leader is None or not joint.kind.has_range:
+                continue
+            found += 1
+            for end in (lower[k], upper[k]):
+                place = joint.multiplier * end + joint.offset
+                assert joint.limits.lower - 1e-9 <= place <= joint.limits.upper + 1e-9
+    assert found > 5

@@ -66,3 +66,10 @@ def test_what_is_no_time_and_no_acceleration_is_refused(value):
     stop.moved(JointCommand(NAMES, np.zeros(3), np.ones(3)), 1.0)
     with pytest.raises(InvalidArgumentError, match='dt'):
         stop.step(value)
+
+
+@pytest.mark.parametrize('dt', [0.001, 0.02, 0.5, 2.0])
+def test_it_ends_whatever_the_period(dt):
+    commands = ramp([2.0, -2.0, 1.0], 10.0, dt)
+    assert not commands[-1].v.any()
+    assert len(commands) * dt <= MAX_DURATION + HOLD + 2 * dt

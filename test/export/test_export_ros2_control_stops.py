@@ -308,3 +308,44 @@ def test_settings_beyond_their_bounds_are_no_configuration(left_as_found, name, 
     assert made.accepts(name.encode(), ctypes.c_double(good))
     for value in bad:
         assert not made.accepts(name.encode(), ctypes.c_double(value)), value
+
+
+def test_deactivation_alone_leaves_gravity_torques_and_an_arm_that_goes_on(left_as_found):
+    arm = moving(left_as_found)
+    assert arm.c.deactivate()
+    carried = arm.robot.gravity(arm.q)
+    assert np.abs(arm.efforts - carried).max() < 1.0
+    assert arm.fastest > 0.3
+
+
+def test_a_single_missing_state_does_not_end_a_motion(left_as_found):
+    arm = moving(left_as_found)
+    arm.live(DT, states='nan')
+    assert arm.told(STATE) == 1.0
+    arm.live(DT)
+    assert arm.told(STATE) == 0.0
+    arm.live(0.1)
+    assert arm.fastest > 0.3
+
+
+def test_an_angle_that_the_driver_wraps_by_a_turn_is_no_jump(left_as_found):
+    arm = Arm(left_as_found)
+    arm.live(0.1)
+    there = arm.place
+    for turns in (-1.0, 2.0):
+        arm.q[6] += 2.0 * np.pi * turns
+        arm.live(0.1)
+        assert arm.told(STATE) == 0.0
+        assert arm.fastest < 0.01
+        assert np.linalg.norm(arm.place - there) < 1e-4
+
+
+def test_a_joint_that_is_too_fast_is_braked_before_targets_are_followed(left_as_found):
+    arm = Arm(left_as_found)
+    arm.live(0.05)
+    arm.v[2] = 2.0 * arm.robot.velocity_limits[2]
+    arm.live(0.01)
+    assert arm.told(SPEED) == 1.0
+    arm.live(1.5)
+    assert arm.told(SPEED) == 0.0
+    assert arm.fastest < 0.05

@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (464, 200),
     'model': (3954, 3100),
     'multibody': (3613, 2500),
-    'nodes': (10873, 6300),
+    'nodes': (10872, 6300),
     'page': (1196, 700),
     'parameters': (1348, 900),
     'recordings': (1557, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2370, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1471, 650),
-    'test': (51878, 45000),
+    'test': (52367, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -17,14 +17,17 @@ pytest.importorskip('rclpy')
 
 import rclpy
 from arm import ARM, NAMES, ROBOT, STILL, Q
+from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
 from patience import times
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.node import Node
+from rclpy.parameter import Parameter as Setting
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 
+from dynamics_ros.wire.conversions import pose_matrix
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
@@ -45,6 +48,9 @@ AT_ONCE = 10
 
 MAX_SECONDS = 6.0
 """Processor time for a request of 100,000 parameters; its objects take 2 s of that."""
+
+STORM = 300
+"""Calls that change parameters."""
 
 LEAVING = 40
 """Clients that leave at once, between request and response."""
@@ -163,6 +169,37 @@ def test_services_of_every_node_refuse_two_megabytes(ros, torques):
         result = ros.call(kind, name, request).result
         assert result.code == Result.INVALID_ARGUMENT
         assert 'bytes; expected at most 1048576' in result.message
+
+
+def test_a_storm_of_parameters_ends_with_the_last_value_in_force(ros, torques):
+    name = '/kinematics_node/set_parameters'
+    assert ros.set_parameter('kinematics_node', 'publish_rate', 1.0).successful
+    futures = []
+    for i in range(STORM):
+        # Every third is out of range; every tenth asks for another frame, every other of which
+        # the robot does not have.
+        frame = 'nowhere' if i % 20 else ROBOT.frame_names[1 + i // 20 % 3]
+        changed = [Setting('publish_rate', value=-1.0 if i % 3 == 0 else float(i))]
+        if i % 10 == 0:
+            changed.append(Setting('frames', value=[frame]))
+        request = SetParameters.Request(parameters=[one.to_parameter_msg() for one in changed])
+        futures.append(ros.ask(name, request))
+        if i % AT_ONCE == AT_ONCE - 1:
+            ros.wait_for(
+                lambda: all(future.done() for future in futures),
+                meanwhile=lambda: ros.publish_joint_state(at(ros)),
+            )
+    results = [future.result().results[0].successful for future in futures]
+    assert not any(results[::3])
+    assert all(ok for i, ok in enumerate(results) if i % 3)
+    frame = ROBOT.frame_names[4]  # in force at no time before
+    assert ros.set_parameter('kinematics_node', 'frames', [frame]).successful
+    assert ros.set_parameter('kinematics_node', 'publish_rate', 0.0).successful
+    poses = ros.listen(PoseStamped, f'/kinematics_node/{frame}/pose')
+    pose = ros.exchange(at(ros), poses).pose
+    assert_allclose(pose_matrix(pose, 'pose'), ROBOT.forward_kinematics(Q, frame), atol=1e-9)
+    others = [f'/kinematics_node/{name}/pose' for name in set(ROBOT.frame_names) - {frame}]
+    ros.wait_for(lambda: not any(map(ros.node.count_publishers, others)))
 
 
 def test_clients_that_leave_before_their_response_delay_neither_states_nor_others(ros, torques):

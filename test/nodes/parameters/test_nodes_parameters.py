@@ -14,6 +14,11 @@ import yaml
 
 pytest.importorskip('rclpy')
 
+import dataclasses
+import time
+from itertools import pairwise
+
+import numpy as np
 import rclpy
 from node_parameters import SECTIONS
 from numpy.testing import assert_allclose
@@ -21,6 +26,7 @@ from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
 from rclpy.parameter import (
+    Parameter,
     get_parameter_value,
     parameter_dict_from_yaml_file,
     parameter_value_to_python,
@@ -33,13 +39,13 @@ from urdf_texts import pendulum
 from dynamics_ros import Robot
 from dynamics_ros.calibration.outputs import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.parameters import ParameterSet
+from dynamics_ros.nodes.parameters import PERIOD, ParameterSet
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
-from dynamics_ros.settings import NUMBERS, declared
+from dynamics_ros.settings import NUMBERS, declared, parameter
 from dynamics_ros.wire.conversions import topic_names
 
 DOMAIN = 51
@@ -366,3 +372,49 @@ def test_the_parameter_robot_description_wins_over_the_topic(ros):
         ros.wait_for(lambda: ros.status('wins/dynamics_node').hardware_id == 'told')
         assert ros.set_parameter('wins/dynamics_node', 'robot_description', given).successful
         ros.wait_for(lambda: ros.status('wins/dynamics_node').hardware_id == 'given')
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    rate: float = parameter(1.0, 'a rate', minimum=0.0, maximum=10.0)
+    weights: tuple[float, ...] = parameter((1.0,), 'weights', sizes=(1, 3), may_be_infinite=True)
+    mode: str = parameter('fast', 'a mode', choices=('fast', 'slow'))
+    on: bool = parameter(False, 'a switch')
+    count: int = parameter(3, 'a number', minimum=1, maximum=10)
+
+
+@pytest.mark.ros
+def test_changes_in_quick_succession_reach_listeners_together():
+    """Each call may rebuild a robot, for which joint states would wait."""
+    with client(DOMAIN) as one:
+        parameters = ParameterSet(one.node, Example)
+        calls = []
+
+        def listen(names):
+            calls.append((time.monotonic(), names, parameters.values.rate))
+
+        parameters.add_listener(listen)
+        start = time.monotonic()
+        for rate in np.linspace(2.0, 9.0, 100).tolist():
+            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
+            assert parameters.values.rate == rate
+            assert calls  # a single change is applied at once
+        assert one.node.set_parameters([Parameter('mode', value='slow')])[0].successful
+        one.wait_for(lambda: calls[-1][2] == 9.0 and 'mode' in calls[-1][1])
+        assert len(calls) <= 2 + (time.monotonic() - start) / PERIOD
+        assert all(after - before >= PERIOD for (before, *_), (after, *_) in pairwise(calls))
+
+
+def test_changes_that_wait_reach_listeners_before_a_request_that_came_later():
+    with client(DOMAIN) as one:
+        parameters = ParameterSet(one.node, Example)
+        rates = []
+        parameters.add_listener(lambda names: rates.append(parameters.values.rate))
+        for rate in (2.0, 3.0):
+            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
+        assert rates == [2.0]
+        parameters.settle()
+        parameters.settle()
+        end = time.monotonic() + 2.0 * PERIOD
+        one.wait_for(lambda: time.monotonic() > end)
+        assert rates == [2.0, 3.0]

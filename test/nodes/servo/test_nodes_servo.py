@@ -384,3 +384,30 @@ def test_it_slows_down_towards_a_singularity_and_stops_before_it():
             lambda: np.linalg.norm(arm.pose[:3, 3] - reached) > 0.03,
             meanwhile=lambda: arm.send_twist([-x for x in twist]),
         )
+
+
+@pytest.mark.parametrize('kind', ['position', 'velocity'])
+def test_arrays_lead_the_arm_as_well(kind):
+    simulator, servo = start(kind, DOMAIN + 1)
+    with simulator, servo, client(DOMAIN + 1) as one:
+        arm = Arm(one)
+        commands = one.listen(Float64MultiArray, f'/robot_simulator/{CONNECTIONS[kind][1]}', 100)
+        before = arm.pose
+        began = time.monotonic()
+        one.wait_for(
+            lambda: arm.pose[1, 3] - before[1, 3] > 0.045,
+            meanwhile=lambda: arm.send_twist([0.0, 0.05, 0.0, 0.0, 0.0, 0.0]),
+        )
+        asked = time.monotonic() - began
+        arm.rest()
+        moved = arm.pose[:3, 3] - before[:3, 3]
+        # For as long as it was led, and until the target was stale; less on a busy machine.
+        assert 0.045 < moved[1] < 0.05 * (asked + 0.25 + 0.2)
+        assert np.abs(moved[[0, 2]]).max() < NEAR
+        assert len(commands[-1].data) == len(NAMES)
+
+
+def test_an_array_needs_its_order():
+    simulator, servo = start('velocity', DOMAIN + 1, command_joints=[])
+    with simulator, servo, client(DOMAIN + 1) as one:
+        one.wait_for_status('cartesian_servo_node', 'command_joints')
