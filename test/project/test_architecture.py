@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2404, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1466, 650),
-    'test': (58037, 45000),
+    'test': (58053, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
