@@ -11,7 +11,7 @@ import pytest
 from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, recording, truth
 
 from benchmarks.estimation_standstill import standstill
-from benchmarks.unmodelled_arms import STICKING
+from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros import Robot
 from dynamics_ros.calibration.in_motion import with_joints_as_before
 from dynamics_ros.calibration.outputs import check_path, parameter_values
@@ -338,3 +338,19 @@ def test_joints_that_did_not_move_keep_their_values():
     assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
     assert merged['effort.noise'][6] == np.inf
     assert merged['friction.velocity'] == found.effort_model.friction_velocity
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_friction_at_starts_and_stops_is_no_push(seed, monkeypatch):
+    # Joints creep before they slide.
+    monkeypatch.setattr('benchmarks.unmodelled_arms.BRISTLES', 3e-3)
+    arm, rng = UnmodelledArm.made('ur3', STICKING, seed), np.random.default_rng([3, seed])
+    stops = arm.samples(arm.going(30.0, rng), rng)
+    nothing = EffortModel.ideal(arm.described)
+    identify_drives(arm.described, stops, nothing)
+    rows = (stops.time > 12.0) & (stops.time < 13.5)
+    J = arm.described.jacobian(stops.position[rows], arm.frame)[:, :3]
+    effort = stops.effort.copy()
+    effort[rows] -= J.transpose(0, 2, 1) @ np.array([10.0, 25.0, 10.0])
+    with pytest.raises(UnusableRecordingError, match=r'efforts after 1[123].* push'):
+        identify_drives(arm.described, replace(stops, effort=effort), nothing)
