@@ -41,7 +41,7 @@ PARAMETERS = {'command_joints': NAMES, 'command_timeout': 5.0, 'joint_state_time
 class Arm(Managed):
     """A simulated arm that is moved by the node, and what a test does with it."""
 
-    path = f'/{NODE}'
+    full_name = f'/{NODE}'
 
     def __init__(self, ros, node, simulator):
         self.ros, self.node, self.simulator = ros, node, simulator

@@ -440,12 +440,12 @@ class Managed:
 
     Attributes:
         ros: client.
-        path: the node's name with its namespace.
+        full_name: the node's name with its namespace.
         statuses: of ``~/status``.
     """
 
     ros: Client
-    path: str
+    full_name: str
     statuses: list[DiagnosticStatus]
 
     @property
@@ -465,13 +465,13 @@ class Managed:
 
     @property
     def lifecycle(self) -> str:
-        return self.ros.call(GetState, f'{self.path}/get_state').current_state.label
+        return self.ros.call(GetState, f'{self.full_name}/get_state').current_state.label
 
     def change(self, label: str) -> bool:
         """Ask for a transition; whether it was made."""
         request = ChangeState.Request()
         request.transition.label = label
-        return self.ros.call(ChangeState, f'{self.path}/change_state', request).success
+        return self.ros.call(ChangeState, f'{self.full_name}/change_state', request).success
 
 
 @contextmanager

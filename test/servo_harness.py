@@ -79,7 +79,7 @@ class Play(Managed):
         self.both()
 
     @property
-    def path(self):
+    def full_name(self):
         return self.node
 
     @property

@@ -229,7 +229,7 @@ def test_after_a_node_was_killed_the_next_one_waits_for_the_end_of_its_lease():
 class Arm(Managed):
     """dynamics_node before a pendulum, and what a controller of its efforts hears."""
 
-    path = DYNAMICS
+    full_name = DYNAMICS
 
     def __init__(self, ros, process):
         self.ros, self.process = ros, process

@@ -117,7 +117,7 @@ TURN = NAMES.index('wrist_roll')
 TOLERANCE = 0.2
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def moving(request):
     with play(kind=request.param, robot=MovingPlay, following_tolerance=TOLERANCE) as one:
         yield one
