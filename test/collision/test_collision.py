@@ -15,6 +15,9 @@ from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.inverse_kinematics.differential import (
     CartesianServo,
+    DifferentialInverseKinematics,
+    Limits,
+    PostureTask,
 )
 
 DEFAULT_ROBOT = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -280,3 +283,45 @@ def test_random_twists_end_in_no_collision(arm, solver, monkeypatch):
                 least = min(least, arm.distances(q).smallest)
     assert least > 0.01  # levers change while the arm brakes
     assert limited > 20
+
+
+def test_margin_counts_as_collision():
+    near = Collisions(Robot.from_urdf(SLIDERS), SLIDERS, margin=0.31)
+    assert near.in_collision([0.2, 0.4])
+    assert not near.in_collision([0.15, 0.4])
+
+
+def test_a_search_among_collisions_alone_ends_in_time():
+    """The tool is in a ball wherever the arm stands: ten thousand restarts take a minute."""
+    q = np.full(7, 0.4)
+    target = ARM.forward_kinematics(q, 'tool0')
+    around = Obstacle('sphere', 0.3, target)
+    scene = Collisions(ARM, DEFAULT_ROBOT, obstacles={'around': around})
+    found = ARM.inverse_kinematics(
+        target, 'tool0', q, collisions=scene, timeout=0.1, max_restarts=10_000
+    )
+    assert found.reason == 'colliding'
+    assert found.elapsed < 10.0  # beside busy processes
+
+
+def test_a_pair_approaches_as_it_can_stop_and_no_further(sliders):
+    """The left ball is sent into the right one; it brakes at 2 m/s^2 at most."""
+    robot = sliders.robot
+    scene = Collisions(robot, SLIDERS, margin=0.01)
+    limits = Limits(robot, acceleration=2.0)
+    task = PostureTask(gain=100.0)
+    solver = DifferentialInverseKinematics(robot, [task], limits, collisions=scene)
+    task.target = np.array([0.9, 0.0])
+    q, v, last_limit = np.array([-0.9, 0.0]), np.zeros(2), ()
+    for _ in range(4000):
+        motion = solver.velocity(q, 0.001, v)
+        assert np.abs(motion.v - v).max() <= 2.0 * 0.001 * (1.0 + 1e-6)
+        q, v, last_limit = q + 0.001 * motion.v, motion.v, motion.kept_apart
+        assert sliders.distances(q).smallest > 0.01 - 1e-6
+    assert last_limit == (('left', 'right'),)
+    assert sliders.distances(q).smallest < 0.015
+    # An obstacle that appears where the ball is: it stays, and may leave.
+    solver.collisions = scene.with_obstacles({'ball': Obstacle('sphere', 0.1, at(*q[:1], 0.05, 0))})
+    assert abs(solver.velocity(q, 0.001, np.zeros(2)).v[0]) < 1e-6
+    with pytest.raises(InvalidArgumentError, match='with other joints'):
+        DifferentialInverseKinematics(ARM, [PostureTask()], collisions=scene)

@@ -565,3 +565,14 @@ def test_noise_of_velocities_shows_in_all_joints_at_once(robot):
         normalised.append(e @ np.linalg.solve(estimate.covariance, e))
     # Chi squared of six; the mean of 1000 has a standard deviation of 0.11.
     assert np.mean(normalised) == pytest.approx(6.0, abs=0.55)
+
+
+def test_the_sign_of_efforts_is_judged_where_the_weight_is_well_above_friction():
+    arm = Robot.from_urdf(urdf_path('ur10'))
+    stretched = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    rng = np.random.default_rng(3)
+    check = EffortCheck(arm, EffortModel.ideal(arm))
+    effort = -arm.gravity(stretched) + rng.uniform(-16.0, 16.0, arm.nv)
+    for step in range(400):
+        check.add(step * 1_000_000, stretched, np.zeros(arm.nv), effort)
+    assert check.report.verdict is EffortVerdict.OPPOSITE

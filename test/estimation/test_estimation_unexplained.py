@@ -103,6 +103,16 @@ class TestDeviation:
         run(model, np.full(states, 0.5 * SLOW), start=(1000 + states // 2) * PERIOD)
         assert model.increase[0] > 5.0 * (np.sqrt(0.01 + (2.0 * np.exp(-0.25)) ** 2) - 0.1) + 1.49
 
+    @pytest.mark.parametrize('noise', [0.0, 1.0])
+    def test_a_reversal_fades_at_lasting_rest_and_a_start_counts_in_full(self, model, noise):
+        """With noise of the stated deviation, whose sign changes all the time."""
+        rng = np.random.default_rng(0)
+        at_rest = noise * 1e-3 * rng.normal(size=1000)
+        run(model, [*np.linspace(0.5, 0.0, 100), *at_rest])
+        assert model.increase[0] < 1.5 + 0.1
+        run(model, [2.0 * SLOW], start=1100 * PERIOD)
+        assert model.deviation[0] == pytest.approx(2.0, rel=0.01)
+
 
 class TestPipeline:
     def pipeline(self, robot, unexplained=KNOWN, **thresholds):

@@ -24,6 +24,7 @@ from simulated_arm import (
     truth,
 )
 
+from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.outputs import node_parameters, parameter_values
@@ -48,6 +49,7 @@ from dynamics_ros.identification.bodies.pseudo_inertia import (
 )
 from dynamics_ros.identification.equations import FRICTION_VELOCITY
 from dynamics_ros.identification.joint_states.clock import regular_stretches
+from dynamics_ros.identification.mounting import check_mounting
 from dynamics_ros.identification.random_effects import MixedEquations, estimated
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
 from dynamics_ros.parameters.contact import ContactParameters
@@ -514,3 +516,9 @@ def test_base_parameters_give_the_torques_of_all_parameters():
     stacked = Y[..., base.chosen].reshape(-1, len(base))
     assert np.linalg.matrix_rank(stacked) == len(base)
     assert base.expressions[0].startswith(base.names[base.chosen[0]])
+
+
+def test_friction_of_an_arm_whose_masses_are_exact_is_not_taken_for_other_masses():
+    arm, rng = UnmodelledArm.made('xarm7', STICKING), np.random.default_rng(1)
+    own = arm.samples(arm.going(25.0, rng), rng)
+    assert not check_mounting(arm.described, regular_stretches(own), np.ones(arm.described.nv))

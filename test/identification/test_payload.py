@@ -230,3 +230,10 @@ def test_the_command_tells_gains_and_uses_them(runs_drive_gains, tmp_path, capsy
     assert 'FRAME MASS X Y Z' in capsys.readouterr().err
     with pytest.raises(SystemExit, match='2'):
         main([*files, *words, '--load', 'tool0'])
+
+
+def test_a_wrong_centre_of_the_load_is_named_where_it_turns_gains_round(runs):
+    empty, loaded = runs
+    beyond = replace(LOAD, center=(0.03, 0.02, -0.8))
+    with pytest.raises(UnusableRecordingError, match=r'\(0.03, 0.02, -0.8 m in .tool0.\)'):
+        identify_drive_gains(ROBOT, [empty], [loaded], beyond)

@@ -22,6 +22,8 @@ from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 pytest.importorskip('rosbags')
 
+import sys
+
 from dynamics_ros.calibration import plan
 from dynamics_ros.calibration.command import main
 
@@ -78,3 +80,11 @@ def test_links_that_meet_are_seen():
     folded = np.array([[0.0, 0.0, 0.0, 2.6, 0.0, 1.6, 0.0]])
     straight = np.zeros((1, 7))
     assert clearance.smallest(folded) < clearance.smallest(straight)
+
+
+def test_without_coal_nothing_is_planned(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'coal', None)
+    words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.yaml')]
+    assert main(words) == 1
+    assert 'pip install coal' in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

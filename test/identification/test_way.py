@@ -174,3 +174,37 @@ def test_parquet_with_times_and_lists(tmp_path):
     halves = {'position': VALUES[:, :2].tolist(), 'effort': VALUES[:, 2:].tolist()}
     write_table(pyarrow.table({'time': stamps} | halves), tmp_path / 'table.parquet')
     assert same(read_table(tmp_path / 'table.parquet')).joint_names == ('0', '1')
+
+
+def test_links_that_meet_outside_the_limits_count_within_them():
+    """At zero, which the limits exclude, the forearm reaches back to the base."""
+
+    def link(name, center, length):
+        return (
+            f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
+            f'ixy="0" ixz="0" iyz="0"/></inertial><collision><origin xyz="{center} 0 0"/>'
+            f'<geometry><box size="{length} 0.06 0.06"/></geometry></collision></link>'
+        )
+
+    def joint(name, parent, child, x, lower):
+        return (
+            f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
+            f'<origin xyz="{x} 0 0"/><axis xyz="0 0 1"/>'
+            f'<limit lower="{lower}" upper="2.5" velocity="1" effort="9"/></joint>'
+        )
+
+    links = link('base', 0, 0.06) + link('upper', 0.25, 0.4) + link('fore', -0.25, 0.4)
+    for lower in (0.1, -2.5):
+        joints = joint('a', 'base', 'upper', 0.0, -2.5) + joint('b', 'upper', 'fore', 0.5, lower)
+        text = f'<robot name="folding">{links}{joints}</robot>'
+        robot = Robot.from_urdf(text)
+        clearance = Clearance(robot, read_collision_geometry(text))
+        near, far = (np.array([[0.3, b]]) for b in (0.1, 1.2))
+        assert clearance.smallest(near) == pytest.approx(0.02, abs=2e-3), 'base and forearm'
+        assert clearance.smallest(far) > 0.1
+        clearance.check(far, 0.04, 'the motion')
+    clearance.check(near, 0.04, 'an arm may start in its nominal posture')
+    robot = Robot.from_urdf(text.replace('lower="-2.5" upper="2.5"', 'lower="0.03" upper="2.5"'))
+    clearance = Clearance(robot, read_collision_geometry(text))
+    with pytest.raises(InvalidArgumentError, match='brings links as near as'):
+        clearance.check(near, 0.04, 'the motion')

@@ -344,3 +344,10 @@ def test_a_joint_at_its_limit_rests_and_the_others_do_its_work(ur5):
     expected = np.linalg.solve(damped, J.T @ error)
     expected /= max(1.0, np.abs(expected).max())
     assert (after - q)[others] == pytest.approx(expected, abs=1e-11)
+
+
+def test_without_a_seed_the_search_begins_in_the_middle_of_the_limits():
+    robot = planar_arm((1.0, 2.0))
+    result = robot.inverse_kinematics(robot.forward_kinematics([0.0, 1.5], 'tip_link'), 'tip_link')
+    assert result.iterations == 0
+    assert result.q == pytest.approx([0.0, 1.5])

@@ -346,3 +346,31 @@ def test_with_a_direction_free_the_others_come_first(panda):
     off = np.abs(missing(narrow, result.q, HAND, target)[:3])
     assert not result.success and result.position_error < 1e-6
     assert np.all(off <= [0.05 + 1e-6, 1e-6, 1e-6])
+
+
+def test_a_locked_joint_that_excludes_the_goal_is_named(panda):
+    seed, limit = BENT.copy(), panda.upper_limits[5]
+    goal = seed.copy()
+    goal[5] = limit
+    pair = {'locked_joints': ['panda_joint6', 'panda_joint7', 'panda_joint1'], **PLENTY}
+    target = panda.forward_kinematics(goal, HAND)
+    seed[5] = limit + 0.3
+    for method in (panda.inverse_kinematics, panda.all_inverse_kinematics):
+        with pytest.raises(InvalidArgumentError, match=r"locked_joints.*'panda_joint6' beyond"):
+            method(target, HAND, seed, **pair)
+    seed[5] = limit + 3.0
+    for method in (panda.inverse_kinematics, panda.all_inverse_kinematics):
+        with pytest.raises(InvalidArgumentError, match=r"locked_joints.*'panda_joint6' is at"):
+            method(target, HAND, seed, **pair)
+
+
+def test_the_closest_approach_puts_the_positions_of_two_frames_first(panda):
+    both = panda.with_tool(panda, 'panda_link0', prefix='other_')
+    hands = [HAND, f'other_{HAND}']
+    rng = np.random.default_rng(3)
+    q = both.random_configuration(rng)
+    targets = np.array([both.forward_kinematics(q, hand) for hand in hands])
+    narrow = narrowed(both, 0.3)
+    targets[:, :3, 3] = [narrow.forward_kinematics(narrow.nominal(), h)[:3, 3] for h in hands]
+    result = narrow.inverse_kinematics(targets, hands, **PLENTY)
+    assert not result.success and result.position_error < 1e-6

@@ -325,3 +325,31 @@ def test_a_link_whose_looks_cannot_be_read_has_its_collision_shapes() -> None:
     assert np.ptp(shapes[0].triangles.reshape(-1, 3), axis=0).tolist() == [2.0, 4.0, 6.0]
     assert len(problems) == 1
     assert 'package://nowhere/arm.stl' in problems[0]
+
+
+@pytest.mark.parametrize('beside', ['', 'other_robot/urdf', 'some_robot/urdf'])
+def test_packages_are_found_above_a_description_that_nobody_has_built(
+    tmp_path, monkeypatch, beside
+):
+    for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
+        monkeypatch.delenv(name, raising=False)
+    mesh = tmp_path / 'src' / 'some_robot' / 'meshes' / 'a.stl'
+    mesh.parent.mkdir(parents=True)
+    mesh.write_bytes(binary_stl(TETRAHEDRON))
+    folder = tmp_path / 'src' / beside
+    folder.mkdir(parents=True, exist_ok=True)
+    assert resolve_mesh('package://some_robot/meshes/a.stl', folder) == mesh
+    text = robot('<mesh filename="package://some_robot/meshes/a.stl"/>')
+    (folder / 'a.urdf').write_text(text)
+    assert not read_collision_geometry(folder / 'a.urdf').problems
+    assert not read_collision_geometry(text, folder).problems
+    with pytest.raises(ModelError, match=r"'some_robot' at '.*src/some_robot'"):
+        resolve_mesh('package://some_robot/meshes/b.stl', folder)
+
+
+@pytest.mark.parametrize('package', ['', '.', '..'])
+def test_no_folder_is_taken_for_a_package_that_has_no_name(tmp_path, monkeypatch, package):
+    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    (tmp_path / 'a.stl').write_bytes(binary_stl(TETRAHEDRON))
+    with pytest.raises(ModelError, match='not found'):
+        resolve_mesh(f'package://{package}/a.stl', tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.files import read_file, write_files
+from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.urdf import parse_urdf, read_urdf
 
@@ -162,3 +163,34 @@ class TestNumbers:
             return
         with pytest.raises(InvalidArgumentError, match='none above the sum of the other two'):
             self.ARM.with_payload('b', 1.0, (0.0, 0.0, 0.0), inertia)
+
+
+def test_a_pipe_or_a_large_file_in_the_cache_is_ignored(tmp_path, monkeypatch):
+    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / 'cache'))
+    disk_cache.write('a', b'kept')
+    (file,) = (tmp_path / 'cache').iterdir()
+    assert disk_cache.read('a') == b'kept'
+    monkeypatch.setattr(disk_cache, 'LARGEST', 10)
+    assert disk_cache.read('a') is None
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    assert disk_cache.read('a') is None
+
+
+def test_a_bound_that_is_absent_is_named_where_the_other_contradicts_it():
+    text = robot(joint('revolute', '<limit upper="-1" effort="1" velocity="1"/>'), 'b')
+    with pytest.raises(ModelError, match=r'above upper -1 \(absent lower is 0; write both\)'):
+        parse_urdf(text)
+
+
+def test_a_frame_that_no_search_moves_says_which_joint_does():
+    arm = joint('floating') + joint('revolute', child='c')
+    expected = 'expected a frame that a joint of one coordinate moves'
+    for root, frame, by in (
+        ('fixed', 'b', "only 'b_joint', of several coordinates,"),
+        ('fixed', 'a', 'no joint'),
+        ('floating', 'a', 'only the root joint'),
+    ):
+        one = Robot.from_urdf(robot(arm, 'b', 'c'), root, backend='python')
+        with pytest.raises(InvalidArgumentError, match=f"{by} moves '{frame}'; {expected}"):
+            one.inverse_kinematics(np.eye(4), frame)

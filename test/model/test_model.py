@@ -12,6 +12,7 @@ import pytest
 from tolerances import EXACT
 
 from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.urdf import read_urdf
 
 STEP = 1e-6
@@ -251,3 +252,24 @@ class TestDefaultRobot:
         assert not caplog.records
         massless = [found.name for found in arm.links if found.inertial.mass == 0]
         assert massless == ['base_link', 'tool0']
+
+
+@pytest.mark.parametrize('root', ['floating', 'planar'])
+def test_a_moving_base_has_one_frame_of_the_name_world(root, caplog):
+    text = two_links('revolute').replace('"base"', '"world"')
+    fixed = Robot.from_urdf(text)
+    assert fixed.frame_names == ('world', 'tip') and fixed.root_frame == 'world'
+    assert not caplog.text
+    robot = Robot.from_urdf(text, root)
+    assert robot.frame_names == ('world_link', 'tip') and robot.root_frame == 'world'
+    assert robot.body_names == ('world_link', 'tip')
+    assert "link 'world' is called 'world_link'" in caplog.text
+    again = Robot.from_urdf(text.replace('"tip"', '"world_link"'), root)
+    assert set(again.frame_names) == {'world_link', 'world_link_'}
+    moving = Robot.from_urdf(two_links('revolute'), root)
+    with pytest.raises(InvalidArgumentError, match='world'):
+        moving.with_frame('world', 'tip', np.eye(4))
+    with pytest.raises(InvalidArgumentError, match='prefix'):
+        moving.with_tool(fixed.with_frame('more', 'world', np.eye(4)), 'tip')
+    other = moving.with_tool(fixed, 'tip', prefix='tool_')
+    assert 'tool_world' in other.frame_names

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tolerances import LAW
 from urdf_texts import pendulum
 
+import dynamics_ros
 from dynamics_ros import Robot, kernels
 from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
@@ -338,3 +339,24 @@ def test_wrenches_may_be_symbols(arm):
 def test_what_cannot_be_traced_is_told(arm, function, error, problem):
     with pytest.raises(error, match=problem):
         kernels.compile(lambda q: function(arm, q), {'q': arm.nq})
+
+
+def test_dir_shows_what_is_public_and_nothing_else():
+    robot = Robot(ARM)
+    before = dir(robot)
+    robot.gravity(Q), robot.jacobian(Q)
+    assert dir(robot) == before
+    assert not [name for name in before if name.startswith('_') or not hasattr(robot, name)]
+    assert not {'has_kernels', 'shares_kernels_with', 'with_load_of', 'kept'} & set(before)
+    assert {'gravity', 'inverse_kinematics', 'tool_frame', 'nq', 'from_name'} <= set(before)
+    assert dir(dynamics_ros) == sorted(dynamics_ros.__all__)
+    assert dir(kernels) == sorted(kernels.__all__)
+
+
+def test_annotations_stay_after_the_first_call():
+    robot = Robot(ARM)
+    before = {name: inspect.signature(getattr(robot, name)) for name in ('gravity', 'jacobian')}
+    robot.gravity(Q), robot.jacobian(Q)
+    for name, signature in before.items():
+        assert inspect.signature(getattr(robot, name)) == signature
+        assert signature.return_annotation != signature.empty

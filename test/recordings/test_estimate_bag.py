@@ -10,6 +10,9 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 
+import copy
+import re
+
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
@@ -362,3 +365,21 @@ def test_parameters_are_those_of_the_node_and_of_all_nodes(tmp_path):
         'root_joint': 'floating',
         'observer.gain': [20.0],
     }
+
+
+def test_gaps_of_any_size_are_one_cause_with_their_range(
+    tmp_path, capsys, joint_states, parameters
+):
+    late = copy.deepcopy(joint_states)
+    for k, message in enumerate(late):
+        gaps = k // 10
+        message.header.stamp = stamp_of(
+            10**9 + 4_000_000 * k + 300_000_000 * gaps + 10**6 * gaps**2
+        )
+    source = record(tmp_path / 'recorded', 'mcap', late, described=True)
+    output = ['--parameters', str(parameters), '--output', str(tmp_path / 'out')]
+    assert main([str(source), *output]) in (0, 1)
+    text = ''.join(capsys.readouterr())
+    assert text.count('the observer has not settled since') <= 2, text
+    assert re.search(r'\(\+0\.3\d\d to \+0\.3\d\d s\)', text), text
+    assert len(text) < 500, text

@@ -17,7 +17,7 @@ from dynamics_ros.errors import (
     UnknownJointError,
 )
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.tool_frame import tool_frame, tool_frame_and_reason
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
@@ -418,6 +418,38 @@ class TestTheTool:
             self.finger('hand', 'right'),
         )
         assert tool_frame(read_urdf(urdf)) == 'hand'
+
+    @pytest.mark.parametrize(
+        ('finger', 'child'),
+        [('jointGripper', 'mover'), ('6', 'jaw'), ('f1x', 'link_fngr'), ('gripper', 'moving')],
+    )
+    def test_it_stops_before_a_single_finger(self, finger, child):
+        def urdf(*tail):
+            moved = joint(finger, 'link5', child) + f'<link name="{child}"/>'
+            return self.chain(5, *tail, moved)
+
+        camera = self.fixed('link5', 'mount') + self.fixed('mount', 'hand_camera')
+        for tail, wanted in (
+            ((), 'link5'),
+            ((camera,), 'link5'),
+            ((self.fixed('link5', 'tcp'), camera), 'tcp'),
+            ((self.fixed('link5', 'flange'), self.fixed('flange', 'stator')), 'flange'),
+        ):
+            name, reason = tool_frame_and_reason(read_urdf(urdf(*tail)))
+            assert name == wanted and f'before the fingers ({finger})' in reason
+
+    def test_a_wrist_that_carries_a_gripper_is_no_finger(self):
+        urdf = self.chain(4, joint('wrist_roll', 'link4', 'gripper') + '<link name="gripper"/>')
+        assert tool_frame(read_urdf(urdf)) == 'gripper'
+        jaw = joint('gripper_joint', 'gripper', 'part') + '<link name="part"/>'
+        assert tool_frame(read_urdf(urdf.replace('</robot>', f'{jaw}</robot>'))) == 'gripper'
+
+    @pytest.mark.parametrize('name', ['camera_link', 'hand_camera_optical_frame', 'cam0', 'imu'])
+    def test_it_is_never_a_camera(self, name):
+        camera = self.fixed('link4', 'mount') + self.fixed('mount', name)
+        urdf = self.chain(4, self.fixed('link4', 'hand_palm_link'), camera)
+        assert tool_frame(read_urdf(urdf)) == 'hand_palm_link'
+        assert tool_frame(read_urdf(self.chain(4, self.fixed('link4', name)))) == 'link4'
 
 
 def test_a_trajectory_is_the_cubic_spline_through_its_points():

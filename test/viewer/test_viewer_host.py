@@ -11,10 +11,11 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('viser')
 
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from ros_harness import NodeProcess, client, running
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.viewer.node import require_free
+from dynamics_ros.viewer.node import missing_shapes, problems, require_free
 
 pytestmark = pytest.mark.ros
 
@@ -73,3 +74,30 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error():
         with pytest.raises(InvalidArgumentError, match=f'port: {port} is in use'):
             require_free('127.0.0.1', port)
     require_free('127.0.0.1', 0)
+
+
+def status(node: str, message: str, reason: str) -> DiagnosticStatus:
+    return DiagnosticStatus(
+        name=f'{node}: outputs',
+        level=DiagnosticStatus.ERROR,
+        message=message,
+        values=[KeyValue(key='reason', value=reason)],
+    )
+
+
+def test_one_cause_of_three_nodes_is_one_line_with_details_on_a_click():
+    nodes = ('contact_node', 'dynamics_node', 'kinematics_node')
+    stopped = [status(node, 'no joint_states since 3 s', 'states_stopped') for node in nodes]
+    (line,) = problems(stopped)
+    assert all(node in line for node in nodes) and line.count('no joint_states') == 1
+    assert '<details' not in line
+    long = 'publishing; external torques deviate: ' + 'elbow <12> instead of 0.1, ' * 20
+    _, second = problems([*stopped, status('contact_node', long, 'other')])
+    assert '<details' in second and '&lt;12&gt;' in second and '<12>' not in second
+
+
+def test_missing_shapes_say_which_and_how_to_get_them():
+    text = missing_shapes([f"mesh 'link{k}.dae': pip install pycollada" for k in range(20)])
+    assert '20 shapes are missing: pip install pycollada' in text
+    assert 'link0.dae' in text and 'and 8 more' in text
+    assert missing_shapes([]) == ''

@@ -193,3 +193,14 @@ def test_a_publisher_that_names_each_marker_anew_fills_no_memory(viewer):
     assert draw(viewer, sphere('tool0', 0.5, id=0))['topic//0'][1][0] != 0.0
     assert draw(viewer, Marker(action=Marker.DELETEALL)) == {}
     assert len(draw(viewer, *many[-10:])) == 10
+
+
+def test_buttons_without_a_service_are_disabled(viewer):
+    requests = viewer._requests
+    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
+    viewer.draw()
+    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
+    there = MagicMock(service_is_ready=lambda: True)
+    requests._buttons[0] = requests._buttons[0][0], there
+    requests.update()
+    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]

@@ -253,3 +253,20 @@ def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
     answer = result_of(ros, handle, states)
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert 'changed during the watch' in answer.result.result.message
+
+
+def test_a_file_that_cannot_be_written_any_more_changes_nothing(ros, actions, tmp_path):
+    folder, states, feedback = tmp_path / 'gone', moving(ros), []
+    folder.mkdir()
+    goal = {'duration': 12.0, 'path': str(folder / 'found.yaml')}
+    handle = accepted(ros, actions, states, feedback, **goal)
+    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
+    folder.rmdir()
+    answer = result_of(ros, handle, states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    message = answer.result.result.message
+    assert 'nothing is changed, the file is not written' in message
+    assert 'folder that cannot be written' in message
+    assert not ros.get_parameter(NODE, 'friction.coulomb')
+    undone = ros.call(Trigger, f'/{NODE}/undo_calibration')
+    assert not undone.success and 'no calibration' in undone.message
