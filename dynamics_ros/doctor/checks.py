@@ -29,6 +29,17 @@ EARLY = -0.05
 COMMANDS = re.compile(r'(command|commands|cmds?|cmd_vel|joint_trajectory)$')
 """Names of topics that command a robot."""
 
+SLOW_PACE, SLOW_RATE = 0.95, 0.9
+"""A publisher is too slow if its stamps advance by less than this share of the clock, or if its
+rate is less than this share of that of its stamps."""
+
+MAX_INTERVALS = 2.0
+"""Age of stamps in intervals between messages up to which the publisher is slow, not its clock."""
+
+MAX_DELAY = 600.0
+"""Age above which stamps are those of another clock or of a recording, not of a slow publisher
+[s]."""
+
 REFUSED = 'refused: '
 """Prefix of status keys that count refused inputs."""
 
@@ -304,12 +315,28 @@ def _clocks(graph: Graph) -> Iterator[Finding]:
         if EARLY <= topic.age <= LATE:
             continue
         side = 'behind' if topic.age > 0.0 else 'ahead of'
-        late = f'{abs(topic.age):.3g} s {side} {clock}, at {topic.rate:.3g} Hz'
-        yield Finding(
-            f'stamps of {topic.name} are {late}',
-            'set use_sim_time on all nodes or none, and the clocks of all machines by chrony; at '
-            'less than its usual rate the publisher is too slow: lower the load of its machine',
-        )
+        problem = f'stamps of {topic.name} are {abs(topic.age):.3g} s {side} {clock}'
+        advice = 'set use_sim_time on all nodes or none, and the clocks of all machines by chrony'
+        if _is_slow(topic):
+            sources = ', '.join(sorted({one.node for one in topic.publishers}))
+            problem += f', at {topic.rate:.3g} Hz'
+            advice = (
+                f'{sources} is too slow: rate and stamps are late together; lower its rate or the '
+                'load of its machine'
+            )
+        yield Finding(problem, advice)
+
+
+def _is_slow(topic: Topic) -> bool:
+    """Whether late stamps come from a publisher that is too slow rather than from its clock."""
+    if topic.age is None or not topic.rate or not 0.0 < topic.age < MAX_DELAY:
+        return False
+    if topic.pace is not None and topic.pace < SLOW_PACE:
+        return True
+    alone = len({one.node for one in topic.publishers}) == 1
+    if alone and topic.stamp_rate is not None and topic.rate < SLOW_RATE * topic.stamp_rate:
+        return True
+    return topic.age * topic.rate <= MAX_INTERVALS
 
 
 def _is_input(topic: Topic, graph: Graph) -> bool:

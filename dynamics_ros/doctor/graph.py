@@ -42,6 +42,9 @@ class Topic:
         count: number of messages.
         rate: messages per second between the first and the last one.
         age: median age of the stamps on arrival [s]; None without stamps.
+        pace: time by which the stamps advance per second; None if they do not.
+        stamp_rate: rate of the stamps, by the median of their steps [Hz]; None if they do not
+            advance.
         joints: names in its joint states.
     """
 
@@ -52,6 +55,8 @@ class Topic:
     count: int = 0
     rate: float = 0.0
     age: float | None = None
+    pace: float | None = None
+    stamp_rate: float | None = None
     joints: set[str] = field(default_factory=set)
 
     @property

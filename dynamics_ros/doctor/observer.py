@@ -12,6 +12,7 @@ import os
 import time
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,9 @@ NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
 
 MAX_AGES = 10000
 """Largest number of stamps kept per topic."""
+
+MIN_ELAPSED = 0.5
+"""Shortest time over which the advance of stamps is judged [s]."""
 
 
 def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
@@ -155,7 +159,8 @@ class _Observer:
         for name, heard in self._heard.items():
             topic = graph.topics[name]
             topic.listened, topic.count, topic.rate = True, heard.count, heard.rate
-            topic.age = median(heard.ages) if heard.ages else None
+            topic.age = median(age for _, age in heard.ages) if heard.ages else None
+            topic.pace, topic.stamp_rate = heard.pace()
             topic.joints = heard.joints
         return graph
 
@@ -166,7 +171,7 @@ class _Heard:
     def __init__(self, has_stamp: bool, has_joints: bool = False) -> None:
         self.count = 0
         self.joints: set[str] = set()
-        self.ages: list[float] = []  # of stamps [s]
+        self.ages: list[tuple[float, float]] = []  # stamp, age [s]
         self._has_stamp = has_stamp
         self._has_joints = has_joints
         self._lengths: set[int] = set()
@@ -181,10 +186,21 @@ class _Heard:
             with suppress(MalformedMessageError):
                 stamp = 1e-9 * stamp_of(data)
                 if stamp:
-                    self.ages.append(now - stamp)
+                    self.ages.append((stamp, now - stamp))
         if self._has_joints and len(data) not in self._lengths:  # messages of other joints
             self._lengths.add(len(data))
             self.joints.update(deserialize_message(data, JointState).name)
+
+    def pace(self) -> tuple[float | None, float | None]:
+        """Return how far stamps advance per second, and their rate [Hz]; None if they do not."""
+        steps = [after - before for (before, _), (after, _) in pairwise(self.ages)]
+        forward = [step for step in steps if step > 0.0]
+        if not forward:
+            return None, None
+        advanced = self.ages[-1][0] - self.ages[0][0]
+        elapsed = advanced + self.ages[-1][1] - self.ages[0][1]
+        pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
+        return pace, 1.0 / median(forward)
 
     @property
     def rate(self) -> float:

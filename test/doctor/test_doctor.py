@@ -60,10 +60,7 @@ def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
         poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
         driver.wait_for(lambda: poses, meanwhile=send)
         reads = {'module': 'dynamics_ros.inspect'}
-        topics = [
-            doctor('--topic', topic, '--no-speed', **reads)
-            for topic in ('/robot_description', '/nowhere')
-        ]
+        topics = [doctor('--topic', topic, **reads) for topic in ('/robot_description', '/nowhere')]
         seen = doctor('--seconds', '5', '--topic', '/robot_description')
         code, out = answer(driver, seen, meanwhile=send)
         assert (code, out.splitlines()[-1]) == (0, 'nothing is wrong'), out

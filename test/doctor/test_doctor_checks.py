@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
 from dynamics_ros.doctor.command import main
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
+from dynamics_ros.doctor.observer import _Heard
 from dynamics_ros.doctor.screen import screen
 from dynamics_ros.reasons import Reason
 
@@ -206,6 +208,19 @@ def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
     assert 'stamps of /joint_states are 0.8 s behind' in problem
     assert advice.startswith('/driver is too slow')
     assert 'chrony' not in advice
+
+
+def test_the_pace_of_stamps_is_measured():
+    def pace(times):
+        heard = _Heard(True)
+        for now, stamp in times:
+            seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
+            heard.take(struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds), now)
+        return heard.pace()
+
+    late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
+    assert late == pytest.approx((0.7, 1.0 / 0.007))
+    assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) == (None, None)
 
 
 @pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])

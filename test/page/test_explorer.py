@@ -168,6 +168,6 @@ def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'viser', None)
     monkeypatch.delitem(sys.modules, 'dynamics_ros.page.scene', raising=False)
     monkeypatch.delitem(sys.modules, 'dynamics_ros.page.explorer', raising=False)
-    assert inspect([str(ARM), '--no-speed', '--show']) == 2
+    assert inspect([str(ARM), '--show']) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert 'viser is not installed; expected pip install viser' in line

@@ -223,10 +223,10 @@ def test_a_misspelt_argument_of_a_xacro_file(tmp_path, capsys, caplog):
     pytest.importorskip('xacro')
     file = tmp_path / 'arm.xacro'
     file.write_text(TURNED)
-    assert inspect([str(file), '--no-speed', '--xacro', 'length:=2']) == 0
+    assert inspect([str(file), '--xacro', 'length:=2']) == 0
     assert '-2 to 1' in capsys.readouterr().out and not caplog.messages
-    assert inspect([str(file), '--no-speed', '--xacro', 'lenght:=2']) == 0
+    assert inspect([str(file), '--xacro', 'lenght:=2']) == 0
     (line,) = caplog.messages
     assert "'lenght'" in line and "was 'length' meant?" in line
-    assert inspect([str(file), '--no-speed', '--xacro', 'length=2']) == 2
+    assert inspect([str(file), '--xacro', 'length=2']) == 2
     assert "--xacro: 'length=2'; expected NAME:=VALUE" in capsys.readouterr().err

@@ -65,8 +65,11 @@ from dynamics_ros.nodes import process
 process._events_executor = lambda context: None
 """,
     'messages': """
-from dynamics_ros.wire import cdr
-cdr.NATIVE = b'none'
+from dynamics_ros.wire import cdr, templates
+class Unknown:
+    def of(*_):
+        raise cdr.LayoutError('encapsulation of another middleware')
+cdr.Layout = Unknown
 """,
     'rclpy': """
 from dynamics_ros.nodes import rclpy_private
