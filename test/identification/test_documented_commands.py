@@ -71,6 +71,8 @@ ELSEWHERE = {
     r'ros2 run dynamics_ros (inspect|doctor) --topic': 'test/doctor/test_doctor.py',
     r'ros2 run dynamics_ros impedance_controller_node --ros-args \.\.\.':
         'test/nodes/impedance/test_nodes_impedance_collisions.py',
+    r'ros2 run dynamics_ros contact_node --ros-args .* wrist_sensor.topic:=':
+        'test/nodes/contact/test_nodes_wrist_sensor.py',
     r'ros2 run dynamics_ros dynamics_ros --ros-args --enclave':
         'test/security/test_security_enclave.py',
     r'ros2 launch dynamics_ros \w+\.launch\.py': 'test/launching/test_launch.py',

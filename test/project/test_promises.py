@@ -139,6 +139,10 @@ INTERFACES = {
     'The node needs effort and a stamp in every joint state': (
         'test_an_effort_that_is_no_number_silences_it_with_the_reason_and_it_recovers',
     ),
+    'With `wrist_sensor.topic`, the topic of a force-torque sensor': (
+        'test_the_wrench_of_the_environment_is_published_in_the_sensors_axes',
+        'test_load_bias_and_sign_are_identified_and_become_parameters',
+    ),
     'runs the same estimators on a recording': (
         'test_the_node_says_the_same_of_the_same_messages',
     ),

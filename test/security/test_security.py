@@ -49,6 +49,7 @@ def watcher() -> Iterator[Client]:
         'robot_description': description(),
         'publish_tf': True,
         'command_joints': ['wrist_roll'],
+        'wrist_sensor.topic': 'wrist_wrench',
     }
     with (
         running('dynamics_ros', DOMAIN, switched_on),

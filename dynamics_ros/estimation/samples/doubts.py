@@ -124,12 +124,13 @@ class JumpCheck:
     opposite direction.
 
     Attributes:
-        problem: a sentence with the first values found; '' if there are too few returns.
+        problem: a sentence with the first values found and the present publishers; '' if there are
+            too few returns.
     """
 
     def __init__(self) -> None:
         """Creates a check without findings."""
-        self.problem = ''
+        self.problem = self._described = ''
         self._samples: list[RobotState] = []
         self._returns: deque[Array] = deque(maxlen=MAX_CALLS)
 
@@ -166,9 +167,9 @@ class JumpCheck:
         total = np.sum(self._returns, axis=0)
         contradictory = total >= MIN_RETURNS
         if not contradictory.any():
-            self.problem = ''
+            self.problem = self._described = ''
         found = np.flatnonzero(contradictory & jumps.any(axis=0))
-        if found.size and not self.problem:
+        if found.size and not self._described:
             described = []
             for i in found.tolist():
                 first = int(np.argmax(jumps[:, i]))
@@ -176,10 +177,13 @@ class JumpCheck:
                 unit = joints[i].kind.units[0]
                 name = printable(joints[i].name)
                 described.append(f'{name} between {low:.3g} and {high:.3g} {unit}')
+            self._described = _listed(described)
+        if self._described:
+            # A publisher may become known later than its messages.
             self.problem = Explanation(
                 Reason.POSITIONS_CONTRADICTORY,
-                f'positions jump back and forth: {_listed(described)}; {publishers()}, of which '
-                'only one may report a joint',
+                f'positions jump back and forth: {self._described}; {publishers()}, of which only '
+                'one may report a joint',
             )
 
 
