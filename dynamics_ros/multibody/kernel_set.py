@@ -248,7 +248,6 @@ class CompiledKernels:
     """Kernels shared by sets whose models differ only in their parameters.
 
     Attributes:
-        names: names of the compiled kernels, as in ``KernelSet.info``.
         kernels: by key, not bound to parameters yet.
     """
 
@@ -260,7 +259,6 @@ class CompiledKernels:
             backend: 'llvm', 'python' or 'auto'.
             parameters: the parameters that are kernel inputs.
         """
-        self.names: set[str] = set()
         self.kernels: dict[Key, Kernel] = {}
         self._model = model
         self._backend = backend
@@ -274,10 +272,8 @@ class CompiledKernels:
             kernel = self.kernels.get(key)
             if kernel is None:
                 kernel = self.kernels[key] = self._compile(key)
-                self.names.add(_key_text(key))
                 for old in _dropped(self._many, key):
                     self.kernels.pop(old, None)
-                    self.names.discard(_key_text(old))
             return kernel
 
     def _compile(self, key: Key) -> Kernel:
@@ -390,7 +386,7 @@ class KernelSet:
     @property
     def names(self) -> set[str]:
         """Names of the compiled kernels, as in ``info``."""
-        return self._compiled.names
+        return set(map(_key_text, self._compiled.kernels.copy()))
 
     def of(self, model: Model) -> KernelSet:
         """Return the set of another model; shares compiled kernels if only parameters differ."""
