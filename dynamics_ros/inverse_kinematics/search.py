@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -102,6 +103,7 @@ class End(NamedTuple):
     steps: int
 
 
+@dataclass(eq=False)
 class Search:
     """A local search with constant settings, for any target.
 
@@ -116,37 +118,28 @@ class Search:
         aligned: squared rotation error of convergence [rad^2].
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        frames: int,
-        joints: Vector,
-        tasks: Vector,
-        near: float,
-        aligned: float,
-    ) -> None:
-        """Store the settings."""
-        self.frames = frames
-        self.kernel = kernel
-        self.joints = joints
-        self.tasks = tasks
-        self.near = near
-        self.aligned = aligned
-        self._options = (DAMPING, 0.0, near, aligned, 0.0)
+    kernel: Kernel
+    frames: int
+    joints: Vector
+    tasks: Vector
+    near: float
+    aligned: float
+
+    def __post_init__(self) -> None:
+        self._options = (DAMPING, 0.0, self.near, self.aligned, 0.0)
         self._settings = np.array([*self._options, SEARCH_STEPS])
 
     def of_supports(self) -> Search:
         """Search with the same settings for the supports alone, without the frames."""
         tasks = self.tasks.copy()
         tasks[: self.frames, 0] = 0.0
-        return Search(self.kernel, self.frames, self.joints, tasks, self.near, self.aligned)
+        return replace(self, tasks=tasks)
 
     def of_positions(self) -> Search:
         """Search with the same settings for the positions of frames, with a smaller tolerance."""
         tasks = self.tasks.copy()
         tasks[: self.frames, 0, 3:] = 0.0
-        near = min(self.near, KEPT_POSITION**2)
-        return Search(self.kernel, self.frames, self.joints, tasks, near, self.aligned)
+        return replace(self, tasks=tasks, near=min(self.near, KEPT_POSITION**2))
 
     def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
         """Search from joint positions until convergence, slow progress, or the deadline.
