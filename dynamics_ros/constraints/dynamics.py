@@ -75,7 +75,7 @@ def constrained_forward_dynamics(
     if external_wrenches is not None:
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
-    kernel, places, _ = contact_dynamics(robot, contacts)
+    kernel, places = contact_dynamics(robot, contacts)
     if kernel is not None:
         # The kernel refuses dependent rows and overflow, which are treated or reported below.
         answer = kernel.attempt(q, v, tau, *places)

@@ -111,20 +111,6 @@ class Prepared(NamedTuple):
     given: tuple[Any, ...]
 
 
-class ContactDynamics(NamedTuple):
-    """Kernel of a robot in contact, and its last inputs.
-
-    Attributes:
-        kernel: forward dynamics; None if a constraint is not a contact or a loop.
-        places: as in ``Prepared``.
-        given: the constraints as passed by the user.
-    """
-
-    kernel: Kernel | None
-    places: tuple[Array, ...]
-    given: tuple[Any, ...]
-
-
 _prepared: dict[tuple[int, ...], Prepared] = {}
 """By identities of the constraints, which are immutable and are kept alive by ``given``."""
 
@@ -145,8 +131,12 @@ def prepared(contacts: Constraints) -> Prepared | None:
     return _prepared.get(key) or _prepare(contacts, key, given)
 
 
-def contact_dynamics(robot: RigidBodySystem, contacts: Constraints) -> ContactDynamics:
-    """Kernel of a robot in contact; that of the last contacts is found faster, in control loops.
+def contact_dynamics(
+    robot: RigidBodySystem, contacts: Constraints
+) -> tuple[Kernel | None, tuple[Array, ...]]:
+    """Kernel of a robot in contact and its last inputs; that of the last contacts is found faster.
+
+    The kernel is None if a constraint is not a contact or a loop.
 
     Raises:
         InvalidArgumentError: an entry is not a constraint.
@@ -154,15 +144,14 @@ def contact_dynamics(robot: RigidBodySystem, contacts: Constraints) -> ContactDy
     if type(contacts) is list or type(contacts) is tuple:
         latest = robot._kept.get('contacts')
         # Identical elements compare without a call of their __eq__.
-        if latest is not None and latest.given == tuple(contacts):
-            return latest
+        if latest is not None and latest[1].given == tuple(contacts):
+            return latest[0], latest[1].places
     inputs = prepared(contacts)
     if inputs is None:
-        return ContactDynamics(None, (), ())
+        return None, ()
     kernel = robot.kernel('dynamics_in_contact', *inputs.names)
-    latest = ContactDynamics(kernel, inputs.places, inputs.given)
-    robot._kept['contacts'] = latest
-    return latest
+    robot._kept['contacts'] = kernel, inputs
+    return kernel, inputs.places
 
 
 def _prepare(

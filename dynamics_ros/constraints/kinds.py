@@ -9,6 +9,7 @@ the robot is positive, with the opposite sign of F_c in [RD] eq. 3.57.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -68,28 +69,34 @@ Constraints = str | Constraint | Sequence[str | Constraint]
 """One constraint or several; the name of a frame is a point contact at its origin."""
 
 
-class _OfKernel(Protocol):
+Places = tuple[tuple[float, ...], tuple[float, ...]]
+"""Two points or directions."""
+
+
+class _OfKernel(ABC):
     """Rows of a contact or a loop, from a kernel."""
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
+    kind: str
 
     @property
-    def kind(self) -> str:
-        """A key of ``CONSTRAINT_ROWS``."""
-
-    @property
+    @abstractmethod
     def key(self) -> tuple[str, ...]:
         """Kind and frames, which are options of kernels."""
 
     @property
-    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    @abstractmethod
+    def points(self) -> Places:
         """Points in the frames, inputs of kernels."""
 
     @property
-    def directions(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    @abstractmethod
+    def directions(self) -> Places:
         """Directions, inputs of kernels."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the kind."""
+        return CONSTRAINT_ROWS[self.kind]
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """Jacobian (..., rows, nv) in root frame axes; of a loop, the difference of two.
@@ -188,22 +195,17 @@ class Contact(_OfKernel):
         return cls(frame, kind, point, normal, tuple(anchor.tolist()), rotation)
 
     @property
-    def rows(self) -> int:
-        """Number of rows: 3 for a point, 6 for a surface, 1 for a normal."""
-        return CONSTRAINT_ROWS[self.kind]
-
-    @property
     def key(self) -> tuple[str, ...]:
         """Kind and frame, which are options of kernels."""
         return self.kind, self.frame
 
     @property
-    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def points(self) -> Places:
         """The point in its frame, and a placeholder for the other point of a loop."""
         return self.point, ORIGIN
 
     @property
-    def directions(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def directions(self) -> Places:
         """The normal, and a placeholder for the second direction of a loop."""
         return self.normal, ORIGIN
 
@@ -302,22 +304,17 @@ class ClosedLoop(_OfKernel):
         return cls(frame, other, kind, point, other_point, axis, other_axis, rotation)
 
     @property
-    def rows(self) -> int:
-        """Number of rows: 3 for a position, 6 for a pose, 5 for a revolute joint."""
-        return CONSTRAINT_ROWS[self.kind]
-
-    @property
     def key(self) -> tuple[str, ...]:
         """Kind and frames, which are options of kernels."""
         return self.kind, self.frame, self.other
 
     @property
-    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def points(self) -> Places:
         """The points in their frames."""
         return self.point, self.other_point
 
     @property
-    def directions(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def directions(self) -> Places:
         """Two unit vectors in the other frame, perpendicular to the axis and to each other."""
         first, second = plane_axes(Vector3.of(self.other_axis))
         return tuple(map(float, first)), tuple(map(float, second))

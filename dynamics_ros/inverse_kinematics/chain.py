@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,11 +221,6 @@ class Chain:
         return max(differences)
 
 
-_chains: WeakKeyDictionary[RigidBodySystem, dict[tuple[tuple[str, ...], Supports], Chain]] = (
-    WeakKeyDictionary()
-)
-
-
 def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
     """Chain that moves frames of a robot; it is created once and stored with the robot.
 
@@ -234,9 +228,7 @@ def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports
         UnknownFrameError: the robot does not have a frame.
         InvalidArgumentError: no joint moves a frame, or supports are given for a fixed root joint.
     """
-    chains = _chains.get(robot)
-    if chains is None:
-        chains = _chains.setdefault(robot, {})
+    chains: dict[tuple[tuple[str, ...], Supports], Chain] = robot._kept.setdefault('chains', {})
     chain = chains.get((frames, supports))
     if chain is None:
         chain = chains[frames, supports] = _find_chain(robot, frames, supports)

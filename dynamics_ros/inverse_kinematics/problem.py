@@ -150,19 +150,15 @@ class Problem:
         if not (position_only is False and weights is None and type(locks) is tuple):
             _check_kinds(position_only, weights, locks)
         plain = slack is None and posture is None and not weights and not locks
-        if type(position_tolerance) is not float or type(rotation_tolerance) is not float:
-            check_positive('position_tolerance', position_tolerance)
-            check_positive('rotation_tolerance', rotation_tolerance)
+        check_positive('position_tolerance', position_tolerance)
+        check_positive('rotation_tolerance', rotation_tolerance)
         key = (position_tolerance, rotation_tolerance, position_only)
         search = chain.searches.get(key) if plain else None
-        if search is None:
-            check_positive('position_tolerance', position_tolerance)
-            check_positive('rotation_tolerance', rotation_tolerance)
         self.targets = targets = _checked_targets(target, frame, len(frames), position_only)
         if seed is None:
             self.q, self.start = chain.nominal, chain.centre
         else:
-            self.q = q = _checked_seed(seed, robot.nq)
+            self.q = q = finite_vector('seed', seed, robot.nq)
             for name, own, neutral in chain.multi_dof_joints:
                 if not np.array_equal(q[own], neutral):
                     problem = f'{name!r}, of several coordinates, is not at its neutral position'
@@ -355,18 +351,6 @@ def _check_kinds(position_only: Any, weights: Any, locks: Any) -> None:
     if isinstance(locks, (str, np.ndarray)) or not isinstance(locks, Collection):
         expected = 'a list of joint names'
         raise InvalidArgumentError('locked_joints', f'a {type(locks).__name__}', expected)
-
-
-def _checked_seed(seed: ArrayLike, size: int) -> Vector:
-    if (
-        type(seed) is np.ndarray
-        and seed.shape == (size,)
-        and seed.dtype == np.float64
-        # The sum is finite only if all numbers are; for few numbers it is faster than NumPy.
-        and math.isfinite(sum(seed.tolist()))
-    ):
-        return seed
-    return finite_vector('seed', seed, size)
 
 
 def _checked_targets(

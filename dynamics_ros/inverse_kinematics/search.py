@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +103,7 @@ class End(NamedTuple):
     steps: int
 
 
+@dataclass(eq=False)
 class Search:
     """A local search with constant settings, for any target.
 
@@ -115,37 +118,28 @@ class Search:
         aligned: squared rotation error of convergence [rad^2].
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        frames: int,
-        joints: Vector,
-        tasks: Vector,
-        near: float,
-        aligned: float,
-    ) -> None:
-        """Store the settings."""
-        self.frames = frames
-        self.kernel = kernel
-        self.joints = joints
-        self.tasks = tasks
-        self.near = near
-        self.aligned = aligned
-        self._options = (DAMPING, 0.0, near, aligned, 0.0)
+    kernel: Kernel
+    frames: int
+    joints: Vector
+    tasks: Vector
+    near: float
+    aligned: float
+
+    def __post_init__(self) -> None:
+        self._options = (DAMPING, 0.0, self.near, self.aligned, 0.0)
         self._settings = np.array([*self._options, SEARCH_STEPS])
 
     def of_supports(self) -> Search:
         """Search with the same settings for the supports alone, without the frames."""
         tasks = self.tasks.copy()
         tasks[: self.frames, 0] = 0.0
-        return Search(self.kernel, self.frames, self.joints, tasks, self.near, self.aligned)
+        return replace(self, tasks=tasks)
 
     def of_positions(self) -> Search:
         """Search with the same settings for the positions of frames, with a smaller tolerance."""
         tasks = self.tasks.copy()
         tasks[: self.frames, 0, 3:] = 0.0
-        near = min(self.near, KEPT_POSITION**2)
-        return Search(self.kernel, self.frames, self.joints, tasks, near, self.aligned)
+        return replace(self, tasks=tasks, near=min(self.near, KEPT_POSITION**2))
 
     def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
         """Search from joint positions until convergence, slow progress, or the deadline.
@@ -212,22 +206,13 @@ class Search:
             )
             return new_positions, progress.item(2)
 
-        current, damping = start, DAMPING
-        following, cost = step(current, damping)
-        steps, idle = 0, 0
-        while steps < APPROACH_STEPS and idle < APPROACH_IDLE and not deadline.passed():
-            steps += 1
-            after_next, next_cost = step(following, damping)
-            if next_cost < cost:
-                idle = idle + 1 if next_cost > (1.0 - APPROACH_RESOLUTION) * cost else 0
-                current, following, cost = following, after_next, next_cost
-                damping *= 0.5
-            elif damping < MAX_DAMPING:
-                damping *= 4.0
-                following, _ = step(current, damping)
-            else:
-                break
-        return End(current, False, cost, steps)
+        return _descent(
+            start,
+            step,
+            lambda positions: End(positions, True, 0.0, 0),
+            APPROACH_RESOLUTION,
+            deadline,
+        )
 
     def turn(self, start: Vector, targets: Vector, place: Search, deadline: Deadline) -> End:
         """Descend to the smallest rotation error with the frames at their target positions.
@@ -273,23 +258,9 @@ class Search:
             return following, progress.item(2) / ROTATION_AT_POSITION**2
 
         clock = None if self.compiled else deadline
-        current, damping = start, DAMPING
-        following, cost = step(current, damping)
-        steps, idle = 0, 0
-        while steps < APPROACH_STEPS and idle < APPROACH_IDLE and not deadline.passed():
-            end = place.run(following, targets, clock)
-            steps += 1 + end.steps
-            after_next, next_cost = step(end.positions, damping)
-            if end.arrived and next_cost < cost:
-                idle = idle + 1 if next_cost > (1.0 - TURN_RESOLUTION) * cost else 0
-                current, following, cost = end.positions, after_next, next_cost
-                damping *= 0.5
-            elif damping < MAX_DAMPING:
-                damping *= 4.0
-                following, _ = step(current, damping)
-            else:
-                break
-        return End(current, False, cost, steps)
+        return _descent(
+            start, step, lambda x: place.run(x, targets, clock), TURN_RESOLUTION, deadline
+        )
 
     def settle(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
         """Move within the set of solutions towards the preferred positions.
@@ -304,6 +275,41 @@ class Search:
             start, _ENDLESS_PROGRESS, targets, options, SETTLING_STEPS, deadline
         )
         return self.run(settled, targets, deadline)
+
+
+def _descent(
+    start: Vector,
+    step: Callable[[Vector, float], tuple[Vector, float]],
+    finish: Callable[[Vector], End],
+    resolution: float,
+    deadline: Deadline,
+) -> End:
+    """Descend by damped steps, of which those that reduce the cost are accepted.
+
+    Args:
+        start: (n) joint positions.
+        step: of positions and a damping: the next positions, and the cost of the given ones.
+        finish: completes a step; the step is accepted only if this end has arrived.
+        resolution: relative reduction of the cost below which a step counts as idle.
+        deadline: time to stop.
+    """
+    current, damping = start, DAMPING
+    following, cost = step(current, damping)
+    steps, idle = 0, 0
+    while steps < APPROACH_STEPS and idle < APPROACH_IDLE and not deadline.passed():
+        end = finish(following)
+        steps += 1 + end.steps
+        after_next, next_cost = step(end.positions, damping)
+        if end.arrived and next_cost < cost:
+            idle = idle + 1 if next_cost > (1.0 - resolution) * cost else 0
+            current, following, cost = end.positions, after_next, next_cost
+            damping *= 0.5
+        elif damping < MAX_DAMPING:
+            damping *= 4.0
+            following, _ = step(current, damping)
+        else:
+            break
+    return End(current, False, cost, steps)
 
 
 NEVER = -1.0

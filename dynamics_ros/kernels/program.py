@@ -11,7 +11,7 @@ the previous one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from dynamics_ros.kernels.compilation import LlvmBackend
 from dynamics_ros.kernels.graph.trace import Variable
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.llvm.compiler import MachineCode
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.kernel import Kernel
 
 
 class Step(NamedTuple):

@@ -120,15 +120,6 @@ def read_document(
         raise ModelError(f'file {str(source)!r}', f'cannot be read: {error.strerror}') from error
 
 
-def surface(element: Element, base: Path | None) -> Array:
-    """Return the triangles (n, 3, 3) of a ``collision`` or ``visual`` in the link frame [m].
-
-    Raises:
-        ModelError: the shape is malformed, unknown, or its mesh cannot be read.
-    """
-    return read_shape(element, base).triangles
-
-
 def read_shape(element: Element, base: Path | None) -> Shape:
     """Return the shape of a ``collision`` or ``visual``.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Triple = tuple[float, float, float]
 Matrix3 = tuple[Triple, Triple, Triple]
@@ -119,3 +120,20 @@ class RobotDescription:
     links: tuple[LinkDescription, ...]
     joints: tuple[JointDescription, ...] = field(default=())
     doubts: tuple[str, ...] = field(default=(), compare=False)
+
+
+class Contents(NamedTuple):
+    """Contents of a description of any format.
+
+    Attributes:
+        robot: links and joints.
+        urdf: URDF as XML text; '' for MJCF and SDF.
+        root_joint: 'fixed'; 'floating' if one body that nothing holds, or that has a free joint,
+            carries everything.
+        gravity: gravity of the file [m/s^2]; None if its format has none.
+    """
+
+    robot: RobotDescription
+    urdf: str = ''
+    root_joint: str = 'fixed'
+    gravity: Triple | None = None

@@ -219,11 +219,6 @@ class Model(Stated):
         """Index of each frame by name."""
         return {frame.name: i for i, frame in enumerate(self.frames)}
 
-    @computed_once
-    def moving_frames(self) -> tuple[Frame, ...]:
-        """Links that a joint moves in their parent link, in the order of the joints."""
-        return tuple(self.frame(name) for name in self.body_names if self.frame(name).parent)
-
     def outline(self) -> list[tuple[Frame, int]]:
         """Links, each below its parent, with their depth."""
         children: dict[str, list[Frame]] = {}
@@ -245,7 +240,7 @@ class Model(Stated):
     @computed_once
     def fixed_frames(self) -> tuple[Frame, ...]:
         """Links fixed to their parent link, in the order of the description."""
-        moving = {frame.name for frame in self.moving_frames}
+        moving = set(self.body_names)
         return tuple(one for one in self.frames if one.parent and one.name not in moving)
 
     def frame(self, name: str) -> Frame:

@@ -12,6 +12,8 @@ import math
 import os
 from collections.abc import Iterable
 
+import numpy as np
+
 from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.files import read_file
 from dynamics_ros.spatial.rotation import quaternion_normalized, quaternion_to_matrix
@@ -170,32 +172,13 @@ def _inertia(element: Element, link: str, doubts: Doubts) -> Matrix3:
     xx, yy, zz = (element.number(key) for key in ('ixx', 'iyy', 'izz'))
     xy, xz, yz = (element.number(key) for key in ('ixy', 'ixz', 'iyz'))
     inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    smallest, middle, largest = _principal_moments(inertia)
+    smallest, middle, largest = np.linalg.eigvalsh(inertia).tolist()
     if smallest < -INERTIA_ROUNDING * (1.0 + abs(largest)):
         element.refuse(f'has a negative principal moment, {smallest:.6g} kg m^2')
     # A milligram at a millimetre, 1e-12 kg m^2, is negligible.
     if smallest + middle < largest - INERTIA_ROUNDING * largest - 1e-12:
         doubts.add(IMPOSSIBLE_INERTIA, link)
     return inertia
-
-
-def _principal_moments(inertia: Matrix3) -> tuple[float, float, float]:
-    """Eigenvalues of a symmetric matrix in ascending order, by the trigonometric solution."""
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
-    mean = (xx + yy + zz) / 3.0
-    dx, dy, dz = xx - mean, yy - mean, zz - mean
-    # Standard deviation of the eigenvalues from their mean, times sqrt(1/2).
-    spread = math.hypot(dx, dy, dz, xy, xy, xz, xz, yz, yz) / math.sqrt(6.0)
-    if spread == 0.0:
-        return mean, mean, mean
-    dx, dy, dz, xy, xz, yz = (entry / spread for entry in (dx, dy, dz, xy, xz, yz))
-    half_determinant = 0.5 * (
-        dx * (dy * dz - yz * yz) - xy * (xy * dz - yz * xz) + xz * (xy * yz - dy * xz)
-    )
-    angle = math.acos(min(1.0, max(-1.0, half_determinant))) / 3.0
-    largest = mean + 2.0 * spread * math.cos(angle)
-    smallest = mean + 2.0 * spread * math.cos(angle + 2.0 * math.pi / 3.0)
-    return smallest, 3.0 * mean - smallest - largest, largest
 
 
 def _rotated(inertia: Matrix3, rotation: Matrix3) -> Matrix3:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import ModelError
 
-from .collision_geometry import read_document, surface
+from .collision_geometry import read_document, read_shape
 from .hardened_xml import Element
 
 Array = NDArray[np.float64]
@@ -64,7 +64,7 @@ def read_visual_geometry(
             before = len(found)
             for element in link.children(tag):
                 try:
-                    triangles = surface(element, base)
+                    triangles = read_shape(element, base).triangles
                     found.append(Visual(link.name(), triangles, _color(element, palette)))
                 except ModelError as error:
                     problems.append(str(error))

@@ -28,8 +28,6 @@ from dynamics_ros.spatial import (
     quaternion_to_matrix,
 )
 
-FLOAT = np.dtype(np.float64)
-
 ORTHOGONALITY = 1e-6
 """Largest deviation of R R^T from the identity: a tenth of a solution's default tolerance."""
 
@@ -147,7 +145,7 @@ def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.floa
     Raises:
         InvalidArgumentError: it is not such a vector; names the argument.
     """
-    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == (size,):
         vector = value
     else:
         vector = _of_shape(argument, value, (size,))

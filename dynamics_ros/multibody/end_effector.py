@@ -227,8 +227,9 @@ def _error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
 
 
 def pose_numbers(matrices: Array) -> Array:
-    """(7) of a (4, 4) pose, position and quaternion, or (n, 7) of (n, 4, 4)."""
-    return _pose_numbers(None if matrices.ndim == 2 else len(matrices))(matrices)
+    """(..., 7) of poses (..., 4, 4), position and quaternion."""
+    numbers: Array = _pose_numbers()(matrices)
+    return numbers
 
 
 def pose_of_numbers(numbers: Array) -> Array:
@@ -249,17 +250,8 @@ def _pose_of_numbers() -> Kernel:
 
 
 @cache
-def _pose_numbers(count: int | None) -> Kernel:
-    """Kernel for (7), or (count, 7) at once, traced from the library's rotation."""
-
+def _pose_numbers() -> Kernel:
     def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         return transform_of_rows(X).position_and_quaternion()
 
-    def all_numbers(X: Sequence[Sequence[Sequence[Scalar]]]) -> list[list[Scalar]]:
-        return [numbers(one) for one in X]
-
-    if count is None:
-        return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
-    return Kernel(
-        trace(all_numbers, {'X': (count, 4, 4)}, 'pose_numbers', f'numbers of {count} poses')
-    )
+    return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))

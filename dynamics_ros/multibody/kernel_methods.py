@@ -133,7 +133,6 @@ class KernelMethods:
     def _use(self, kernels: KernelSet) -> None:
         """Replace the kernel set by another one of the same model, before its first use."""
         self._kernel_set = kernels
-        self._calls = kernels.calls
         self._direct_calls = kernels.direct_calls
         self._parametric: dict[str, KernelSet] = {}
 
@@ -190,8 +189,8 @@ class KernelMethods:
                 raise InvalidArgumentError('out', 'an array for traced values', 'None')
             return _of_symbols(self.model, key, arrays)
         try:
-            known = self._calls.get(key)
-            call = known or self._kernel_set.call(key)
+            known = self._kernel_set.kernels.get(key)
+            call = (known or self._kernel_set.kernel(key)).call
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
             names = ('q', 'v', 'a')[: len(arrays)]

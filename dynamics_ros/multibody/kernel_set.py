@@ -9,7 +9,8 @@ last input.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -247,7 +248,6 @@ class CompiledKernels:
     """Kernels shared by sets whose models differ only in their parameters.
 
     Attributes:
-        names: names of the compiled kernels, as in ``KernelSet.info``.
         kernels: by key, not bound to parameters yet.
     """
 
@@ -259,7 +259,6 @@ class CompiledKernels:
             backend: 'llvm', 'python' or 'auto'.
             parameters: the parameters that are kernel inputs.
         """
-        self.names: set[str] = set()
         self.kernels: dict[Key, Kernel] = {}
         self._model = model
         self._backend = backend
@@ -273,10 +272,8 @@ class CompiledKernels:
             kernel = self.kernels.get(key)
             if kernel is None:
                 kernel = self.kernels[key] = self._compile(key)
-                self.names.add(_key_text(key))
                 for old in _dropped(self._many, key):
                     self.kernels.pop(old, None)
-                    self.names.discard(_key_text(old))
             return kernel
 
     def _compile(self, key: Key) -> Kernel:
@@ -354,9 +351,9 @@ class KernelSet:
         model: the model.
         backend: 'llvm', 'python' or 'auto'.
         parameters: the model parameters that are kernel inputs.
-        calls: the kernels whose compilation is over, as functions of their inputs.
-        direct_calls: those of them that methods find by name, frame and reference, as
-            ``kernels.calls.method_of`` wants them.
+        kernels: those that were asked for, by key.
+        direct_calls: those that are ready, as methods find them by name, frame and reference: see
+            ``kernels.calls.method_of``.
     """
 
     def __init__(
@@ -380,9 +377,8 @@ class KernelSet:
         self.model = model
         self.backend = backend
         self.parameters = parameters
-        self.calls: dict[Key, Callable[..., Any]] = {}
         self.direct_calls: dict[str, Any] = {}
-        self._kernels: dict[Key, Kernel] = {}
+        self.kernels: dict[Key, Kernel] = {}
         self._many: list[Key] = []
         self._numbers = parameters.numbers(model)
         self._compiled = compiled or CompiledKernels(model, backend, parameters)
@@ -390,7 +386,7 @@ class KernelSet:
     @property
     def names(self) -> set[str]:
         """Names of the compiled kernels, as in ``info``."""
-        return self._compiled.names
+        return set(map(_key_text, self._compiled.kernels.copy()))
 
     def of(self, model: Model) -> KernelSet:
         """Return the set of another model; shares compiled kernels if only parameters differ."""
@@ -401,43 +397,15 @@ class KernelSet:
         """Return whether both run the same machine code."""
         return self._compiled is other._compiled
 
-    def call(self, key: Key) -> Callable[..., Any]:
-        """Return the kernel as a function of its inputs; kept in ``calls`` once it is final.
+    def kernel(self, key: Key) -> Kernel:
+        """Return the kernel; compiles it the first time.
 
         Raises:
             UnknownFrameError, InvalidArgumentError: an option that the model does not know.
             SingularError: a joint moves neither mass nor inertia, whatever q is.
         """
-        kernel = self.kernel(key)
-        if kernel.ready:
-            self.calls[key] = kernel.call
-            self._add_direct_call(key, kernel.call)
-        return kernel.call
-
-    def _add_direct_call(self, key: Key, call: Callable[..., Any]) -> None:
-        name, *names = key
-        kind = DEFINITIONS[name].options
-        if not names:
-            self.direct_calls[name] = call
-        elif kind is Options.FRAME:
-            frames = self.direct_calls.setdefault(name, {})
-            frames[names[0]] = call
-            if names[0] == self.model.tool_frame:
-                frames[None] = call
-        elif kind is Options.FRAME_AND_REFERENCE and len(names) == 2:
-            frame, reference = names
-            frames = self.direct_calls.setdefault(name, {})
-            calls = frames.setdefault(frame, {})
-            calls[reference] = call
-            if frame == self.model.tool_frame:
-                frames[None] = calls
-            if reference == DEFAULT_REFERENCE:
-                calls[None] = call
-
-    def kernel(self, key: Key) -> Kernel:
-        """Return the kernel; compiles it the first time. Raises as ``call`` does."""
         try:
-            kernel = self._kernels.get(key)
+            kernel = self.kernels.get(key)
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
             define(self.model, key)
@@ -448,9 +416,10 @@ class KernelSet:
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
         for old in _dropped(self._many, key):
-            self._kernels.pop(old, None)
-            self.calls.pop(old, None)
-        return self._kernels.setdefault(key, kernel)
+            self.kernels.pop(old, None)
+        kernel = self.kernels.setdefault(key, kernel)
+        kernel.on_ready(partial(_add_direct_call, weakref.ref(self), key))
+        return kernel
 
     def info(self) -> dict[str, KernelInfo]:
         """Return information about the kernels compiled so far, by 'name(options)'."""
@@ -463,6 +432,32 @@ class KernelSet:
             )
             for key, kernel in kernels
         }
+
+
+def _add_direct_call(reference_to_set: weakref.ref[KernelSet], key: Key) -> None:
+    """Let methods find a kernel that is ready; a set that is gone, or has dropped it, has none."""
+    kernels = reference_to_set()
+    if kernels is None or key not in kernels.kernels:
+        return
+    call, direct, tool = kernels.kernels[key].call, kernels.direct_calls, kernels.model.tool_frame
+    name, *names = key
+    kind = DEFINITIONS[name].options
+    if not names:
+        direct[name] = call
+    elif kind is Options.FRAME:
+        frames = direct.setdefault(name, {})
+        frames[names[0]] = call
+        if names[0] == tool:
+            frames[None] = call
+    elif kind is Options.FRAME_AND_REFERENCE and len(names) == 2:
+        frame, reference = names
+        frames = direct.setdefault(name, {})
+        calls = frames.setdefault(frame, {})
+        calls[reference] = call
+        if frame == tool:
+            frames[None] = calls
+        if reference == DEFAULT_REFERENCE:
+            calls[None] = call
 
 
 def _dropped(many: list[Key], key: Key) -> list[Key]:

@@ -27,14 +27,19 @@ PAIRED = frozenset(
 """Requestable kernels with entries for pairs of joints."""
 
 
+def is_large(robot: RigidBodySystem) -> bool:
+    """Return whether ``check_size`` refuses a robot."""
+    return robot.model.squared_depths > MAX_PAIRS
+
+
 def check_size(robot: RigidBodySystem) -> None:
     """Refuse a robot that is too large for kernels that need its mass matrix.
 
     Raises:
         InvalidArgumentError: the robot is too large.
     """
-    depths = robot.model.depths
-    if robot.model.squared_depths > MAX_PAIRS:
+    if is_large(robot):
+        depths = robot.model.depths
         raise InvalidArgumentError(
             'robot_description',
             f'{len(depths)} joints, up to {max(depths)} of them one behind another, are too many '
@@ -51,12 +56,3 @@ def check_kernels(robot: RigidBodySystem, names: Iterable[str]) -> None:
     """
     if any(name.partition('(')[0] in PAIRED for name in names):
         check_size(robot)
-
-
-def is_large(robot: RigidBodySystem) -> bool:
-    """Return whether ``check_size`` refuses a robot."""
-    try:
-        check_size(robot)
-    except InvalidArgumentError:
-        return True
-    return False

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +59,6 @@ class RigidBodySystem(WrittenMethods):
         model: the underlying Model.
     """
 
-    _own: ClassVar[frozenset[str]] = frozenset()
     _FIXED = WrittenMethods._FIXED | {
         *('name', 'root_frame', 'joint_names', 'joint_q_indices', 'joint_v_indices'),
         *('frame_names', 'body_names', 'tool_frame', 'massless_bodies', 'total_mass'),
@@ -331,22 +330,20 @@ class RigidBodySystem(WrittenMethods):
         else:
             kernels = KernelSet(model, before.backend, parameters)
         other: _Kind = _restored(type(self), kernels, without_payload)  # type: ignore[assignment]
-        other.__dict__.update(self._added())
+        other.__dict__.update(self._added_to(other))
         return other
 
-    def _added(self) -> dict[str, Any]:
-        """Return the attributes that are not those of this class."""
-        if not self._own:
-            made = RigidBodySystem(self.model, self._kernel_set.backend)
-            RigidBodySystem._own = frozenset(vars(made))
+    def _added_to(self, plain: RigidBodySystem) -> dict[str, Any]:
+        """Return the attributes that a robot without attributes of a subclass lacks."""
         own = vars(self).copy()  # another thread may add some
-        return {name: value for name, value in own.items() if name not in self._own}
+        return {name: value for name, value in own.items() if name not in vars(plain)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Machine code belongs to its process; a copy compiles its own.
         kernels = self._kernel_set
         own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)
-        return _copied, own, self._added()
+        plain = _restored(RigidBodySystem, kernels, self._without_payload)
+        return _copied, own, self._added_to(plain)
 
 
 def _transform(pose: ArrayLike) -> Transform:

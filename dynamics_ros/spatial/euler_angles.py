@@ -107,11 +107,6 @@ class EulerAngles(RotationParametrization):
         return _columns(self._axes_in_A(p))
 
     @over_arrays_method
-    def body_rate_map(self, p: Parameters) -> Rows:
-        """R_AB^T E_R: columns are the three rotation axes in B, [Kindr]."""
-        return _columns(self._axes_in_B(p))
-
-    @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
         """E_R^-1, [RD] eq. 2.87, 2.89, 2.91, 2.93.
 
@@ -120,26 +115,11 @@ class EulerAngles(RotationParametrization):
         """
         return self._inverse(self._axes_in_A(p))
 
-    @over_arrays_method
-    def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """The inverse of `body_rate_map`, [Kindr].
-
-        Raises:
-            SingularParametrizationError: the first and third axis are parallel.
-        """
-        return self._inverse(self._axes_in_B(p))
-
     def _axes_in_A(self, p: Parameters) -> tuple[Vector3, Vector3, Vector3]:
         first, second, _ = self.counted(p)
         i, j, k = self._units()
         R_i, R_j = rotation_about(i, first), rotation_about(j, second)
         return i, R_i @ j, R_i @ (R_j @ k)
-
-    def _axes_in_B(self, p: Parameters) -> tuple[Vector3, Vector3, Vector3]:
-        _, second, third = self.counted(p)
-        i, j, k = self._units()
-        R_j, R_k = rotation_about(j, second), rotation_about(k, third)
-        return R_k.transpose_apply(R_j.transpose_apply(i)), R_k.transpose_apply(j), k
 
     def _inverse(self, axes: tuple[Vector3, Vector3, Vector3]) -> Rows:
         """Inverse of a matrix with three unit columns, the second orthogonal to both others."""

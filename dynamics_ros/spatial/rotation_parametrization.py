@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 from dynamics_ros.errors import InvalidArgumentError
 
@@ -83,9 +84,9 @@ class RotationParametrization(ABC):
         """E_R (3 x n), which maps rates of the parameters to w_AB in A."""
 
     @over_arrays_method
-    @abstractmethod
     def body_rate_map(self, p: Parameters) -> Rows:
-        """R_AB^T E_R (3 x n), which maps rates of the parameters to w_AB in B."""
+        """R_AB^T E_R (3 x n), which maps rates of the parameters to w_AB in B, [Kindr]."""
+        return _product(self.to_matrix(p).T, self.rate_map(p))
 
     @over_arrays_method
     @abstractmethod
@@ -97,13 +98,13 @@ class RotationParametrization(ABC):
         """
 
     @over_arrays_method
-    @abstractmethod
     def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """E_R^-1 R_AB (n x 3), which maps w_AB in B to rates of the parameters.
+        """E_R^-1 R_AB (n x 3), which maps w_AB in B to rates of the parameters, [Kindr].
 
         Raises:
             SingularParametrizationError: the angular velocity does not determine the rates.
         """
+        return _product(self.rate_map_inverse(p), self.to_matrix(p))
 
     @over_arrays_method
     def compose(self, p_AB: Parameters, p_BC: Parameters) -> Parameters:
@@ -155,3 +156,8 @@ class RotationParametrization(ABC):
 
     def __repr__(self) -> str:
         return self.name.upper()
+
+
+def _product(A: Iterable[Iterable[Scalar]], B: Iterable[Iterable[Scalar]]) -> Rows:
+    columns = list(zip(*B))
+    return [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in A]

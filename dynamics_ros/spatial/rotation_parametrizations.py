@@ -20,9 +20,7 @@ from .euler_angles import EULER_XYZ, EULER_ZXZ, EULER_ZYX, EULER_ZYZ
 from .exponential import (
     NEAR_SINGULAR,
     exp_left_jacobian,
-    exp_right_jacobian,
     log_left_jacobian,
-    log_right_jacobian,
     quaternion_exp,
     quaternion_log,
 )
@@ -96,19 +94,9 @@ class DirectionCosines(RotationParametrization):
         return _half_transposed(self._rate_vectors(p))
 
     @over_arrays_method
-    def body_rate_map(self, p: Parameters) -> Rows:
-        """Map from rates of the entries to w = unskew(R^T R-dot) in B, [Kindr]."""
-        return _half_transposed(self._body_rate_vectors(p))
-
-    @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
         """Map from w in A to rates of the entries: R-dot = w x R by columns, [RD] eq. 2.72."""
         return [[*row] for row in self._rate_vectors(p)]
-
-    @over_arrays_method
-    def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """Map from w in B to rates of the entries: R-dot = R skew(w), [Kindr]."""
-        return [[*row] for row in self._body_rate_vectors(p)]
 
     def _matrix(self, p: Parameters) -> Matrix3:
         entries = self.counted(p)
@@ -121,13 +109,6 @@ class DirectionCosines(RotationParametrization):
         """
         R = self._matrix(p)
         return [R.column(j).cross(e) for e in Matrix3.identity() for j in range(3)]
-
-    def _body_rate_vectors(self, p: Parameters) -> list[Vector3]:
-        """e_j x r_i for each entry (i, j) of R, whose rate is w . (e_j x r_i) for w in B.
-
-        The rate is r_i . (w x e_j), where r_i is row i of R.
-        """
-        return [e.cross(row) for row in self._matrix(p) for e in Matrix3.identity()]
 
 
 class QuaternionParametrization(RotationParametrization):
@@ -159,22 +140,10 @@ class QuaternionParametrization(RotationParametrization):
         return _imaginary_columns([quaternion_product(unit, inverse) for unit in QUATERNION_UNITS])
 
     @over_arrays_method
-    def body_rate_map(self, p: Parameters) -> Rows:
-        """2 H-bar: w in B is the imaginary part of 2 q* q-dot, [Kindr]."""
-        inverse = quaternion_conjugate(self.to_quaternion(p))
-        return _imaginary_columns([quaternion_product(inverse, unit) for unit in QUATERNION_UNITS])
-
-    @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
         """H^T / 2: q-dot = (w, 0) q / 2 for w in A, [RD] eq. 2.99."""
         q = self.to_quaternion(p)
         return _half_columns([quaternion_product(unit, q) for unit in QUATERNION_UNITS[:3]])
-
-    @over_arrays_method
-    def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """H-bar^T / 2: q-dot = q (w, 0) / 2 for w in B, [Kindr]."""
-        q = self.to_quaternion(p)
-        return _half_columns([quaternion_product(q, unit) for unit in QUATERNION_UNITS[:3]])
 
 
 class AngleAxis(RotationParametrization):
@@ -218,12 +187,10 @@ class AngleAxis(RotationParametrization):
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
         """E_R (3 x 4), which maps rates of the parameters to w_AB in A, [RD] eq. 2.102."""
-        return self._map(p, 1.0)
-
-    @over_arrays_method
-    def body_rate_map(self, p: Parameters) -> Rows:
-        """R_AB^T E_R (3 x 4), which maps rates of the parameters to w_AB in B, [Kindr]."""
-        return self._map(p, -1.0)
+        theta, n = self._parts(p)
+        half = sin(0.5 * theta)  # 1 - cos(theta) = 2 sin^2(theta / 2)
+        N = Matrix3.identity() * sin(theta) + Matrix3.skew(n) * (2.0 * half * half)
+        return [[component, *row] for component, row in zip(n, N)]
 
     @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
@@ -232,30 +199,12 @@ class AngleAxis(RotationParametrization):
         Raises:
             SingularParametrizationError: the angle is zero or a full turn.
         """
-        return self._inverse_map(p, 1.0)
-
-    @over_arrays_method
-    def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """E_R^-1 R_AB (4 x 3), which maps w_AB in B to rates of the parameters, [Kindr].
-
-        Raises:
-            SingularParametrizationError: the angle is zero or a full turn.
-        """
-        return self._inverse_map(p, -1.0)
-
-    def _map(self, p: Parameters, sign: float) -> Rows:
-        theta, n = self._parts(p)
-        half = sin(0.5 * theta)  # 1 - cos(theta) = 2 sin^2(theta / 2)
-        N = Matrix3.identity() * sin(theta) + Matrix3.skew(n) * (sign * 2.0 * half * half)
-        return [[component, *row] for component, row in zip(n, N)]
-
-    def _inverse_map(self, p: Parameters, sign: float) -> Rows:
         theta, n = self._parts(p)
         half = sin(0.5 * theta)
         refuse_less(half * half, NEAR_SINGULAR**2, self._singular_angle)
         skew = Matrix3.skew(n)
         cotangent = cos(0.5 * theta) / half  # sin(theta) / (1 - cos(theta))
-        N = (skew @ skew) * (-0.5 * cotangent) - skew * (0.5 * sign)
+        N = (skew @ skew) * (-0.5 * cotangent) - skew * 0.5
         return [[*n], *([*row] for row in N)]
 
     def _singular_angle(self) -> SingularParametrizationError:
@@ -290,11 +239,6 @@ class RotationVector(RotationParametrization):
         return _rows(exp_left_jacobian(Vector3.of(self.counted(p))))
 
     @over_arrays_method
-    def body_rate_map(self, p: Parameters) -> Rows:
-        """R_AB^T E_R, the right Jacobian of the exponential map, [Kindr]."""
-        return _rows(exp_right_jacobian(Vector3.of(self.counted(p))))
-
-    @over_arrays_method
     def rate_map_inverse(self, p: Parameters) -> Rows:
         """E_R^-1, the inverse of the left Jacobian of the exponential map, [RD] eq. 2.107.
 
@@ -302,15 +246,6 @@ class RotationVector(RotationParametrization):
             SingularParametrizationError: a full turn.
         """
         return _rows(log_left_jacobian(Vector3.of(self.counted(p))))
-
-    @over_arrays_method
-    def body_rate_map_inverse(self, p: Parameters) -> Rows:
-        """E_R^-1 R_AB, the inverse of the right Jacobian of the exponential map, [Kindr].
-
-        Raises:
-            SingularParametrizationError: a full turn.
-        """
-        return _rows(log_right_jacobian(Vector3.of(self.counted(p))))
 
 
 def _half_transposed(rows: list[Vector3]) -> Rows:

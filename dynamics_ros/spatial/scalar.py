@@ -20,44 +20,25 @@ Scalar = Any
 """A float, an array of floats with one element per state, or a symbolic expression."""
 
 
-def sin(x: Scalar) -> Scalar:
-    """Sine of an angle [rad]."""
-    if hasattr(x, 'sin'):
-        return x.sin()
-    return np.sin(x) if isinstance(x, np.ndarray) else math.sin(x)
+def _elementary(name: str, meaning: str) -> Callable[[Scalar], Scalar]:
+    of_number: Callable[[float], float] = getattr(math, name)
+    of_array: Callable[[Any], Any] = getattr(np, name, of_number)
+
+    def function(x: Scalar) -> Scalar:
+        if hasattr(x, name):
+            return getattr(x, name)()
+        return of_array(x) if isinstance(x, np.ndarray) else of_number(x)
+
+    function.__doc__ = meaning
+    return function
 
 
-def cos(x: Scalar) -> Scalar:
-    """Cosine of an angle [rad]."""
-    if hasattr(x, 'cos'):
-        return x.cos()
-    return np.cos(x) if isinstance(x, np.ndarray) else math.cos(x)
-
-
-def sqrt(x: Scalar) -> Scalar:
-    """Square root."""
-    if hasattr(x, 'sqrt'):
-        return x.sqrt()
-    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
-
-
-def exp(x: Scalar) -> Scalar:
-    """e to the power of x."""
-    if hasattr(x, 'exp'):
-        return x.exp()
-    return np.exp(x) if isinstance(x, np.ndarray) else math.exp(x)
-
-
-def log(x: Scalar) -> Scalar:
-    """Natural logarithm."""
-    if hasattr(x, 'log'):
-        return x.log()
-    return np.log(x) if isinstance(x, np.ndarray) else math.log(x)
-
-
-def erfc(x: Scalar) -> Scalar:
-    """Complementary error function of a number or a symbol."""
-    return x.erfc() if hasattr(x, 'erfc') else math.erfc(x)
+sin = _elementary('sin', 'Sine of an angle [rad].')
+cos = _elementary('cos', 'Cosine of an angle [rad].')
+sqrt = _elementary('sqrt', 'Square root.')
+exp = _elementary('exp', 'e to the power of x.')
+log = _elementary('log', 'Natural logarithm.')
+erfc = _elementary('erfc', 'Complementary error function of a number or a symbol.')
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:

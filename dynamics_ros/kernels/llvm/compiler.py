@@ -18,7 +18,7 @@ from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.process import disk_cache
-from dynamics_ros.kernels.process.system import FreshLock, why_forbidden
+from dynamics_ros.kernels.process.system import why_forbidden
 
 LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.llvm)]
 """Names for double; the names for float end in f."""
@@ -88,11 +88,8 @@ def platform(number: Number = DOUBLE) -> Platform:
     """
     load()
     # If two threads made it, one would be freed together with code that kernels are linked to.
-    with _preparing, background.llvm:
+    with background.llvm:
         return _prepared(number)[0]
-
-
-_preparing = FreshLock()
 
 
 @lru_cache(maxsize=2)

@@ -12,14 +12,12 @@ import os
 import threading
 from collections.abc import Callable
 
-from dynamics_ros.kernels.process.system import Gate
-
 _log = logging.getLogger('dynamics_ros.kernels')
 
 Job = tuple[int, int, Callable[[], None]]
 
-llvm = Gate()
-"""Held by every thread that calls LLVM."""
+llvm = threading.RLock()
+"""Held by every thread that calls LLVM; a fork waits until it is free, at most one call of LLVM."""
 
 changed = threading.Condition()
 """Guards the jobs and their completion state; notified when one finishes.
@@ -48,12 +46,12 @@ class _Compiler:
             )
 
     def pause(self) -> None:
-        llvm.__enter__()
+        llvm.acquire()
         changed.acquire()
 
     def go_on(self) -> None:
         changed.release()
-        llvm.__exit__()
+        llvm.release()
 
     def begin_anew(self) -> None:
         self.thread = None
@@ -130,11 +128,11 @@ def discard(end: Callable[[], None]) -> None:
     Args:
         end: frees the object; a second call does nothing.
     """
-    if not is_busy() and llvm.enter_if_free():
+    if not is_busy() and llvm.acquire(blocking=False):
         try:
             end()
         finally:
-            llvm.__exit__()
+            llvm.release()
     else:
         submit(0, lambda: _inside(end))
 

@@ -16,7 +16,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import lru_cache
-from types import TracebackType
 
 
 class FreshLock:
@@ -38,43 +37,6 @@ class FreshLock:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-class Gate:
-    """Reentrant lock that no other thread holds while a process forks.
-
-    A fork waits until the holder releases the lock, which takes at most one call of LLVM.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._owner = 0
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        if self._owner != threading.get_ident():
-            self._lock.acquire()
-            self._owner = threading.get_ident()
-        self._depth += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._owner = 0
-            self._lock.release()
-
-    def enter_if_free(self) -> bool:
-        """Enter unless any thread is inside, this one included; return whether it was entered."""
-        if self._owner == threading.get_ident() or not self._lock.acquire(blocking=False):
-            return False
-        self._owner = threading.get_ident()
-        self._depth = 1
-        return True
 
 
 _fresh: weakref.WeakSet[FreshLock] = weakref.WeakSet()

@@ -8,10 +8,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model.description import RobotDescription, Triple
+from dynamics_ros.model.description import Contents
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.urdf import parse_urdf
 
@@ -20,22 +19,6 @@ from .sdf import read_sdf
 
 FIRST_ELEMENT = re.compile(r'<(\w+)')
 COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
-
-
-class Contents(NamedTuple):
-    """Contents of a description.
-
-    Attributes:
-        robot: links and joints.
-        urdf: URDF as XML text; '' for MJCF and SDF.
-        root_joint: 'fixed', or 'floating' if the file says so.
-        gravity: gravity of the file [m/s^2]; None if its format has none.
-    """
-
-    robot: RobotDescription
-    urdf: str
-    root_joint: str = 'fixed'
-    gravity: Triple | None = None
 
 
 def read_any(
@@ -62,9 +45,7 @@ def read_any(
     first = FIRST_ELEMENT.search(COMMENT.sub('', text))
     kind = '' if first is None else first[1]
     if kind == 'mujoco':
-        mjcf = read_mjcf(source)
-        return Contents(mjcf.description, '', mjcf.root_joint, mjcf.gravity)
+        return read_mjcf(source)
     if kind == 'sdf':
-        sdf = read_sdf(source)
-        return Contents(sdf.description, '', sdf.root_joint)
+        return read_sdf(source)
     return Contents(parse_urdf(text), text)

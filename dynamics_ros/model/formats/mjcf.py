@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
 from dynamics_ros.model.description import (
+    Contents,
     Inertial,
     JointDescription,
     Limits,
@@ -44,21 +45,7 @@ OF_FREEDOMS = ('dof_damping', 'dof_frictionloss', 'dof_armature')
 LEFT_OUT = 'MJCF has {tag}, of which the dynamics of rigid bodies knows nothing: {{}}'
 
 
-class Mjcf(NamedTuple):
-    """Contents of an MJCF.
-
-    Attributes:
-        description: links and joints.
-        root_joint: 'floating' if a single body on a free joint carries everything, else 'fixed'.
-        gravity: [m/s^2].
-    """
-
-    description: RobotDescription
-    root_joint: str
-    gravity: Triple
-
-
-def read_mjcf(source: str | os.PathLike[str]) -> Mjcf:
+def read_mjcf(source: str | os.PathLike[str]) -> Contents:
     """Read a robot.
 
     Args:
@@ -114,7 +101,7 @@ class _Reader:
         self.taken.add(name)
         return name
 
-    def read(self) -> Mjcf:
+    def read(self) -> Contents:
         import mujoco
 
         model = self.model
@@ -140,7 +127,7 @@ class _Reader:
         root_joint = 'fixed' if base is None else 'floating'
         off = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
         gravity = (0.0, 0.0, 0.0) if off else _triple(model.opt.gravity)
-        return Mjcf(description, root_joint, gravity)
+        return Contents(description, root_joint=root_joint, gravity=gravity)
 
     def check_numbers(self) -> None:
         """Refuse numbers with which dynamics would overflow, as the URDF reader does."""

@@ -13,13 +13,14 @@ import os
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
 from dynamics_ros.model.description import (
+    Contents,
     Inertial,
     JointDescription,
     Limits,
@@ -46,19 +47,7 @@ MIMIC = re.compile(r'<(drake:)?mimic\b')
 WITHOUT_MIMICS = 'SDF has mimic elements, which are ignored: the joints move independently in {}'
 
 
-class Sdf(NamedTuple):
-    """Contents of an SDF.
-
-    Attributes:
-        description: links and joints.
-        root_joint: 'floating' if a single body that nothing holds carries everything, else 'fixed'.
-    """
-
-    description: RobotDescription
-    root_joint: str
-
-
-def read_sdf(source: str | os.PathLike[str]) -> Sdf:
+def read_sdf(source: str | os.PathLike[str]) -> Contents:
     """Read a robot.
 
     Args:
@@ -120,7 +109,7 @@ class _Reader:
             frames = joint.frame_on_parent(), joint.frame_on_child()
             self.frames_of_joints |= {int(x.index()) for x in frames}
 
-    def read(self) -> Sdf:
+    def read(self) -> Contents:
         plant = self.plant
         world = plant.world_body()
         models = [plant.GetModelInstanceName(x) for x in self.instances()]
@@ -156,7 +145,7 @@ class _Reader:
             joints=tuple(self.joints.values()),
             doubts=sentences,
         )
-        return Sdf(description, 'fixed' if base is None else 'floating')
+        return Contents(description, root_joint='fixed' if base is None else 'floating')
 
     def instances(self) -> list[Any]:
         """Return the models of the file, without Drake's own two: the world and a default."""
