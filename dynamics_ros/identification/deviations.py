@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 from dynamics_ros.robot import Robot
 
-from .bodies.base_parameters import BaseParameters, with_rotors
+from .bodies.base_parameters import with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
-from .fit import Fit
+from .fit import BasePrior, Fit
 from .joint_states.noise import SampleNoise
-from .normal_equations import FRICTION, Layout, normal_system
+from .normal_equations import FRICTION, normal_system
 
 Array = NDArray[np.float64]
 
@@ -147,7 +147,7 @@ def parameters(
         )
     combined = np.zeros((len(base), layout.count))
     combined[:, : layout.inertial] = base.combination
-    reach, values = _prior_deviations(fit, base), combined @ fit.x
+    reach, values = BasePrior.of(layout, fit.prior).deviations, combined @ fit.x
     # A parameter that only the prior of the offsets determines, such as the mass on a vertical
     # slide, is not identified by the motion.
     loose = posterior + (OFFSET_PRIOR_SHARE - 1.0) * _offset_precision(fit)
@@ -187,7 +187,7 @@ def _body_parameters(
     """
     base, found = maker.base, []
     open_ = spread if open_ is None else open_
-    before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
+    before = np.sqrt(np.diag(fit.prior.open_inertial))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
         certain = bool(open_[i] < IDENTIFIED_RATIO * before[i])
@@ -285,7 +285,7 @@ def motions_that_would_tell(
     """
     robot, base = maker.robot, maker.base
     # Torques of the prior deviation of each parameter, relative to the residual.
-    reach = _prior_deviations(fit, base)[:, np.newaxis]
+    reach = BasePrior.of(fit.layout, fit.prior).deviations[:, np.newaxis]
     postures, motions = ((part * reach / left).max(axis=2) for part in _unit_torques(maker))
     by_motion: dict[str, list[str]] = {}
     for i in missing:
@@ -334,15 +334,6 @@ def _unit_torques(maker: EquationMaker) -> tuple[Array, Array]:
     return postures.swapaxes(1, 2), motions.swapaxes(1, 2)
 
 
-def _prior_deviations(fit: Fit, base: BaseParameters) -> Array:
-    """(b) prior standard deviations of the base parameters."""
-    open_before = np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))
-    found: Array = np.sqrt(
-        np.einsum('bi,ij,bj->b', base.combination, open_before, base.combination)
-    )
-    return found
-
-
 def _strongest_joints(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
     """The two joints with the largest strengths (nv), joints that did not move first."""
     enough = [int(k) for k in np.flatnonzero(strengths >= RELEVANT_TORQUE)]
@@ -350,10 +341,6 @@ def _strongest_joints(strengths: Array, moved: NDArray[np.bool_], robot: Robot) 
     words = ('' if m else ' (did not move)' for m in moved[strongest])
     names = (robot.joint_names[k] for k in strongest)
     return ' and '.join(name + word for name, word in zip(names, words, strict=True))
-
-
-def _inertial(matrix: Array, layout: Layout) -> Array:
-    return matrix[: layout.inertial, : layout.inertial]
 
 
 def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -> Array:
