@@ -36,7 +36,7 @@ from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
-from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
+from dynamics_ros.identification.joint_states.filters import LowPass, white_noise, with_velocities
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
 from dynamics_ros.robot import Robot
 
@@ -436,9 +436,7 @@ def _standing(
     robot: Robot, stretch: Stretch, wide: LowPass, v: Array, period: float
 ) -> NDArray[np.bool_]:
     """(n, nv) whether joints are at rest, by velocities (n, nv) after a filter."""
-    # Sixth differences contain noise and encoder steps, but almost no motion.
-    rough = np.diff(stretch.position, 6, axis=0)
-    noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
+    noise = wide.gain(1) * white_noise(stretch.position)
     slow = np.abs(v) < np.maximum(STILL_SPEED * motion_scales(robot), NOISE_DEVIATIONS * noise)
     lasting = np.ones((max(1, round(STANDS_AFTER / period)), 1), dtype=bool)
     found: NDArray[np.bool_] = scipy.ndimage.binary_opening(slow, lasting)
