@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,7 +181,8 @@ class _Misfit:
         """_Misfit of states q, v, a, torque (n, nv each) of a described robot."""
         q, v, a, torque = states
         n, nv = q.shape
-        described, still, loose = np.array([*robot.model.gravity]), np.zeros_like(q), _loose(robot)
+        described, still = np.array([*robot.model.gravity]), np.zeros_like(q)
+        loose = robot.adjustable()
         none = loose.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
         along = [loose.with_gravity(tuple(g)).regressor(q, still, still) - none for g in np.eye(3)]
         bare = robot.regressor(q, v, a) - np.tensordot(described, along, 1)
@@ -264,13 +264,3 @@ class _Misfit:
             if change < CONVERGED:
                 break
         return misfit, gravity
-
-
-def _loose(robot: Robot) -> Robot:
-    """The robot with gravity as an input of its kernels, which are compiled once."""
-    if robot not in _LOOSE:
-        _LOOSE[robot] = robot.adjustable()
-    return _LOOSE[robot]
-
-
-_LOOSE: WeakKeyDictionary[Robot, Robot] = WeakKeyDictionary()
