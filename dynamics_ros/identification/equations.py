@@ -224,7 +224,7 @@ class Smoothed:
         time: (n) stamps [s].
         period: sampling period [s].
         q, v, a: (n, nv) positions and their derivatives.
-        effort: (n, nv) scaled efforts [Nm or N].
+        effort: (n, nv) efforts as reported.
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts within the filter window are clipped.
     """
@@ -321,13 +321,8 @@ class EquationMaker:
             np.array(still),
         )
 
-    def smoothed(self, stretch: Stretch, scaled: bool = True) -> Smoothed:
-        """A stretch after the wide filter.
-
-        Args:
-            stretch: the stretch.
-            scaled: whether efforts are multiplied by ``scale``; otherwise they are as reported.
-        """
+    def smoothed(self, stretch: Stretch) -> Smoothed:
+        """A stretch after the wide filter, with efforts as reported."""
         every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         position = stretch.position
@@ -335,7 +330,6 @@ class EquationMaker:
             position = with_velocities(stretch, self.filtering.narrow)
         q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
-        effort = wide(stretch.effort) * (self.scale if scaled else 1.0)
         period = stretch.period * every
         standing = _standing(self.robot, stretch, wide, v, period)
         cut_off = np.zeros_like(standing)
@@ -343,7 +337,7 @@ class EquationMaker:
             lowest, highest = self.cut_off
             reached = (stretch.effort <= lowest) | (stretch.effort >= highest)
             cut_off = _within_window(reached, wide)[wide.centers(len(stretch))]
-        return Smoothed(time, period, q, v, a, effort, standing, cut_off)
+        return Smoothed(time, period, q, v, a, wide(stretch.effort), standing, cut_off)
 
     def narrow_filter(self, period: float) -> LowPass:
         """Filter for both sides of the equations, with one row per half period of its cutoff."""
@@ -351,7 +345,7 @@ class EquationMaker:
         return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
 
     def _chunks_of_stretch(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
-        smooth = self._kept(('smoothed', stretch), partial(self.smoothed, stretch, scaled=False))
+        smooth = self._kept(('smoothed', stretch), partial(self.smoothed, stretch))
         narrow = self.narrow_filter(smooth.period)
         total = narrow.count(len(smooth.time))
         step = max(1, round(length / (narrow.every * smooth.period)))
