@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.robot import Robot
@@ -150,10 +151,8 @@ def _moving_mean(values: Array, half: int) -> Array:
     """(n - 2 half, joints) means of values (n, joints) over windows of 2 half + 1 samples."""
     # Relative to the mean, so that running sums of large positions lose no digits.
     mean = values.mean(axis=0)
-    sums = np.cumsum(np.vstack([np.zeros_like(mean), values - mean]), axis=0)
-    size = 2 * half + 1
-    found: Array = mean + (sums[size:] - sums[:-size]) / size
-    return found
+    found: Array = scipy.ndimage.uniform_filter1d(values - mean, 2 * half + 1, axis=0)
+    return mean + found[half:-half]
 
 
 @dataclass(frozen=True, eq=False)
