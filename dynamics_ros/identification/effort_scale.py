@@ -99,7 +99,7 @@ def effort_scale(
         (nv) torque per unit of reported effort: 1 or -1, or another number if efforts are in other
         units; and one sentence for each deviation from Nm with the usual sign.
     """
-    sizes = rms_efforts(equations)
+    sizes = equations.rms_efforts
     described = Prior.of(robot, layout, sizes, moving).mean
     gains, signs = _gains_and_signs(layout, equations, described)
     usual, findings, scale = usual_gain(gains, sizes), [], signs
@@ -161,15 +161,9 @@ def usual_gain(gains: Array, sizes: Array) -> float:
     return float(gains[known][order][np.searchsorted(share, 0.5 * share[-1])])
 
 
-def rms_efforts(equations: Equations) -> Array:
-    """(nv) RMS of the efforts of equations."""
-    squares = (equations.rows[..., -1] ** 2).sum(axis=1)
-    return np.sqrt(squares / np.maximum(equations.counts.sum(axis=1), 1))
-
-
 def _misfit(robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_]) -> float:
     """Residual over the variation of efforts [Nm or N], with a price on changes of masses."""
-    sizes, nv = rms_efforts(equations), layout.joints
+    sizes, nv = equations.rms_efforts, layout.joints
     mean = Prior.of(robot, layout, sizes, moving).mean
     prior = Prior.of(robot, layout, sizes, moving, rotors=rotors_told(layout, equations, mean))
     many = np.maximum(equations.counts[:, ~equations.standing].sum(axis=1), 1)

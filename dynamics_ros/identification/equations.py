@@ -197,6 +197,12 @@ class Equations:
     counts: NDArray[np.int64]
     standing: NDArray[np.bool_]
 
+    @property
+    def rms_efforts(self) -> Array:
+        """(nv) RMS of the efforts."""
+        squares = (self.rows[..., -1] ** 2).sum(axis=1)
+        return np.sqrt(squares / np.maximum(self.counts.sum(axis=1), 1))
+
     def scaled(self, scale: Array) -> Equations:
         """Equations with efforts multiplied by a scale (nv)."""
         rows = self.rows.copy()

@@ -173,11 +173,8 @@ def reweighted(
         robust: whether blocks with large residuals are weighted less.
     """
     counts, b = equations.counts, len(layout.base)
-    efforts = (equations.rows[..., -1] ** 2).sum(axis=1) / counts.sum(axis=1)
-    sigma, weights = (
-        0.1 * np.sqrt(efforts) + 1e-9,
-        np.where(standing, 1.0 / np.maximum(counts, 1), 1.0),
-    )
+    sigma = 0.1 * equations.rms_efforts + 1e-9
+    weights = np.where(standing, 1.0 / np.maximum(counts, 1), 1.0)
     base_prior, rows = BasePrior.of(layout, prior), equations.rows
     for _ in range(ROUNDS):
         scaled = (weights / sigma[:, np.newaxis] ** 2)[:, equations.block, np.newaxis] * rows
@@ -331,7 +328,7 @@ def weighed(
         robust: whether blocks with large residuals are weighted less.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
-    sizes = np.sqrt((equations.rows[..., -1] ** 2).sum(axis=1) / equations.counts.sum(axis=1))
+    sizes = equations.rms_efforts
     prior = Prior.of(robot, layout, sizes, moving, held)
     rotors = rotors_told(layout, equations, prior.mean)
     prior = Prior.of(robot, layout, sizes, moving, held, rotors)
