@@ -249,7 +249,9 @@ class PayloadIdentifier:
             scatter = np.sqrt(np.mean(left**2, axis=0))
             # A joint with a perfect fit must not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
-        x, coloring = _solved(Y, torques, weights / np.sqrt(_correlation_factors(left)))
+        every = np.ones(left.shape, dtype=bool)
+        factors = correlation_factors(left, every, MAX_LAG)
+        x, coloring = _solved(Y, torques, weights / np.sqrt(factors))
         # Covariance of the payload alone: R^T R.
         R: Array = np.asarray(np.linalg.qr(coloring[:10].T, mode='r'))
         return x[:10] / units, R.T / units[:, np.newaxis], scatter
@@ -370,22 +372,24 @@ def _solved(Y: Array, torques: Array, weights: Array) -> tuple[Array, Array]:
     return coloring @ (coloring.T @ np.einsum('tij,ti->j', weighted, torques)), coloring
 
 
-def _correlation_factors(left: Array) -> Array:
-    """Returns how many times as large the variance of means is by correlations in time (rows).
+def correlation_factors(left: Array, counts: NDArray[np.bool_], memory: int) -> Array:
+    """Returns how many times as large the variance of means is by correlations in time (columns).
 
     Args:
-        left: (windows, rows) residuals.
+        left: (n, columns) residuals; 0 where they do not count.
+        counts: (n, columns) whether they count.
+        memory: largest lag over which correlations are summed, at most a quarter of n.
     """
-    count = len(left)
-    variance = np.maximum(np.mean(left**2, axis=0), 1e-300)
-    memory = min(MAX_LAG, count // 4)
+    memory, total = min(memory, len(left) // 4), np.maximum(counts.sum(axis=0), 1)
+    variance = np.maximum((left**2).sum(axis=0) / total, 1e-300)
     found = np.ones(left.shape[1])
     for lag in range(1, memory + 1):
-        product = np.mean(left[lag:] * left[:-lag], axis=0) / variance
+        pairs = np.maximum((counts[lag:] & counts[:-lag]).sum(axis=0), 1)
+        product = (left[lag:] * left[:-lag]).sum(axis=0) / pairs / variance
         # Correlations within the statistical error of independent residuals do not count.
-        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(count), 0.0) * np.sign(product)
+        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(total), 0.0) * np.sign(product)
         found += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
-    return np.maximum(found, 1.0)
+    return np.asarray(np.maximum(found, 1.0))
 
 
 def _trapezoid(t: Array) -> Array:

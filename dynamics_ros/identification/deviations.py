@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation import payload_identification
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 from dynamics_ros.robot import Robot
 
@@ -102,19 +103,9 @@ def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
         moves: (n, nv) which rows count.
         period: of the rows [s].
     """
-    memory = min(max(1, round(MAX_CORRELATION_TIME / period)), len(left) // 4)
-    kept = np.maximum(moves.sum(axis=0), 1)
-    centered = moves * (left - (moves * left).sum(axis=0) / kept)
-    variance = np.maximum((centered**2).sum(axis=0) / kept, 1e-300)
-    factors = np.ones(left.shape[1])
-    for lag in range(1, memory + 1):
-        pairs = np.maximum((moves[lag:] & moves[:-lag]).sum(axis=0), 1)
-        product = (centered[lag:] * centered[:-lag]).sum(axis=0) / pairs / variance
-        # Exclude correlations that are within the statistical error of uncorrelated residuals.
-        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(kept), 0.0) * np.sign(product)
-        factors += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
-    found: Array = np.maximum(factors, 1.0)
-    return found
+    mean = (moves * left).sum(axis=0) / np.maximum(moves.sum(axis=0), 1)
+    memory = max(1, round(MAX_CORRELATION_TIME / period))
+    return payload_identification.correlation_factors(moves * (left - mean), moves, memory)
 
 
 def parameters(
