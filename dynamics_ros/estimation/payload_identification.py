@@ -428,28 +428,47 @@ def _split_derivative(pi: Array) -> Array:
     return np.array(columns).T
 
 
-def _pseudo_inertia(pi: Array) -> Array:
-    """Returns (4, 4) [[S, h], [h, m]] with S = tr(I) / 2 - I: the second moments of the mass."""
-    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = pi
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    result = np.empty((4, 4))
-    result[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    result[:3, 3] = result[3, :3] = hx, hy, hz
-    result[3, 3] = m
-    return result
+_PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
-def _parameters(pseudo: Array) -> Array:
-    """Returns the ten parameters of a pseudo-inertia."""
-    inertia = np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3]
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
-    return np.array([pseudo[3, 3], *pseudo[:3, 3], xx, xy, yy, xz, yz, zz])
+def _basis() -> Array:
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for k in range(3):
+        basis[1 + k, k, 3] = basis[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate(_PAIRS):
+        inertia = np.zeros((3, 3))
+        inertia[i, j] = inertia[j, i] = 1.0
+        basis[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return basis
+
+
+BASIS = _basis()
+"""(10, 4, 4) pseudo-inertias of a unit of each parameter."""
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """Pseudo-inertias (..., 4, 4) of parameters (..., 10)."""
+    P: Array = np.tensordot(parameters, BASIS, axes=1)
+    return P
+
+
+def parameters_of(P: Array) -> Array:
+    """Parameters (..., 10) of pseudo-inertias (..., 4, 4)."""
+    S = P[..., :3, :3]
+    inertia = np.trace(S, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - S
+    entries = [
+        P[..., 3, 3],
+        *(P[..., k, 3] for k in range(3)),
+        *(inertia[..., i, j] for i, j in _PAIRS),
+    ]
+    return np.stack(entries, axis=-1)
 
 
 def _possible(pi: Array, whitening: Array) -> Array:
     """Returns ``pi`` if possible, else the nearest possible parameters in whitened distance."""
     scale = np.diag([1.0 / LENGTH] * 3 + [1.0])
-    values, vectors = np.linalg.eigh(scale @ _pseudo_inertia(pi) @ scale)
+    values, vectors = np.linalg.eigh(scale @ pseudo_inertia(pi) @ scale)
     if values[0] >= 0.0:
         return pi
     back = np.linalg.inv(scale)
@@ -459,7 +478,7 @@ def _possible(pi: Array, whitening: Array) -> Array:
     def parameters(entries: Array) -> Array:
         L = np.zeros((4, 4))
         L[_TRIANGLE] = entries
-        return _parameters(back @ L @ L.T @ back)
+        return parameters_of(back @ L @ L.T @ back)
 
     from scipy.optimize import least_squares  # takes long to import, and is seldom needed
 
