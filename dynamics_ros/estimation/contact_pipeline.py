@@ -99,7 +99,7 @@ class ContactPipeline:
             max_deviation=tare.max_deviation,
         )
         self._overdue_joints = OverdueJoints(model.motion, robot.joint_v_indices)
-        self._thresholds: estimators.Thresholds | None = None
+        self._momentum_noise: Array | None = None
         self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
         self._external: ExternalTorques | None = None
 
@@ -430,11 +430,15 @@ class ContactPipeline:
         return deviations
 
     def _update_noise(self) -> None:
-        if self._thresholds is None:
-            self._thresholds = estimators.thresholds(self.robot, self.values)
+        robot, values = self.robot, self.values
+        if self._momentum_noise is None:
+            self._momentum_noise = estimators.momentum_noise(robot, values)
         targets = self.observer, self.estimator, self.detector, self.feet
         excess, increase = self.residuals.excess, self.residuals.increase
-        self._stated = self._thresholds.apply(self._interval.seconds, *targets, excess, increase)
+        interval, noise = self._interval.seconds, self._momentum_noise
+        self._stated = estimators.update_noise(
+            robot, values, noise, interval, *targets, excess, increase
+        )
         if self.unexplained is not None:
             self.unexplained.change(
                 self._stated, estimators.contact_sigmas(self.robot, self.values)
