@@ -430,7 +430,7 @@ class StateBuffer:
             if age:
                 ages = ages.copy()
                 ages[: self._base_nv] = age
-            if self._is_too_old(base.stamp):
+            if self._too_old(np.array(base.stamp)):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
         return RobotState(
@@ -443,12 +443,6 @@ class StateBuffer:
         """Time of the state [ns]; zero if no time has been received."""
         moment = self.timeline.moment
         return 0 if moment == NEVER else moment
-
-    def _is_too_old(self, stamp: int) -> bool:
-        """Whether a stamp [ns] differs from the state's time by more than ``joint_timeout``."""
-        limit = self.joint_timeout * NANOSECONDS
-        # Stamps of another clock may lie in the future; they are stale too.
-        return 0.0 < int(limit) < abs(stamp - self._moment)
 
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
         """Returns the mask of stamps further from the state's time than ``joint_timeout``."""
