@@ -268,8 +268,10 @@ class PayloadIdentifier:
             a = np.gradient(v, t, axis=0, edge_order=1)
             own = robot.inverse_dynamics(q, v, a) + self._efforts.rotor_inertia * a
             Y = robot.regressor(q, v, a)[:, self._rows, self._columns] @ self._to_body
-            mean = _trapezoid(t)
-            held = np.concatenate([[0.0], np.diff(t)]) / t[-1] if self._held else mean
+            steps = np.diff(t, prepend=0.0) / t[-1]
+            # Trapezoidal rule: each sample has half of the steps before and after it.
+            mean = 0.5 * (steps + np.append(steps[1:], 0.0))
+            held = steps if self._held else mean
             torques.append(held @ tau[:, self._rows] - mean @ own[:, self._rows])
             regressors.append(np.einsum('t,tij->ij', mean, Y))
             samples += len(t)
@@ -390,15 +392,6 @@ def correlation_factors(left: Array, counts: NDArray[np.bool_], memory: int) -> 
         sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(total), 0.0) * np.sign(product)
         found += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
     return np.asarray(np.maximum(found, 1.0))
-
-
-def _trapezoid(t: Array) -> Array:
-    """Returns the sample weights of a mean over time."""
-    steps = np.diff(t)
-    weights = np.zeros(len(t))
-    weights[:-1] += 0.5 * steps
-    weights[1:] += 0.5 * steps
-    return weights / t[-1]
 
 
 def parameter_map(robot: Robot, frame: str) -> Array:
