@@ -28,7 +28,7 @@ from .reports import (
     planar_base,
 )
 from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
-from .robot_state import RobotState, RobotStates
+from .robot_state import RobotState
 from .timeline import Timeline
 
 ODOMETRY = 'odom'
@@ -190,7 +190,7 @@ class StateBuffer:
         assert selection is not None, 'else it is refused'
         return self._take_finite(message.time, target, selection, selection.values(message))
 
-    def update_all(self, messages: JointValues) -> RobotStates | None:
+    def update_all(self, messages: JointValues) -> RobotState | None:
         """Merges consecutive complete joint states whose stamps do not decrease.
 
         Args:
@@ -223,7 +223,7 @@ class StateBuffer:
         nq, nv = self.robot.nq, self.robot.nv
         parts = numbers[:, :nq], numbers[:, nq : nq + nv], numbers[:, nq + nv :]
         velocity, effort = (() if each else self.joint_names for each in reported[1:])
-        return RobotStates(times, *parts, velocity, effort, (), self._nothing_stale)
+        return RobotState(times, *parts, velocity, effort, (), self._nothing_stale)
 
     def due_state(self) -> RobotState | None:
         """Returns the state that the last message completes; None if it completes none.
