@@ -148,7 +148,7 @@ def _measured_efforts(identified: Identified, test: JointSamples) -> tuple[Array
         tuple((int(a), int(b)) for a, b in pairwise(ends)),
         smooth[0].period,
     )
-    efforts = np.concatenate([one.effort for one in smooth])
+    efforts = np.concatenate([one.effort for one in smooth]) * identified.maker.scale
     return _narrow_filtered(identified, fine, efforts), fine
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,59 +58,45 @@ COLLISION = 0.2
 """Default collision threshold as a share of the effort limit."""
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """Contact and collision thresholds, given or derived from the noise of external torques.
+def update_noise(
+    robot: Robot,
+    values: ContactSettings,
+    momentum_noise: Array,
+    interval: float,
+    observer: TorqueObserver,
+    estimator: WrenchEstimator,
+    detector: ContactDetector,
+    feet: FootContactEstimator | None,
+    excess: Array,
+    increase: Array,
+) -> Array:
+    """Updates noise levels and thresholds of the estimators for a sample interval.
 
-    Attributes:
-        robot: the robot that has these joints.
-        values: the parameters.
-        momentum_noise: (nv) largest noise of momenta.
+    Args:
+        robot, values: the robot and the parameters.
+        momentum_noise: (nv) largest noise of momenta, from ``momentum_noise``.
+        interval: time between samples [s].
+        observer, estimator, detector, feet: estimators to update.
+        excess: (nv) observed deviation beyond the stated one; it increases the wrench covariance.
+        increase: (nv) increase of the contact thresholds.
+
+    Returns:
+        (nv) stated deviation of the external torque at the largest inertia of the robot.
     """
-
-    robot: Robot
-    values: ContactSettings
-    momentum_noise: Array
-
-    def apply(
-        self,
-        interval: float,
-        observer: TorqueObserver,
-        estimator: WrenchEstimator,
-        detector: ContactDetector,
-        feet: FootContactEstimator | None,
-        excess: Array,
-        increase: Array,
-    ) -> Array:
-        """Updates the noise levels of the estimators for a sample interval.
-
-        Args:
-            interval: time between samples [s].
-            observer, estimator, detector, feet: estimators to update.
-            excess: (nv) observed deviation beyond the stated one; it increases the wrench
-                covariance.
-            increase: (nv) increase of the contact thresholds.
-
-        Returns:
-            (nv) stated deviation of the external torque at the largest inertia of the robot.
-        """
-        robot, values = self.robot, self.values
-        gains = observer.noise_gains(interval)
-        effort_noise = per_velocity(robot, values.effort.noise, 'effort.noise')
-        model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
-        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
-        estimator.change_noise(own, gains.momentum, excess)
-        if feet is not None:
-            feet.change_noise(own, gains.momentum)
-        scatter = external_torque_noise(gains, effort_noise, self.momentum_noise, model_error)
-        contact, collision = thresholds_of(robot, values, scatter)
-        if not values.thresholds.collision:
-            # What is no contact is no collision either.
-            collision = np.where(
-                increase > 0.0, np.maximum(collision, contact + increase), collision
-            )
-        detector.change_thresholds(contact + increase, collision)
-        return scatter
+    gains = observer.noise_gains(interval)
+    effort_noise = per_velocity(robot, values.effort.noise, 'effort.noise')
+    model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
+    own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
+    estimator.change_noise(own, gains.momentum, excess)
+    if feet is not None:
+        feet.change_noise(own, gains.momentum)
+    scatter = external_torque_noise(gains, effort_noise, momentum_noise, model_error)
+    contact, collision = thresholds_of(robot, values, scatter)
+    if not values.thresholds.collision:
+        # What is no contact is no collision either.
+        collision = np.where(increase > 0.0, np.maximum(collision, contact + increase), collision)
+    detector.change_thresholds(contact + increase, collision)
+    return scatter
 
 
 def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
@@ -203,10 +188,10 @@ def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) 
     return bool(with_first < without)
 
 
-def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
-    """Creates the thresholds; needs the kernel of the mass matrix."""
+def momentum_noise(robot: Robot, values: ContactSettings) -> Array:
+    """Returns the largest noise (nv) of momenta; needs the kernel of the mass matrix."""
     noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
-    return Thresholds(robot, values, largest_momentum_noise(robot, noise))
+    return largest_momentum_noise(robot, noise)
 
 
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:

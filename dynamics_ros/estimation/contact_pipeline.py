@@ -22,7 +22,7 @@ from .observer_events import IGNORED, RESTARTS, UPDATED
 from .observers import TorqueObserver
 from .samples.cadence import MeasuredInterval
 from .samples.overdue_joints import OverdueJoints
-from .samples.robot_state import RobotState, RobotStates
+from .samples.robot_state import RobotState
 from .samples.sparse import wanted
 from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
@@ -99,7 +99,7 @@ class ContactPipeline:
             max_deviation=tare.max_deviation,
         )
         self._overdue_joints = OverdueJoints(model.motion, robot.joint_v_indices)
-        self._thresholds: estimators.Thresholds | None = None
+        self._momentum_noise: Array | None = None
         self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
         self._external: ExternalTorques | None = None
 
@@ -157,7 +157,7 @@ class ContactPipeline:
         self._update_warning(state.time)
         return self._external
 
-    def update_all(self, states: RobotStates) -> Iterator[tuple[int, Estimates | None]]:
+    def update_all(self, states: RobotState) -> Iterator[tuple[int, Estimates | None]]:
         """Processes consecutive states with the same results as repeated calls of ``update``.
 
         Yields:
@@ -219,7 +219,7 @@ class ContactPipeline:
         self._learn(observer, state, v, compared, [report])
         return ExternalTorques(values, report, deviation)
 
-    def _estimate_all(self, states: RobotStates, runs: Array) -> tuple[int, Estimates | None]:
+    def _estimate_all(self, states: RobotState, runs: Array) -> tuple[int, Estimates | None]:
         """Estimates external torques from the first of several consecutive plausible states.
 
         Args:
@@ -269,11 +269,11 @@ class ContactPipeline:
         return count, estimates
 
     def _compare(
-        self, observer: TorqueObserver, raw: Array, states: RobotState | RobotStates, v: Array
+        self, observer: TorqueObserver, raw: Array, states: RobotState, v: Array
     ) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds, for one or more states."""
         times, event = states.time, observer.event
-        if event in RESTARTS and isinstance(states, RobotState):
+        if event in RESTARTS:
             self.tare.restart()
             self.samples.restart(states)
             self._interval.begin(states.time)
@@ -302,7 +302,7 @@ class ContactPipeline:
         thresholds = self.detector.constants[0] + compared.exceeded.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
-    def _batch_size(self, states: RobotStates) -> int:
+    def _batch_size(self, states: RobotState) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
@@ -319,7 +319,7 @@ class ContactPipeline:
     def _learn(
         self,
         observer: TorqueObserver,
-        states: RobotState | RobotStates,
+        states: RobotState,
         v: Array,
         compared: Compared,
         reports: Sequence[ContactReport],
@@ -334,7 +334,7 @@ class ContactPipeline:
             self.adaptation.add(times, v, raw, compared.suspected(reports), usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
-        if isinstance(states, RobotStates):
+        if not isinstance(times, int):
             for i in wanted(states.time, residuals):
                 self._watch(int(states.time[i]), compared.part(i), v[i])
         elif residuals.wants(states.time):
@@ -430,11 +430,15 @@ class ContactPipeline:
         return deviations
 
     def _update_noise(self) -> None:
-        if self._thresholds is None:
-            self._thresholds = estimators.thresholds(self.robot, self.values)
+        robot, values = self.robot, self.values
+        if self._momentum_noise is None:
+            self._momentum_noise = estimators.momentum_noise(robot, values)
         targets = self.observer, self.estimator, self.detector, self.feet
         excess, increase = self.residuals.excess, self.residuals.increase
-        self._stated = self._thresholds.apply(self._interval.seconds, *targets, excess, increase)
+        interval, noise = self._interval.seconds, self._momentum_noise
+        self._stated = estimators.update_noise(
+            robot, values, noise, interval, *targets, excess, increase
+        )
         if self.unexplained is not None:
             self.unexplained.change(
                 self._stated, estimators.contact_sigmas(self.robot, self.values)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contact.detector import NO_CONTACT, ContactReport, Exceeded
-from .samples.robot_state import RobotState, RobotStates
+from .samples.robot_state import RobotState
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ class Estimates(NamedTuple):
         thresholds: (n, nv) contact thresholds.
     """
 
-    states: RobotStates
+    states: RobotState
     values: Array
     reports: Sequence[ContactReport]
     deviation: Array | None
@@ -92,9 +92,7 @@ class Estimates(NamedTuple):
         """Wraps the estimates of a single state."""
         values, report, deviation = external
         more = None if deviation is None else deviation[np.newaxis]
-        return cls(
-            RobotStates.of(state), values[np.newaxis], [report], more, thresholds[np.newaxis]
-        )
+        return cls(state.batch(), values[np.newaxis], [report], more, thresholds[np.newaxis])
 
     def row(self, i: int) -> ExternalTorques:
         """Returns the estimates of one state."""

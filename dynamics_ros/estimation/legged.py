@@ -113,7 +113,6 @@ class FootContactEstimator:
             raise InvalidArgumentError('frames', repr(self.feet), 'distinct frames, at least one')
         self._noise = JointNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
         self._rows_of_noise = np.zeros_like(self._noise.all_joints[0])
-        self._current_noise: Array | None = None
         self._no_torques = np.zeros(robot.nv)
         if force_threshold is None:
             weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
@@ -180,11 +179,18 @@ class FootContactEstimator:
         found = self._contact_kernel.call(
             *(q, v, external_torque, torques, self._in_contact, noise, *self._constants)
         )
-        result = self._contacts(found)
-        self._in_contact[:] = result.in_contact
-        if tau is None:
-            result.constraint_forces[:] = 0.0
-        return result
+        forces, deviations, held, probabilities, in_contact, violations, degraded = found
+        self._in_contact[:] = in_contact
+        return FootContacts(
+            feet=self.feet,
+            forces=forces,
+            deviations=deviations,
+            constraint_forces=np.zeros_like(held) if tau is None else held,
+            probabilities=probabilities,
+            in_contact=in_contact > 0.5,
+            friction_violations=violations,
+            degraded=bool(degraded > 0.5),
+        )
 
     def step(self, q: Array, v: Array, external_torque: Array, tau: Array) -> Step:
         """Returns the estimation as a step of a program; ``latest`` returns its results.
@@ -201,27 +207,12 @@ class FootContactEstimator:
     def prepare_step(self, ignored: Mask | None) -> None:
         """Continues from the contacts of the last run of ``step``; argument as of ``update``."""
         self._in_contact[:] = self._results[IN_CONTACT]
-        noise, _ = self._noise.of(ignored)
-        if noise is not self._current_noise:
-            self._rows_of_noise[:] = self._current_noise = noise
+        self._rows_of_noise[:], _ = self._noise.of(ignored)
 
     @property
     def results(self) -> tuple[Array, ...]:
         """Arrays that ``step`` writes, in the order of ``FootContacts``; flags are 0 or 1."""
         return self._results
-
-    def _contacts(self, results: Sequence[Array]) -> FootContacts:
-        forces, deviations, held, probabilities, in_contact, violations, degraded = results
-        return FootContacts(
-            feet=self.feet,
-            forces=forces,
-            deviations=deviations,
-            constraint_forces=held,
-            probabilities=probabilities,
-            in_contact=in_contact > 0.5,
-            friction_violations=violations,
-            degraded=bool(degraded > 0.5),
-        )
 
     def constraint_forces(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, in_contact: Mask

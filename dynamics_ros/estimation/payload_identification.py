@@ -249,7 +249,9 @@ class PayloadIdentifier:
             scatter = np.sqrt(np.mean(left**2, axis=0))
             # A joint with a perfect fit must not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
-        x, coloring = _solved(Y, torques, weights / np.sqrt(_correlation_factors(left)))
+        every = np.ones(left.shape, dtype=bool)
+        factors = correlation_factors(left, every, MAX_LAG)
+        x, coloring = _solved(Y, torques, weights / np.sqrt(factors))
         # Covariance of the payload alone: R^T R.
         R: Array = np.asarray(np.linalg.qr(coloring[:10].T, mode='r'))
         return x[:10] / units, R.T / units[:, np.newaxis], scatter
@@ -266,8 +268,10 @@ class PayloadIdentifier:
             a = np.gradient(v, t, axis=0, edge_order=1)
             own = robot.inverse_dynamics(q, v, a) + self._efforts.rotor_inertia * a
             Y = robot.regressor(q, v, a)[:, self._rows, self._columns] @ self._to_body
-            mean = _trapezoid(t)
-            held = np.concatenate([[0.0], np.diff(t)]) / t[-1] if self._held else mean
+            steps = np.diff(t, prepend=0.0) / t[-1]
+            # Trapezoidal rule: each sample has half of the steps before and after it.
+            mean = 0.5 * (steps + np.append(steps[1:], 0.0))
+            held = steps if self._held else mean
             torques.append(held @ tau[:, self._rows] - mean @ own[:, self._rows])
             regressors.append(np.einsum('t,tij->ij', mean, Y))
             samples += len(t)
@@ -370,31 +374,24 @@ def _solved(Y: Array, torques: Array, weights: Array) -> tuple[Array, Array]:
     return coloring @ (coloring.T @ np.einsum('tij,ti->j', weighted, torques)), coloring
 
 
-def _correlation_factors(left: Array) -> Array:
-    """Returns how many times as large the variance of means is by correlations in time (rows).
+def correlation_factors(left: Array, counts: NDArray[np.bool_], memory: int) -> Array:
+    """Returns how many times as large the variance of means is by correlations in time (columns).
 
     Args:
-        left: (windows, rows) residuals.
+        left: (n, columns) residuals; 0 where they do not count.
+        counts: (n, columns) whether they count.
+        memory: largest lag over which correlations are summed, at most a quarter of n.
     """
-    count = len(left)
-    variance = np.maximum(np.mean(left**2, axis=0), 1e-300)
-    memory = min(MAX_LAG, count // 4)
+    memory, total = min(memory, len(left) // 4), np.maximum(counts.sum(axis=0), 1)
+    variance = np.maximum((left**2).sum(axis=0) / total, 1e-300)
     found = np.ones(left.shape[1])
     for lag in range(1, memory + 1):
-        product = np.mean(left[lag:] * left[:-lag], axis=0) / variance
+        pairs = np.maximum((counts[lag:] & counts[:-lag]).sum(axis=0), 1)
+        product = (left[lag:] * left[:-lag]).sum(axis=0) / pairs / variance
         # Correlations within the statistical error of independent residuals do not count.
-        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(count), 0.0) * np.sign(product)
+        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(total), 0.0) * np.sign(product)
         found += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
-    return np.maximum(found, 1.0)
-
-
-def _trapezoid(t: Array) -> Array:
-    """Returns the sample weights of a mean over time."""
-    steps = np.diff(t)
-    weights = np.zeros(len(t))
-    weights[:-1] += 0.5 * steps
-    weights[1:] += 0.5 * steps
-    return weights / t[-1]
+    return np.asarray(np.maximum(found, 1.0))
 
 
 def parameter_map(robot: Robot, frame: str) -> Array:
@@ -424,28 +421,47 @@ def _split_derivative(pi: Array) -> Array:
     return np.array(columns).T
 
 
-def _pseudo_inertia(pi: Array) -> Array:
-    """Returns (4, 4) [[S, h], [h, m]] with S = tr(I) / 2 - I: the second moments of the mass."""
-    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = pi
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    result = np.empty((4, 4))
-    result[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    result[:3, 3] = result[3, :3] = hx, hy, hz
-    result[3, 3] = m
-    return result
+_PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
-def _parameters(pseudo: Array) -> Array:
-    """Returns the ten parameters of a pseudo-inertia."""
-    inertia = np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3]
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
-    return np.array([pseudo[3, 3], *pseudo[:3, 3], xx, xy, yy, xz, yz, zz])
+def _basis() -> Array:
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for k in range(3):
+        basis[1 + k, k, 3] = basis[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate(_PAIRS):
+        inertia = np.zeros((3, 3))
+        inertia[i, j] = inertia[j, i] = 1.0
+        basis[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return basis
+
+
+BASIS = _basis()
+"""(10, 4, 4) pseudo-inertias of a unit of each parameter."""
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """Pseudo-inertias (..., 4, 4) of parameters (..., 10)."""
+    P: Array = np.tensordot(parameters, BASIS, axes=1)
+    return P
+
+
+def parameters_of(P: Array) -> Array:
+    """Parameters (..., 10) of pseudo-inertias (..., 4, 4)."""
+    S = P[..., :3, :3]
+    inertia = np.trace(S, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - S
+    entries = [
+        P[..., 3, 3],
+        *(P[..., k, 3] for k in range(3)),
+        *(inertia[..., i, j] for i, j in _PAIRS),
+    ]
+    return np.stack(entries, axis=-1)
 
 
 def _possible(pi: Array, whitening: Array) -> Array:
     """Returns ``pi`` if possible, else the nearest possible parameters in whitened distance."""
     scale = np.diag([1.0 / LENGTH] * 3 + [1.0])
-    values, vectors = np.linalg.eigh(scale @ _pseudo_inertia(pi) @ scale)
+    values, vectors = np.linalg.eigh(scale @ pseudo_inertia(pi) @ scale)
     if values[0] >= 0.0:
         return pi
     back = np.linalg.inv(scale)
@@ -455,7 +471,7 @@ def _possible(pi: Array, whitening: Array) -> Array:
     def parameters(entries: Array) -> Array:
         L = np.zeros((4, 4))
         L[_TRIANGLE] = entries
-        return _parameters(back @ L @ L.T @ back)
+        return parameters_of(back @ L @ L.T @ back)
 
     from scipy.optimize import least_squares  # takes long to import, and is seldom needed
 

@@ -145,25 +145,28 @@ class Tare:
         stamps, torques, velocities = self._window_samples()
         count = len(stamps)
         duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
+
+        def refused(reason: str, message: str, joint: int | None = None) -> TareResult:
+            return TareResult(False, reason, message, self.offset, count, duration, joint)
+
         if count < MIN_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
-            return self._refused(
+            return refused(
                 'too_few_samples',
                 f'{count} samples over {duration:.2f} s; '
                 f'at least {MIN_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
-                duration,
             )
         fastest = np.abs(_averaged(stamps, velocities)).max(axis=0)
         joint = int((fastest / self._max_velocity).argmax())
         if fastest[joint] > self._max_velocity[joint]:
             limit = f'at most {self._max_velocity[joint]:.3g}'
             message = f'moved at {fastest[joint]:.3g} rad/s or m/s; {limit}'
-            return self._refused('moving', message, duration, joint)
+            return refused('moving', message, joint)
         deviation = torques.std(axis=0)
         joint = int(deviation.argmax())
         if deviation[joint] > self._max_deviation:
             limit = f'at most {self._max_deviation:g}'
             message = f'standard deviation of {deviation[joint]:.3g} Nm; {limit}'
-            return self._refused('noisy', message, duration, joint)
+            return refused('noisy', message, joint)
         mean = torques.mean(axis=0)
         if explained is not None:
             excess = np.abs(mean) - explained
@@ -174,7 +177,7 @@ class Tare:
                     f'at most {explained[joint]:.3g} unexplained: something touches the robot, or '
                     'it carries an unknown payload'
                 )
-                return self._refused('touched', message, duration, joint)
+                return refused('touched', message, joint)
         self._history.append(self._offset)
         self._offset = _read_only(mean)
         message = f'averaged {count} samples over {duration:.2f} s'
@@ -196,12 +199,6 @@ class Tare:
         """Clears the samples, as after a restart of the observer or a change of payload."""
         self._samples.clear()
         self._last = self._pruned = 0
-
-    def _refused(
-        self, reason: str, message: str, duration: float, joint: int | None = None
-    ) -> TareResult:
-        count = len(self._window_samples()[0])
-        return TareResult(False, reason, message, self.offset, count, duration, joint)
 
     def _window_samples(self) -> tuple[Stamps, Vector, Vector]:
         """Returns stamps (n), torques and velocities (n, nv) of the last window."""

@@ -205,7 +205,6 @@ class WrenchEstimator:
         self._kernel: Kernel | None = None
         self._rows_of_noise, self._joint_count = np.zeros((NOISE_ROWS, robot.nv)), 0
         self._results: tuple[Array, ...] = ()
-        self._current_noise: Array | None = None
 
     def compile(self, *, wait: bool = False) -> None:
         """Compiles the kernel, which otherwise happens at the first estimate.
@@ -283,9 +282,7 @@ class WrenchEstimator:
 
     def prepare_step(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
         """Sets ignored joints and excess for ``step``; arguments as of ``estimate``."""
-        noise, self._joint_count = self._noise.of(ignored, excess)
-        if noise is not self._current_noise:
-            self._rows_of_noise[:] = self._current_noise = noise
+        self._rows_of_noise[:], self._joint_count = self._noise.of(ignored, excess)
 
     @property
     def latest(self) -> tuple[WrenchEstimate, ...]:

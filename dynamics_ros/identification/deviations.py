@@ -10,15 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation import payload_identification
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 from dynamics_ros.robot import Robot
 
-from .bodies.base_parameters import BaseParameters, with_rotors
+from .bodies.base_parameters import with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
-from .fit import Fit
+from .fit import BasePrior, Fit
 from .joint_states.noise import SampleNoise
-from .normal_equations import FRICTION, Layout, normal_system
+from .normal_equations import FRICTION, normal_system
 
 Array = NDArray[np.float64]
 
@@ -102,19 +103,9 @@ def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
         moves: (n, nv) which rows count.
         period: of the rows [s].
     """
-    memory = min(max(1, round(MAX_CORRELATION_TIME / period)), len(left) // 4)
-    kept = np.maximum(moves.sum(axis=0), 1)
-    centered = moves * (left - (moves * left).sum(axis=0) / kept)
-    variance = np.maximum((centered**2).sum(axis=0) / kept, 1e-300)
-    factors = np.ones(left.shape[1])
-    for lag in range(1, memory + 1):
-        pairs = np.maximum((moves[lag:] & moves[:-lag]).sum(axis=0), 1)
-        product = (centered[lag:] * centered[:-lag]).sum(axis=0) / pairs / variance
-        # Exclude correlations that are within the statistical error of uncorrelated residuals.
-        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(kept), 0.0) * np.sign(product)
-        factors += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
-    found: Array = np.maximum(factors, 1.0)
-    return found
+    mean = (moves * left).sum(axis=0) / np.maximum(moves.sum(axis=0), 1)
+    memory = max(1, round(MAX_CORRELATION_TIME / period))
+    return payload_identification.correlation_factors(moves * (left - mean), moves, memory)
 
 
 def parameters(
@@ -147,7 +138,7 @@ def parameters(
         )
     combined = np.zeros((len(base), layout.count))
     combined[:, : layout.inertial] = base.combination
-    reach, values = _prior_deviations(fit, base), combined @ fit.x
+    reach, values = BasePrior.of(layout, fit.prior).deviations, combined @ fit.x
     # A parameter that only the prior of the offsets determines, such as the mass on a vertical
     # slide, is not identified by the motion.
     loose = posterior + (OFFSET_PRIOR_SHARE - 1.0) * _offset_precision(fit)
@@ -187,7 +178,7 @@ def _body_parameters(
     """
     base, found = maker.base, []
     open_ = spread if open_ is None else open_
-    before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
+    before = np.sqrt(np.diag(fit.prior.open_inertial))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
         certain = bool(open_[i] < IDENTIFIED_RATIO * before[i])
@@ -285,7 +276,7 @@ def motions_that_would_tell(
     """
     robot, base = maker.robot, maker.base
     # Torques of the prior deviation of each parameter, relative to the residual.
-    reach = _prior_deviations(fit, base)[:, np.newaxis]
+    reach = BasePrior.of(fit.layout, fit.prior).deviations[:, np.newaxis]
     postures, motions = ((part * reach / left).max(axis=2) for part in _unit_torques(maker))
     by_motion: dict[str, list[str]] = {}
     for i in missing:
@@ -334,15 +325,6 @@ def _unit_torques(maker: EquationMaker) -> tuple[Array, Array]:
     return postures.swapaxes(1, 2), motions.swapaxes(1, 2)
 
 
-def _prior_deviations(fit: Fit, base: BaseParameters) -> Array:
-    """(b) prior standard deviations of the base parameters."""
-    open_before = np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))
-    found: Array = np.sqrt(
-        np.einsum('bi,ij,bj->b', base.combination, open_before, base.combination)
-    )
-    return found
-
-
 def _strongest_joints(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
     """The two joints with the largest strengths (nv), joints that did not move first."""
     enough = [int(k) for k in np.flatnonzero(strengths >= RELEVANT_TORQUE)]
@@ -350,10 +332,6 @@ def _strongest_joints(strengths: Array, moved: NDArray[np.bool_], robot: Robot) 
     words = ('' if m else ' (did not move)' for m in moved[strongest])
     names = (robot.joint_names[k] for k in strongest)
     return ' and '.join(name + word for name, word in zip(names, words, strict=True))
-
-
-def _inertial(matrix: Array, layout: Layout) -> Array:
-    return matrix[: layout.inertial, : layout.inertial]
 
 
 def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -> Array:

@@ -130,10 +130,8 @@ def _gains(
     known = parameter_map(first.robot, load.frame) @ inertia.array()
     carried = base.combination[:, 10 * body : 10 * body + 10] @ known
     # Base parameters in torque units; the prior of each joint is converted to its reported unit.
-    inertial = slice(0, fit.layout.inertial)
-    wide = OPEN**2 * np.linalg.inv(fit.prior.divergence[inertial, inertial])
-    usual = base.combination @ fit.prior.mean[inertial]
-    prior = base.combination @ wide @ base.combination.T + OPEN**2 * np.outer(usual, usual)
+    K, usual = base.combination, base.combination @ fit.prior.mean[: fit.layout.inertial]
+    prior = OPEN**2 * (K @ fit.prior.open_inertial @ K.T + np.outer(usual, usual))
     noise = fit.sigma**2 * correlation_factors(first.train) / described_scale**2
     drift = drift_of_friction(first)
     k, b = len(FRICTION), len(base)

@@ -11,7 +11,6 @@ not significant, because a tool that is not described can turn the torque of a w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -83,33 +82,24 @@ def effort_shares(robot: Robot) -> tuple[Shares, ...]:
     return Shares('percent', limits / 100.0), Shares('shares', limits)
 
 
-@dataclass(frozen=True, eq=False)
-class EffortScale:
-    """Torque per unit of reported effort.
-
-    Attributes:
-        scale: (nv) 1 or -1, or another number if efforts are in other units.
-        findings: one sentence for each deviation from Nm with the usual sign.
-    """
-
-    scale: Array
-    findings: tuple[str, ...]
-
-
 def effort_scale(
     robot: Robot,
     layout: Layout,
     equations: Equations,
     moving: NDArray[np.bool_],
-) -> EffortScale:
+) -> tuple[Array, list[str]]:
     """Effort scale relative to the description.
 
     Args:
         robot, layout: described robot, and the layout of its unknowns.
         equations: equations of the recordings, efforts as reported.
         moving: (nv) whether joints move.
+
+    Returns:
+        (nv) torque per unit of reported effort: 1 or -1, or another number if efforts are in other
+        units; and one sentence for each deviation from Nm with the usual sign.
     """
-    sizes = rms_efforts(equations)
+    sizes = equations.rms_efforts
     described = Prior.of(robot, layout, sizes, moving).mean
     gains, signs = _gains_and_signs(layout, equations, described)
     usual, findings, scale = usual_gain(gains, sizes), [], signs
@@ -141,7 +131,7 @@ def effort_scale(
                     '. By the masses of the description, limits are about '
                     f'{1.0 / gain:.2g} times as large'
                 )
-            return EffortScale(signs * shares.limits, (*findings, finding))
+            return signs * shares.limits, [*findings, finding]
     if scale is not signs:
         findings.append(
             f'efforts are about {usual:.3g} times the torques of the description: they seem to be '
@@ -154,7 +144,7 @@ def effort_scale(
             'larger robot than the recording, its masses are too large, or efforts are in other '
             'units; they are taken for Nm'
         )
-    return EffortScale(scale, tuple(findings))
+    return scale, findings
 
 
 def usual_gain(gains: Array, sizes: Array) -> float:
@@ -171,15 +161,9 @@ def usual_gain(gains: Array, sizes: Array) -> float:
     return float(gains[known][order][np.searchsorted(share, 0.5 * share[-1])])
 
 
-def rms_efforts(equations: Equations) -> Array:
-    """(nv) RMS of the efforts of equations."""
-    squares = (equations.rows[..., -1] ** 2).sum(axis=1)
-    return np.sqrt(squares / np.maximum(equations.counts.sum(axis=1), 1))
-
-
 def _misfit(robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_]) -> float:
     """Residual over the variation of efforts [Nm or N], with a price on changes of masses."""
-    sizes, nv = rms_efforts(equations), layout.joints
+    sizes, nv = equations.rms_efforts, layout.joints
     mean = Prior.of(robot, layout, sizes, moving).mean
     prior = Prior.of(robot, layout, sizes, moving, rotors=rotors_told(layout, equations, mean))
     many = np.maximum(equations.counts[:, ~equations.standing].sum(axis=1), 1)

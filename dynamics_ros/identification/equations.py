@@ -36,7 +36,7 @@ from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
-from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
+from dynamics_ros.identification.joint_states.filters import LowPass, white_noise, with_velocities
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
 from dynamics_ros.robot import Robot
 
@@ -197,6 +197,12 @@ class Equations:
     counts: NDArray[np.int64]
     standing: NDArray[np.bool_]
 
+    @property
+    def rms_efforts(self) -> Array:
+        """(nv) RMS of the efforts."""
+        squares = (self.rows[..., -1] ** 2).sum(axis=1)
+        return np.sqrt(squares / np.maximum(self.counts.sum(axis=1), 1))
+
     def scaled(self, scale: Array) -> Equations:
         """Equations with efforts multiplied by a scale (nv)."""
         rows = self.rows.copy()
@@ -224,7 +230,7 @@ class Smoothed:
         time: (n) stamps [s].
         period: sampling period [s].
         q, v, a: (n, nv) positions and their derivatives.
-        effort: (n, nv) scaled efforts [Nm or N].
+        effort: (n, nv) efforts as reported.
         standing: (n, nv) whether joints are at rest.
         cut_off: (n, nv) whether efforts within the filter window are clipped.
     """
@@ -321,13 +327,8 @@ class EquationMaker:
             np.array(still),
         )
 
-    def smoothed(self, stretch: Stretch, scaled: bool = True) -> Smoothed:
-        """A stretch after the wide filter.
-
-        Args:
-            stretch: the stretch.
-            scaled: whether efforts are multiplied by ``scale``; otherwise they are as reported.
-        """
+    def smoothed(self, stretch: Stretch) -> Smoothed:
+        """A stretch after the wide filter, with efforts as reported."""
         every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         position = stretch.position
@@ -335,7 +336,6 @@ class EquationMaker:
             position = with_velocities(stretch, self.filtering.narrow)
         q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
-        effort = wide(stretch.effort) * (self.scale if scaled else 1.0)
         period = stretch.period * every
         standing = _standing(self.robot, stretch, wide, v, period)
         cut_off = np.zeros_like(standing)
@@ -343,7 +343,7 @@ class EquationMaker:
             lowest, highest = self.cut_off
             reached = (stretch.effort <= lowest) | (stretch.effort >= highest)
             cut_off = _within_window(reached, wide)[wide.centers(len(stretch))]
-        return Smoothed(time, period, q, v, a, effort, standing, cut_off)
+        return Smoothed(time, period, q, v, a, wide(stretch.effort), standing, cut_off)
 
     def narrow_filter(self, period: float) -> LowPass:
         """Filter for both sides of the equations, with one row per half period of its cutoff."""
@@ -351,7 +351,7 @@ class EquationMaker:
         return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
 
     def _chunks_of_stretch(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
-        smooth = self._kept(('smoothed', stretch), partial(self.smoothed, stretch, scaled=False))
+        smooth = self._kept(('smoothed', stretch), partial(self.smoothed, stretch))
         narrow = self.narrow_filter(smooth.period)
         total = narrow.count(len(smooth.time))
         step = max(1, round(length / (narrow.every * smooth.period)))
@@ -436,9 +436,7 @@ def _standing(
     robot: Robot, stretch: Stretch, wide: LowPass, v: Array, period: float
 ) -> NDArray[np.bool_]:
     """(n, nv) whether joints are at rest, by velocities (n, nv) after a filter."""
-    # Sixth differences contain noise and encoder steps, but almost no motion.
-    rough = np.diff(stretch.position, 6, axis=0)
-    noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
+    noise = wide.gain(1) * white_noise(stretch.position)
     slow = np.abs(v) < np.maximum(STILL_SPEED * motion_scales(robot), NOISE_DEVIATIONS * noise)
     lasting = np.ones((max(1, round(STANDS_AFTER / period)), 1), dtype=bool)
     found: NDArray[np.bool_] = scipy.ndimage.binary_opening(slow, lasting)

@@ -42,13 +42,9 @@ class Evaluation:
     def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
         """Evaluation of several recordings, with their times one after another."""
         begins = np.cumsum([0.0] + [part.time[-1] for part in parts[:-1]])
+        shifted = [replace(p, time=p.time + b) for p, b in zip(parts, begins, strict=True)]
         return cls(
-            np.concatenate([part.time + begin for part, begin in zip(parts, begins, strict=True)]),
-            np.concatenate([part.v for part in parts]),
-            np.concatenate([part.measured for part in parts]),
-            np.concatenate([part.modelled for part in parts]),
-            np.concatenate([part.friction for part in parts]),
-            np.concatenate([part.standing for part in parts]),
+            *(np.concatenate([getattr(p, one.name) for p in shifted]) for one in fields(cls))
         )
 
     def rows(self, chosen: NDArray[np.bool_]) -> Evaluation:

@@ -129,7 +129,7 @@ def usual_share(fit: Fit, equations: Equations) -> float:
 
 def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
     """A sentence if the efforts contain no friction at any joint that moved."""
-    size = np.sqrt((equations.rows[..., -1] ** 2).sum(axis=1) / equations.counts.sum(axis=1))
+    size = equations.rms_efforts
     viscous, _, dry, rest, _ = np.abs(fit.friction).T
     if ((viscous + np.maximum(dry, rest))[moved] > FRICTIONLESS * size[moved]).any():
         return []

@@ -173,11 +173,8 @@ def reweighted(
         robust: whether blocks with large residuals are weighted less.
     """
     counts, b = equations.counts, len(layout.base)
-    efforts = (equations.rows[..., -1] ** 2).sum(axis=1) / counts.sum(axis=1)
-    sigma, weights = (
-        0.1 * np.sqrt(efforts) + 1e-9,
-        np.where(standing, 1.0 / np.maximum(counts, 1), 1.0),
-    )
+    sigma = 0.1 * equations.rms_efforts + 1e-9
+    weights = np.where(standing, 1.0 / np.maximum(counts, 1), 1.0)
     base_prior, rows = BasePrior.of(layout, prior), equations.rows
     for _ in range(ROUNDS):
         scaled = (weights / sigma[:, np.newaxis] ** 2)[:, equations.block, np.newaxis] * rows
@@ -195,7 +192,7 @@ def reweighted(
         # Limit the weight of a joint without residual.
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
         friction = unknowns[:, b:-1] * (systems.grams.diagonal(0, 1, 2)[:, b:-1] > 0.0)
-        holds = _dry_friction(friction, loads)[:, np.newaxis] * standing
+        holds = dry_friction(friction, loads)[:, np.newaxis] * standing
         deviation = np.hypot(sigma[:, np.newaxis], holds)
         departures = np.sqrt(squares / np.maximum(counts, MIN_BLOCK_ROWS)) / deviation
         limit = ROBUST_LIMIT if robust else np.inf
@@ -226,18 +223,13 @@ def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[
     return found
 
 
-def dry_friction(layout: Layout, x: Array, loads: Array) -> Array:
-    """(nv) largest static friction of each joint, for a vector of unknowns [Nm or N].
+def dry_friction(friction: Array, loads: Array) -> Array:
+    """(nv) largest static friction of joints with friction coefficients (nv, 5) [Nm or N].
 
     Args:
-        layout, x: the unknowns.
+        friction: the coefficients.
         loads: (nv) usual torques that joints with load-dependent friction carry [Nm or N].
     """
-    return _dry_friction(layout.friction_of(x), loads)
-
-
-def _dry_friction(friction: Array, loads: Array) -> Array:
-    """(nv) largest static friction of joints with friction coefficients (nv, 5) [Nm or N]."""
     found: Array = np.maximum(np.maximum(friction[:, 2], friction[:, 3]), 0.0)
     return found + np.maximum(friction[:, 4], 0.0) * loads
 
@@ -296,7 +288,7 @@ class Fit:
     def weights_of(self, equations: Equations, moving: NDArray[np.bool_]) -> Array:
         """(nv, blocks) weights of rows of other equations: 1 in motion, less at rest."""
         standing = standing_blocks(equations, moving)
-        holds = dry_friction(self.layout, self.x, self.loads) / self.sigma
+        holds = dry_friction(self.friction, self.loads) / self.sigma
         return share_at_rest(holds[:, np.newaxis] * standing, equations.counts)
 
     @property
@@ -336,7 +328,7 @@ def weighed(
         robust: whether blocks with large residuals are weighted less.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
-    sizes = np.sqrt((equations.rows[..., -1] ** 2).sum(axis=1) / equations.counts.sum(axis=1))
+    sizes = equations.rms_efforts
     prior = Prior.of(robot, layout, sizes, moving, held)
     rotors = rotors_told(layout, equations, prior.mean)
     prior = Prior.of(robot, layout, sizes, moving, held, rotors)

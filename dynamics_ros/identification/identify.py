@@ -207,9 +207,8 @@ def convert(problem: Problem) -> None:
         scale = np.ones(robot.nv)
         if problem.uses('units'):
             layout = Layout(problem.maker.base, robot.nv)
-            estimated = effort_scale(robot, layout, problem.equations, problem.moved)
-            problem.findings += estimated.findings
-            scale = estimated.scale
+            scale, findings = effort_scale(robot, layout, problem.equations, problem.moved)
+            problem.findings += findings
     if (scale != 1.0).any():
         problem.maker = replace(problem.maker, scale=scale)
         problem.equations = problem.equations.scaled(scale)

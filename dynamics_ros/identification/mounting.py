@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.robot import Robot
@@ -151,10 +151,8 @@ def _moving_mean(values: Array, half: int) -> Array:
     """(n - 2 half, joints) means of values (n, joints) over windows of 2 half + 1 samples."""
     # Relative to the mean, so that running sums of large positions lose no digits.
     mean = values.mean(axis=0)
-    sums = np.cumsum(np.vstack([np.zeros_like(mean), values - mean]), axis=0)
-    size = 2 * half + 1
-    found: Array = mean + (sums[size:] - sums[:-size]) / size
-    return found
+    found: Array = scipy.ndimage.uniform_filter1d(values - mean, 2 * half + 1, axis=0)
+    return mean + found[half:-half]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +180,8 @@ class _Misfit:
         """_Misfit of states q, v, a, torque (n, nv each) of a described robot."""
         q, v, a, torque = states
         n, nv = q.shape
-        described, still, loose = np.array([*robot.model.gravity]), np.zeros_like(q), _loose(robot)
+        described, still = np.array([*robot.model.gravity]), np.zeros_like(q)
+        loose = robot.adjustable()
         none = loose.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
         along = [loose.with_gravity(tuple(g)).regressor(q, still, still) - none for g in np.eye(3)]
         bare = robot.regressor(q, v, a) - np.tensordot(described, along, 1)
@@ -264,13 +263,3 @@ class _Misfit:
             if change < CONVERGED:
                 break
         return misfit, gravity
-
-
-def _loose(robot: Robot) -> Robot:
-    """The robot with gravity as an input of its kernels, which are compiled once."""
-    if robot not in _LOOSE:
-        _LOOSE[robot] = robot.adjustable()
-    return _LOOSE[robot]
-
-
-_LOOSE: WeakKeyDictionary[Robot, Robot] = WeakKeyDictionary()

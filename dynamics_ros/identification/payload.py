@@ -223,7 +223,7 @@ class _Runs:
         runs = [_thinned([c for s in part for c in maker.chunks(s)]) for part in (empty, loaded)]
         chunks = [chunk for run in runs for chunk in run]
         enough = sum((~chunk.standing).sum(axis=0) for chunk in chunks) >= MIN_MOVING_ROWS
-        holds = dry_friction(fit.layout, fit.x, fit.loads) / fit.sigma * enough * identified.moved
+        holds = dry_friction(fit.friction, fit.loads) / fit.sigma * enough * identified.moved
         shares = []
         for chunk in chunks:
             standing = chunk.standing

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +14,6 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
-from .bodies.base_parameters import BaseParameters
 from .normal_equations import FRICTION, Layout
 
 Array = NDArray[np.float64]
@@ -40,38 +37,6 @@ HELD_FACTOR = 1e20
 
 IMMOBILE_REACH = 1e-6
 """Prior deviation of the friction of a joint that does not move, over the RMS effort."""
-
-
-class _Description(NamedTuple):
-    """What priors of a robot take from its description.
-
-    Attributes:
-        bodies: (bodies, 10) inertial parameters, made physically consistent.
-        metric: (bodies, 10, 10) Hessian of the divergence from them.
-        carried: (nv) mean inertia that a joint carries [kg m^2 or kg].
-        efforts: described friction.
-    """
-
-    bodies: Array
-    metric: Array
-    carried: Array
-    efforts: EffortModel
-
-
-def _description_of(robot: Robot, base: BaseParameters) -> _Description:
-    """Description of a robot, computed once for its base parameters."""
-    if base not in _DESCRIPTIONS:
-        bodies = pseudo_inertia.described(robot)
-        rng = np.random.default_rng(0)
-        postures = np.array([robot.random_configuration(rng) for _ in range(20)])
-        carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
-        _DESCRIPTIONS[base] = _Description(
-            bodies, pseudo_inertia.metric(bodies), carried, EffortModel.from_robot(robot)
-        )
-    return _DESCRIPTIONS[base]
-
-
-_DESCRIPTIONS: WeakKeyDictionary[BaseParameters, _Description] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,21 +88,22 @@ class Prior:
             rotors: (nv) estimates of large rotor inertias, which widen their prior [kg m^2 or kg];
                 None: no estimates.
         """
-        described = _description_of(robot, layout.base)
-        bodies = described.bodies
+        bodies, rng = pseudo_inertia.described(robot), np.random.default_rng(0)
+        postures = np.array([robot.random_configuration(rng) for _ in range(20)])
+        carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
         mean, n = np.zeros(layout.count), layout.count
         mean[: layout.bodies] = (pseudo_inertia.given(robot) if held else bodies).ravel()
         divergence, precision = np.zeros((n, n)), np.zeros((n, n))
-        for body, block in enumerate(described.metric):
+        for body, block in enumerate(pseudo_inertia.metric(bodies)):
             own = slice(10 * body, 10 * body + 10)
             divergence[own, own] = HELD_FACTOR * block if held else block
         of_rotors = np.arange(layout.bodies, layout.inertial)
         # The rotor of a small motor with a large gear ratio can exceed the inertia of the hand.
-        reach = np.maximum(described.carried, ROTOR_REACH * described.carried.max()) + 1e-9
+        reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
         if rotors is not None:
             reach = np.maximum(reach, rotors)
         divergence[of_rotors, of_rotors] = 1.0 / reach**2
-        declared = described.efforts
+        declared = EffortModel.from_robot(robot)
         for joint in range(layout.joints):
             friction = layout.friction(joint)
             dry = declared.coulomb[joint]

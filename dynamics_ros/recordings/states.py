@@ -25,7 +25,7 @@ from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.moving_base import TwistCheck
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
-from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
@@ -424,12 +424,12 @@ class EstimatedStates:
                 state = self._single_state(False, messages[begin])
                 begin += 1
                 if state is not None:
-                    yield from self._estimate(times[begin - 1 : begin], RobotStates.of(state))
+                    yield from self._estimate(times[begin - 1 : begin], state.batch())
             else:
                 yield from self._estimate(times[begin:], states)
                 begin = count
 
-    def _estimate(self, times: list[int], states: RobotStates) -> Iterator[EstimatedBlock]:
+    def _estimate(self, times: list[int], states: RobotState) -> Iterator[EstimatedBlock]:
         estimators = self.estimators
         pipeline, begin = estimators.pipeline, 0
         for count, found in pipeline.update_all(states):
@@ -440,7 +440,7 @@ class EstimatedStates:
                 yield EstimatedBlock(times[some], states.time[some].tolist(), found, estimators)
             begin += count
 
-    def _batch_states(self, messages: list[bytes]) -> RobotStates | None:
+    def _batch_states(self, messages: list[bytes]) -> RobotState | None:
         """Returns the states for several messages; None if they must be processed one by one."""
         try:
             values = self._joint_states.read_all(messages)

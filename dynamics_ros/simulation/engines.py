@@ -96,20 +96,12 @@ def wrench_about(pose: Array, pushes: Iterable[Push], robot: Robot, q: Array) ->
     return np.concatenate([R.T @ total[:3], R.T @ total[3:]])
 
 
-@dataclass(frozen=True)
-class Drives:
-    """Motors and friction of the joints after the root joint; arrays (n).
+Motor = Callable[[Array], tuple[Array, Array]]
+"""Function of the configuration (nq) in the middle of a step that returns c and s (n) of the motor
+torques c - s v, with v at the end of the step."""
 
-    Attributes:
-        motor: function of the configuration (nq) in the middle of the step that returns c and s of
-            the motor torques c - s v, with v at the end of the step.
-        friction_slope: function of the current velocity v (n) that returns friction divided by v.
-        effort_limits: of the motors [Nm or N].
-    """
-
-    motor: Callable[[Array], tuple[Array, Array]]
-    friction_slope: Callable[[Array], Array]
-    effort_limits: Array
+FrictionSlope = Callable[[Array], Array]
+"""Function of the current velocity v (n) that returns friction divided by v."""
 
 
 class RigidBodies:
@@ -138,7 +130,7 @@ class RigidBodies:
         self._largest_speed = _MAX_SPEED_RATIO * speed
         self._diagonal = np.diag_indices(robot.nv)
 
-    def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
+    def step(self, motor: Motor, friction: FrictionSlope, pushes: Sequence[Push]) -> None:
         """Advance by ``TIME_STEP_NS`` with active pushes."""
         q_half = self.q + 0.5 * DT * self.v
         # Coriolis forces at the extrapolated velocity in the middle of the step, of second order.
@@ -146,29 +138,31 @@ class RigidBodies:
         torque = -self.robot.nonlinear_effects(q_half, v_half)
         for push in pushes:
             torque += push.torque(self.robot, q_half)
-        v_next = self._next_velocity(drives, q_half, torque)
+        v_next = self._next_velocity(motor, friction, q_half, torque)
         v_next = np.minimum(np.maximum(v_next, -self._largest_speed), self._largest_speed)
         self.a = (v_next - self.v) / DT
         self.q = q_half + 0.5 * DT * v_next
         self.v = v_next
 
-    def _next_velocity(self, drives: Drives, q_half: Array, torque: Array) -> Array:
+    def _next_velocity(
+        self, motors: Motor, friction: FrictionSlope, q_half: Array, torque: Array
+    ) -> Array:
         """Velocity v+ (n) at the end of the step.
 
         Torques of motors, friction and stops have the form constant - slope * v+.
 
         Args:
-            drives: motors and friction of the joints.
+            motors, friction: of the joints.
             q_half: (n) positions in the middle of the step.
             torque: (n) torques of pushes, gravity and Coriolis forces.
         """
-        v = self.v
-        motor, motor_slope = drives.motor(q_half)
+        v, limits = self.v, self._actuators.effort_limits
+        motor, motor_slope = motors(q_half)
         inertia = self.robot.mass_matrix(q_half)
         inertia[self._diagonal] += self._actuators.armature
         torque = torque + inertia @ v / DT
         # Friction as the secant through its current value: linear in v+ and always dissipative.
-        slope = drives.friction_slope(v)
+        slope = friction(v)
         ahead = q_half + 0.5 * DT * v
         beyond = (ahead < self.robot.lower_limits) | (ahead > self.robot.upper_limits)
         if beyond.any():
@@ -178,10 +172,9 @@ class RigidBodies:
 
         v_next = self._solve(inertia, torque + motor, slope + motor_slope)
         exerted = motor - motor_slope * v_next
-        saturated = np.abs(exerted) > drives.effort_limits
+        saturated = np.abs(exerted) > limits
         if saturated.any():
-            motor = motor.copy()
-            motor[saturated] = np.copysign(drives.effort_limits, exerted)[saturated]
+            motor = np.where(saturated, np.copysign(limits, exerted), motor)
             motor_slope = np.multiply(motor_slope, ~saturated)
             v_next = self._solve(inertia, torque + motor, slope + motor_slope)
         return v_next
@@ -243,23 +236,22 @@ class GroundedRobot:
         self._base_nv = robot.model.root_joint_nv
         if robot.nq - robot.model.root_joint_nq != robot.nv - self._base_nv or not robot.nv:
             raise ModelError(f'robot {robot.name!r}', 'a joint has several coordinates, or none')
-        self.robot = robot
+        self.robot, self._effort_limits = robot, actuators.effort_limits
         rotors = np.concatenate([np.zeros(self._base_nv), actuators.armature])
         self.world = MujocoWorld(robot, DT / SUBSTEPS, surroundings, rotors)
         self.world.place(q)
         self.q, self.v, self.a = self.world.q, np.zeros(robot.nv), np.zeros(robot.nv)
         self.touching: dict[str, Array] = {}
 
-    def step(self, drives: Drives, pushes: Sequence[Push]) -> None:
+    def step(self, motor: Motor, friction: FrictionSlope, pushes: Sequence[Push]) -> None:
         """Advance by ``TIME_STEP_NS`` with active pushes."""
         robot, v, joints = self.robot, self.v, slice(self._base_nv, None)
-        motor, slope = drives.motor(np.asarray(robot.integrate(self.q, 0.5 * DT * v)))
-        exerted = motor - slope * v[joints]
-        saturated = np.abs(exerted) > drives.effort_limits
-        motor = np.where(saturated, np.copysign(drives.effort_limits, exerted), motor)
+        torque, slope = motor(np.asarray(robot.integrate(self.q, 0.5 * DT * v)))
+        exerted = torque - slope * v[joints]
+        saturated = np.abs(exerted) > self._effort_limits
         tau, damping = np.zeros(robot.nv), np.zeros(robot.nv)
-        tau[joints] = motor
-        damping[joints] = np.where(saturated, 0.0, slope) + drives.friction_slope(v[joints])
+        tau[joints] = np.where(saturated, np.copysign(self._effort_limits, exerted), torque)
+        damping[joints] = np.where(saturated, 0.0, slope) + friction(v[joints])
         for push in pushes:
             tau += push.torque(robot, self.q)
         touching: dict[str, Array] = {}

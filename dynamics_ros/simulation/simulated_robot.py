@@ -27,7 +27,7 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
 from .actuators import Actuators
-from .engines import DT, TIME_STEP_NS, Drives, GroundedRobot, Push, RigidBodies
+from .engines import DT, TIME_STEP_NS, GroundedRobot, Push, RigidBodies
 from .motion import CommandedMotion, SmoothMotion
 
 Array = NDArray[np.float64]
@@ -103,7 +103,6 @@ class SimulatedRobot:
         # tanh is linear near zero, so f(v) / v at this small speed is the slope at rest.
         self._small_speed = 1e-4 * self._friction.friction_velocity
         self._transmitted = np.zeros(self._n)
-        self._drives = Drives(self._motor, self._friction_slope, actuators.effort_limits)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
         self._efforts, self._steps = np.zeros(self._n), 0
         self._measured_effort = self._effort(self._external_torque())
@@ -263,7 +262,7 @@ class SimulatedRobot:
         if len(self._active_pushes) < len(self._pushes):
             self._pushes = {push.frame: push for push in self._active_pushes}
 
-        self._engine.step(self._drives, self._active_pushes)
+        self._engine.step(self._motor, self._friction_slope, self._active_pushes)
         self._time += TIME_STEP_NS
         self._efforts += self._effort(self._external_torque())
         self._steps += 1

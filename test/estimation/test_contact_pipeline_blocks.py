@@ -18,7 +18,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactPipeline, ContactState
 from dynamics_ros.estimation.contact_settings import UnexplainedSettings
-from dynamics_ros.estimation.samples.robot_state import RobotStates
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.uncertainty import residual_watch
 from dynamics_ros.estimation.uncertainty.residual_watch import ResidualWatch
 from dynamics_ros.parameters.contact import ContactParameters
@@ -64,7 +64,7 @@ def stream(robot):
     times[2200:] -= np.arange(COUNT - 2200) % 4 * (PERIOD - PERIOD // 50)
     times[2500:] -= 10**10  # the clock is set back
     v[100:160] = 0.0
-    return RobotStates(times, q, v, effort, (), (), (), np.zeros(robot.nv, dtype=bool))
+    return RobotState(times, q, v, effort, (), (), (), np.zeros(robot.nv, dtype=bool))
 
 
 def made(robot, **more):

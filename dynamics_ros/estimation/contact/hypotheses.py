@@ -280,10 +280,23 @@ class Posterior:
         explained = replace(self._explained, evidence=evidence)
         return Posterior(self._link, self._fine, explained, self._noise)
 
-    def place(self) -> tuple[Array, Array]:
-        """Returns the likeliest point (3) and the force there (3), in the link frame."""
-        points, forces = self._places(np.array([np.argmax(self._explained.evidence)]))
-        return points[0], forces[0]
+    @property
+    def link(self) -> str:
+        """Name of the link."""
+        return self._link.name
+
+    @computed_once
+    def place(self) -> tuple[Array, Array, Array]:
+        """Likeliest point (3), normal (3) and force (3) there, in the link frame."""
+        best = np.array([np.argmax(self._explained.evidence)])
+        points, forces = self._places(best)
+        return points[0], self._link.fine.patches.normals[self._fine[best[0]]], forces[0]
+
+    @property
+    def misfit(self) -> float:
+        """RMS of the torque residuals of the likeliest piece, in units of their stated noise."""
+        best = int(np.argmax(self._explained.evidence))
+        return self._noise.misfit(self._explained.residuals[best])
 
     def _places(self, which: Indices) -> tuple[Array, Array]:
         """Returns the points (n, 3) and forces (n, 3) of pieces, in the link frame."""
@@ -305,24 +318,8 @@ class Posterior:
         """Standard deviation of the point [m]."""
         patches = self._link.fine.patches
         weights = np.exp(self._explained.evidence - self.evidence)
-        distances = np.sum((patches.points[self._fine] - self.place()[0]) ** 2, axis=1)
+        distances = np.sum((patches.points[self._fine] - self.place[0]) ** 2, axis=1)
         return float(np.sqrt(weights @ distances + patches.size**2))
-
-    def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
-        """Returns the contact on this link, if any of the hypotheses is true."""
-        explained, patches = self._explained, self._link.fine.patches
-        best = int(np.argmax(explained.evidence))
-        point, force = self.place()
-        return ContactLocation(
-            link=self._link.name,
-            probability=certain * probabilities[self._link.name],
-            probabilities=probabilities,
-            point=point,
-            normal=patches.normals[self._fine[best]],
-            force=force,
-            deviation=self.deviation,
-            misfit=self._noise.misfit(explained.residuals[best]),
-        )
 
 
 @dataclass(frozen=True)
@@ -333,6 +330,11 @@ class UnlocatedContact:
     evidence: float
     misfit: float
     deviation: float = math.inf
+
+    @property
+    def place(self) -> tuple[Array, Array, Array]:
+        """Zeros, because point, normal and force are unknown."""
+        return np.zeros(3), np.zeros(3), np.zeros(3)
 
     @classmethod
     def explain(
@@ -357,26 +359,9 @@ class UnlocatedContact:
         evidence = np.log(0.5) - 0.5 * (quadratic + np.linalg.slogdet(C)[1])
         return cls(link, float(evidence + noise.log_weight), noise.misfit(residuals))
 
-    def occluded(self, robot: PosedSurfaces, index: int) -> UnlocatedContact:
-        """Returns itself: the surface is unknown."""
-        return self
-
     def refined(self, least: float) -> UnlocatedContact | None:
         """Returns itself: there are no finer pieces to evaluate."""
         return None if self.evidence < least else self
-
-    def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
-        """Returns the contact on this link, if any of the hypotheses is true."""
-        return ContactLocation(
-            link=self.link,
-            probability=certain * probabilities[self.link],
-            probabilities=probabilities,
-            point=np.zeros(3),
-            normal=np.zeros(3),
-            force=np.zeros(3),
-            deviation=self.deviation,
-            misfit=self.misfit,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +392,7 @@ class LinkEvidence:
 
     def occluded(self, robot: PosedSurfaces, index: int) -> LinkEvidence:
         """Returns the evidence given which pieces of this link, of an index, the robot occludes."""
-        if self.best is None:
+        if not isinstance(self.best, Posterior):
             return self
         best = self.best.occluded(robot, index)
         change = best.evidence - self.best.evidence

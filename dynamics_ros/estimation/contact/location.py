@@ -212,9 +212,10 @@ class ContactLocator:
         certain = min(np.exp(stated - np.logaddexp.reduce([link.evidence for link in found])), 1.0)
         if not math.isfinite(best.deviation):
             certain = 0.0  # any force and any torque: that explains nearly everything
-        return best.location(
-            {link: float(p) for link, p in zip(self.links, probabilities, strict=True)},
-            1.0 - UNDESCRIBED * (1.0 - float(certain)),
+        by_link = {link: float(p) for link, p in zip(self.links, probabilities, strict=True)}
+        probability = (1.0 - UNDESCRIBED * (1.0 - float(certain))) * by_link[best.link]
+        return ContactLocation(
+            best.link, probability, by_link, *best.place, best.deviation, best.misfit
         )
 
 

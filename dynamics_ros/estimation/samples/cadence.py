@@ -68,7 +68,6 @@ class Cadence:
     def __init__(self) -> None:
         """Creates it without samples."""
         self._stamps: deque[int] = deque(maxlen=HISTORY + WINDOW + 1)
-        self._window: deque[int] = deque(maxlen=WINDOW + 1)
 
     def begin(self, stamp: int) -> None:
         """Restarts with a first sample [ns]."""
@@ -76,9 +75,9 @@ class Cadence:
 
     def uneven(self, stamp: int) -> bool:
         """Whether the interval before a newer sample [ns] is unusual."""
-        window = self._window
-        last = window[-1]
-        interval, span = (len(window) - 1) * (stamp - last), last - window[0]
+        stamps, last = self._stamps, self._stamps[-1]
+        count = min(len(stamps) - 1, WINDOW)
+        interval, span = count * (stamp - last), last - stamps[-1 - count]
         if span <= BURST_RATIO * interval <= BURST_RATIO * MISSING_RATIO * span:
             return False
         return self.even(np.array([stamp])) == 0
@@ -86,7 +85,6 @@ class Cadence:
     def take(self, stamp: int) -> None:
         """Adds a sample [ns]."""
         self._stamps.append(stamp)
-        self._window.append(stamp)
 
     def even(self, stamps: Stamps) -> int:
         """Returns the number of samples before the first ``uneven`` one of stamps (n) [ns]."""
@@ -111,6 +109,5 @@ class Cadence:
 
     @stamps.setter
     def stamps(self, stamps: tuple[int, ...]) -> None:
-        for known in self._stamps, self._window:
-            known.clear()
-            known.extend(stamps)
+        self._stamps.clear()
+        self._stamps.extend(stamps)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from .history import Array, Stamps
 class RobotState(NamedTuple):
     """Positions, velocities and efforts of a robot at one time, with masks of missing values.
 
-    The arrays are never modified afterwards, so that callers may keep them.
+    The arrays are never modified afterwards, so that callers may keep them. For n consecutive
+    states with the same missing and stale joints, the first four have a leading axis.
 
     Attributes:
         time: newest time that all synchronized publishers have reported [ns]; with one publisher,
@@ -36,7 +37,7 @@ class RobotState(NamedTuple):
             older. A node that commands such a joint must brake at once.
     """
 
-    time: int
+    time: Any
     q: Array
     v: Array
     effort: Array
@@ -46,51 +47,24 @@ class RobotState(NamedTuple):
     stale_mask: NDArray[np.bool_]
     ages: Stamps | None = None
     not_finite: tuple[str, ...] = ()
-
-
-class RobotStates(NamedTuple):
-    """Consecutive states with the same missing and stale joints.
-
-    Attributes:
-        time: (n) stamps [ns].
-        q, v, effort: (n, nq), (n, nv), (n, nv).
-        velocity_missing, effort_missing, stale, stale_mask, ages, not_finite: see ``RobotState``;
-            common to all states.
-    """
-
-    time: Stamps
-    q: Array
-    v: Array
-    effort: Array
-    velocity_missing: tuple[str, ...]
-    effort_missing: tuple[str, ...]
-    stale: tuple[str, ...]
-    stale_mask: NDArray[np.bool_]
-    ages: Stamps | None = None
-    not_finite: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, state: RobotState) -> RobotStates:
-        """Creates a sequence of one state."""
-        one = np.newaxis
-        return cls(
-            np.array((state.time,)), state.q[one], state.v[one], state.effort[one], *state[4:]
-        )
 
     @property
     def size(self) -> int:
-        """Number of states."""
+        """Number of consecutive states."""
         return len(self.time)
 
-    def part(self, begin: int, end: int) -> RobotStates:
-        """Returns the states from index ``begin`` to before ``end``."""
-        some = slice(begin, end)
-        return RobotStates(
-            self.time[some], self.q[some], self.v[some], self.effort[some], *self[4:]
-        )
+    def batch(self) -> RobotState:
+        """Returns consecutive states of which this is the only one."""
+        time, one = np.array((self.time,)), np.newaxis
+        return RobotState(time, self.q[one], self.v[one], self.effort[one], *self[4:])
+
+    def part(self, begin: int, end: int) -> RobotState:
+        """Returns the consecutive states from index ``begin`` to before ``end``."""
+        q, v, effort = self.q[begin:end], self.v[begin:end], self.effort[begin:end]
+        return RobotState(self.time[begin:end], q, v, effort, *self[4:])
 
     def row(self, i: int) -> RobotState:
-        """Returns the state with index ``i``."""
+        """Returns the consecutive state with index ``i``."""
         return RobotState(int(self.time[i]), self.q[i], self.v[i], self.effort[i], *self[4:])
 
 

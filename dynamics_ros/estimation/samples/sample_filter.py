@@ -27,7 +27,7 @@ from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
-from .robot_state import RobotState, RobotStates
+from .robot_state import RobotState
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -184,7 +184,7 @@ class SampleFilter:
         """(2, nv) number of samples since each effort changed, and its usual maximum."""
         return self._memory[RUN_ROWS]
 
-    def take_all(self, states: RobotStates) -> Iterator[Vector]:
+    def take_all(self, states: RobotState) -> Iterator[Vector]:
         """Processes the first of consecutive states, while ``take`` would return each immediately.
 
         Yields:

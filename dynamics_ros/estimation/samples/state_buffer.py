@@ -28,7 +28,7 @@ from .reports import (
     planar_base,
 )
 from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
-from .robot_state import RobotState, RobotStates
+from .robot_state import RobotState
 from .timeline import Timeline
 
 ODOMETRY = 'odom'
@@ -190,7 +190,7 @@ class StateBuffer:
         assert selection is not None, 'else it is refused'
         return self._take_finite(message.time, target, selection, selection.values(message))
 
-    def update_all(self, messages: JointValues) -> RobotStates | None:
+    def update_all(self, messages: JointValues) -> RobotState | None:
         """Merges consecutive complete joint states whose stamps do not decrease.
 
         Args:
@@ -223,7 +223,7 @@ class StateBuffer:
         nq, nv = self.robot.nq, self.robot.nv
         parts = numbers[:, :nq], numbers[:, nq : nq + nv], numbers[:, nq + nv :]
         velocity, effort = (() if each else self.joint_names for each in reported[1:])
-        return RobotStates(times, *parts, velocity, effort, (), self._nothing_stale)
+        return RobotState(times, *parts, velocity, effort, (), self._nothing_stale)
 
     def due_state(self) -> RobotState | None:
         """Returns the state that the last message completes; None if it completes none.
@@ -430,7 +430,7 @@ class StateBuffer:
             if age:
                 ages = ages.copy()
                 ages[: self._base_nv] = age
-            if self._is_too_old(base.stamp):
+            if self._too_old(np.array(base.stamp)):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
         return RobotState(
@@ -443,12 +443,6 @@ class StateBuffer:
         """Time of the state [ns]; zero if no time has been received."""
         moment = self.timeline.moment
         return 0 if moment == NEVER else moment
-
-    def _is_too_old(self, stamp: int) -> bool:
-        """Whether a stamp [ns] differs from the state's time by more than ``joint_timeout``."""
-        limit = self.joint_timeout * NANOSECONDS
-        # Stamps of another clock may lie in the future; they are stale too.
-        return 0.0 < int(limit) < abs(stamp - self._moment)
 
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
         """Returns the mask of stamps further from the state's time than ``joint_timeout``."""

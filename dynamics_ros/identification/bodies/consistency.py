@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.payload_identification import BASIS, pseudo_inertia
 
-from .pseudo_inertia import BASIS, metric, pseudo_inertia
+from .pseudo_inertia import metric
 
 Array = NDArray[np.float64]
 

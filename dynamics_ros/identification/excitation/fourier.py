@@ -120,8 +120,9 @@ the largest acceleration to the largest velocity [1/s]."""
 PENALTY = 300.0
 """Weight of squared relative limit violations."""
 
-IMPROVED = 3
-"""Number of random motions that are improved, each with a part of the iterations at first."""
+STARTS, IMPROVED = 24, 3
+"""Number of random motions, and of the best of them that are improved, each with a part of the
+iterations at first."""
 
 RANGES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08)
 """Shares of the position range that are tried until links keep their distance."""
@@ -207,8 +208,6 @@ def plan_excitation(
     duration: float = 20.0,
     rate: float = 100.0,
     clearance: Clearance | None = None,
-    seed: int = 0,
-    starts: int = 24,
     iterations: int = 400,
 ) -> Excitation:
     """Plan an exciting motion.
@@ -218,15 +217,13 @@ def plan_excitation(
         duration: period [s].
         rate: rate of the returned points [Hz].
         clearance: distances of links and floor; None: not checked.
-        seed: seed of the random motions.
-        starts: number of random motions, of which the best are improved.
         iterations: number of iterations.
 
     Raises:
         InvalidArgumentError: no motion within the limits was found.
     """
     base, limits = BaseParameters.of(robot), Limits(robot)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
     objective = Objective(robot, base, noise, _column_scales(robot, base, limits, noise, rng))
 
@@ -241,7 +238,7 @@ def plan_excitation(
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
     for share in RANGES:
         search = _Search(robot, objective, limits.with_range(share), rough)
-        path = search.improved(rng, starts, iterations)
+        path = search.improved(rng, iterations)
         looked_at = path[:: -max(1, len(path) // CHECKED_STEPS)]
         best = next((x for x in looked_at if free(search.motion(x, rough)[0])), None)
         if best is not None:
@@ -294,11 +291,11 @@ class _Search:
         """q, v, a (n, nv), reduced if a limit is still exceeded."""
         return _states(*_scaled_to_limits(*self._split(x), self._rough, self._limits), series)
 
-    def improved(self, rng: np.random.Generator, starts: int, iterations: int) -> list[Array]:
+    def improved(self, rng: np.random.Generator, iterations: int) -> list[Array]:
         """Iterates of the optimization, from the best random motion to the best result."""
         candidates = [
             self._as_vector(*_random_coefficients(rng, self._rough, self._limits))
-            for _ in range(starts)
+            for _ in range(STARTS)
         ]
         candidates.sort(key=lambda x: self.cost(x)[0])
         first = max(1, iterations // (3 * IMPROVED))

@@ -156,7 +156,7 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
         np.abs(slope - 1.0) < MAX_GAIN_ERROR
     )
     # Compare the noise of accelerations: positions are differentiated twice, velocities once.
-    used = near & (_noise(v) < 2.0 * np.pi * highest * _noise(q))
+    used = near & (white_noise(v) < 2.0 * np.pi * highest * white_noise(q))
     found, times = q.copy(), period * np.arange(len(q))
     for j in np.flatnonzero(used):
         earlier = np.interp(times + late, times, v[:, j])
@@ -178,7 +178,10 @@ def _low_pass(cutoff: float, period: float) -> Callable[[Array], Array]:
     return filtered
 
 
-def _noise(values: Array) -> Array:
-    """(joints) standard deviation of white noise; differences of high order remove motion."""
+def white_noise(values: Array) -> Array:
+    """(joints) standard deviation of noise and encoder steps of values (n, joints).
+
+    Differences of high order remove motion.
+    """
     found: Array = np.sqrt((np.diff(values, DIFFERENCES, axis=0) ** 2).mean(axis=0) / NOISE_FACTOR)
     return found

@@ -122,7 +122,7 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     some = np.isfinite(moving).any(axis=1)
     usual = np.ones((len(moving), 1))
     usual[some, 0] = np.nanquantile(moving[some], FREE_QUANTILE, axis=1)
-    dry, sigma = dry_friction(fit.layout, fit.x, fit.loads), fit.sigma[:, np.newaxis]
+    dry, sigma = dry_friction(fit.friction, fit.loads), fit.sigma[:, np.newaxis]
     v = _velocities(samples)
     one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < (MIN_SPEED * motion_scales(found.robot))
     bound = np.where(one_way, unmeasured_friction(found.robot, dry), dry)[:, np.newaxis]

@@ -17,8 +17,6 @@ Array = NDArray[np.float64]
 MAX_BYTES = 64_000_000
 """Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
 
-FIRST_ROWS = 1024
-
 MIN_SPEED = 0.02
 """Least speed in a direction from which its dry friction can be identified [rad/s]."""
 
@@ -41,8 +39,8 @@ class Recorder:
         """
         self._names, self._source = robot.joint_names, source
         width = 1 + 3 * robot.nv
-        self._most = most or MAX_BYTES // (8 * width)
-        self._rows = np.empty((min(FIRST_ROWS, self._most), width))
+        # Memory is taken from the machine where rows are written.
+        self._rows = np.empty((most or MAX_BYTES // (8 * width), width))
         self._kept, self._every, self.count = 0, 1, 0
         self._motion = motion_scales(robot)
         self._first = self._last = 0
@@ -62,9 +60,10 @@ class Recorder:
         self._last = stamp
         self._low = np.minimum(self._low, (q, v))
         self._high = np.maximum(self._high, (q, v))
-        if self.count % self._every == 0:
-            self._make_room()
-        # ``_make_room`` may have doubled the interval of stored samples.
+        if self.count % self._every == 0 and self._kept == len(self._rows):
+            kept = self._rows[::2].copy()
+            self._rows[: len(kept)] = kept
+            self._kept, self._every = len(kept), 2 * self._every
         if self.count % self._every == 0:
             self._rows[self._kept] = np.concatenate([[1e-9 * (stamp - self._first)], q, v, effort])
             self._kept += 1
@@ -97,14 +96,3 @@ class Recorder:
             elif min(-low[1], high[1]) < MIN_SPEED:
                 found.append(f'{name} has moved in one direction only')
         return tuple(found)
-
-    def _make_room(self) -> None:
-        if self._kept < len(self._rows):
-            return
-        if len(self._rows) < self._most:
-            more = min(2 * len(self._rows), self._most) - len(self._rows)
-            self._rows = np.concatenate([self._rows, np.empty((more, self._rows.shape[1]))])
-            return
-        kept = self._rows[: self._kept : 2].copy()
-        self._rows[: len(kept)] = kept
-        self._kept, self._every = len(kept), 2 * self._every

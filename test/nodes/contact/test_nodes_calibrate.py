@@ -238,23 +238,6 @@ def test_joint_states_that_stop_half_way_end_it(ros, actions):
     assert not ros.get_parameter(NODE, 'friction.coulomb')
 
 
-def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
-    states, feedback = moving(ros), []
-    handle = accepted(ros, actions, states, feedback, duration=20.0)
-    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)  # it watches
-    assert ros.set_parameter(NODE, 'effort.noise', [0.2]).successful
-    answer = result_of(ros, handle, states)
-    assert 'were changed' in answer.result.result.message
-    assert ros.set_parameter(NODE, 'effort.noise', [0.05]).successful
-    feedback.clear()
-    handle = accepted(ros, actions, states, feedback, duration=12.0)
-    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
-    assert ros.set_parameter(NODE, 'robot_description', pendulum('other')).successful
-    answer = result_of(ros, handle, states)
-    assert answer.status == GoalStatus.STATUS_ABORTED
-    assert 'changed during the watch' in answer.result.result.message
-
-
 def test_a_file_that_cannot_be_written_any_more_changes_nothing(ros, actions, tmp_path):
     folder, states, feedback = tmp_path / 'gone', moving(ros), []
     folder.mkdir()
@@ -270,3 +253,20 @@ def test_a_file_that_cannot_be_written_any_more_changes_nothing(ros, actions, tm
     assert not ros.get_parameter(NODE, 'friction.coulomb')
     undone = ros.call(Trigger, f'/{NODE}/undo_calibration')
     assert not undone.success and 'no calibration' in undone.message
+
+
+def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
+    states, feedback = moving(ros), []
+    handle = accepted(ros, actions, states, feedback, duration=20.0)
+    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)  # it watches
+    assert ros.set_parameter(NODE, 'effort.noise', [0.2]).successful
+    answer = result_of(ros, handle, states)
+    assert 'were changed' in answer.result.result.message
+    assert ros.set_parameter(NODE, 'effort.noise', [0.05]).successful
+    feedback.clear()
+    handle = accepted(ros, actions, states, feedback, duration=12.0)
+    ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
+    assert ros.set_parameter(NODE, 'robot_description', pendulum('other')).successful
+    answer = result_of(ros, handle, states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'changed during the watch' in answer.result.result.message
