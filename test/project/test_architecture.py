@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2370, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1471, 650),
-    'test': (53017, 45000),
+    'test': (53020, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
