@@ -43,8 +43,8 @@ Array = NDArray[np.float64]
 SETTLING = 0.2
 """Time at rest before the first reading that counts [s]: arms swing, and drivers filter."""
 
-MIN_SAMPLES = 10
-"""Least number of readings of a posture."""
+MIN_SAMPLES, MAX_SAMPLES = 10, 2000
+"""Least and largest number of readings of a posture; further ones change their median little."""
 
 SAME_POSTURE = math.radians(2.0)
 """Rotation of gravity in the sensor's axes up to which readings are of one posture [rad]."""
@@ -182,8 +182,9 @@ class WristSensorIdentifier:
         if self._posture is None:
             self._posture = _Posture(gravity, [])
             self._postures.append(self._posture)
-        self._posture.readings.append(reading)
-        self.samples += 1
+        if len(self._posture.readings) < MAX_SAMPLES:
+            self._posture.readings.append(reading)
+            self.samples += 1
         return True
 
     def _complete(self) -> list[_Posture]:

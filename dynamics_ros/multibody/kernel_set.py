@@ -437,9 +437,10 @@ class KernelSet:
 def _add_direct_call(reference_to_set: weakref.ref[KernelSet], key: Key) -> None:
     """Let methods find a kernel that is ready; a set that is gone, or has dropped it, has none."""
     kernels = reference_to_set()
-    if kernels is None or key not in kernels.kernels:
+    kernel = None if kernels is None else kernels.kernels.get(key)
+    if kernels is None or kernel is None:
         return
-    call, direct, tool = kernels.kernels[key].call, kernels.direct_calls, kernels.model.tool_frame
+    call, direct, tool = kernel.call, kernels.direct_calls, kernels.model.tool_frame
     name, *names = key
     kind = DEFINITIONS[name].options
     if not names:

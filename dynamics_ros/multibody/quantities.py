@@ -65,7 +65,6 @@ from dynamics_ros.algorithms.control import (
     whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
-    floating,
     guiding,
     holding_back,
     runaway,

@@ -24,7 +24,7 @@ from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
-from dynamics_ros.nodes.services import MAX_DURATION, WatchAction
+from dynamics_ros.nodes.services import WatchAction
 from dynamics_ros.nodes.wrist_sensor import WristSensorInput
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.robot import Robot
@@ -161,11 +161,8 @@ class CalibrateAction(WatchAction['Drives']):
         from dynamics_ros.calibration.outputs import check_path
 
         robot, values = self.context.required_robot(), self._parameters.values
-        duration = request.duration or DURATION
+        duration = self.checked_duration(request.duration, DURATION, MIN_DURATION)
         watch = MotionWatch(robot, values, duration)
-        if not MIN_DURATION <= duration <= MAX_DURATION:
-            allowed = f'{MIN_DURATION:g} to {MAX_DURATION:g} s'
-            raise InvalidArgumentError('duration', f'{duration:g} s', allowed)
         if request.path:
             check_path(Path(request.path))
         self._initial_values = values

@@ -19,7 +19,7 @@ from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 from dynamics_ros.multibody.large_robots import check_size
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.robot_request import RobotRequest
-from dynamics_ros.nodes.services import MAX_DURATION, WatchAction
+from dynamics_ros.nodes.services import WatchAction
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
@@ -137,9 +137,7 @@ class PayloadAction(WatchAction['PayloadEstimate | EmptyRun']):
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')
         values = self._settings()
-        duration = request.duration or values.duration
-        if not 0.0 < duration <= MAX_DURATION:
-            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {MAX_DURATION:g} s')
+        duration = self.checked_duration(request.duration, values.duration)
         if request.empty and request.apply:
             raise InvalidArgumentError('apply', 'true for a run without the payload', 'false')
         self._begun, empty = self._subject(), self._valid_empty_run()

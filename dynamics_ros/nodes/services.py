@@ -18,7 +18,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.errors import DynamicsRosError, NoStateError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.reporting import failure, steady_timer, success
@@ -181,6 +181,19 @@ class WatchAction(ABC, Generic[Estimate]):
             goal_callback=self._answer_goal,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
+
+    @staticmethod
+    def checked_duration(requested: float, default: float, least: float = 0.0) -> float:
+        """Return the duration of a goal [s]; 0 asks for the default.
+
+        Raises:
+            InvalidArgumentError: it is not positive, shorter than ``least``, or too long.
+        """
+        duration = requested or default
+        if not (duration > 0.0 and least <= duration <= MAX_DURATION):
+            allowed = f'{least:g} to {MAX_DURATION:g} s'
+            raise InvalidArgumentError('duration', f'{duration:g} s', allowed)
+        return duration
 
     @abstractmethod
     def begin(self, request: Any) -> Watcher[Estimate]:

@@ -27,7 +27,7 @@ from dynamics_ros.estimation.wrist_sensor import (
 )
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.nodes.services import MAX_DURATION, WatchAction
+from dynamics_ros.nodes.services import WatchAction
 from dynamics_ros.parameters.contact import ContactParameters, WristSensorParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
@@ -142,11 +142,11 @@ class WristSensorInput:
             return
         try:
             sensor = self._sensor or self._made()
+            self._action.update(state)
+            wrench = sensor.update(state.time, state.q, state.v, self.reading)
         except DynamicsRosError as error:
             self.reading, self.problem = None, Explanation(Reason.OTHER, str(error))
             return
-        self._action.update(state)
-        wrench = sensor.update(state.time, state.q, state.v, self.reading)
         if self._output.has_subscribers(time.monotonic()):
             frame_id = self._context.names.frame_id_of(sensor.frame)
             self._output.publish(wrench_stamped(time_message(state.time), frame_id, wrench))
@@ -273,9 +273,7 @@ class WristSensorAction(WatchAction[SensorEstimate]):
             raise InvalidArgumentError('frame', repr(request.frame), f"the sensor's: {frame!r}")
         if request.empty:
             raise InvalidArgumentError('empty', 'true', 'false: the bias is identified as well')
-        duration = request.duration or DURATION
-        if not 0.0 < duration <= MAX_DURATION:
-            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {MAX_DURATION:g} s')
+        duration = self.checked_duration(request.duration, DURATION)
         identifier = WristSensorIdentifier(robot, frame, was_reversed=sensor.values.reversed)
         return WristSensorWatch(sensor, identifier, duration)
 

@@ -29,7 +29,7 @@ def _elementary(name: str, meaning: str) -> Callable[[Scalar], Scalar]:
             return getattr(x, name)()
         return of_array(x) if isinstance(x, np.ndarray) else of_number(x)
 
-    function.__doc__ = meaning
+    function.__doc__, function.__name__, function.__qualname__ = meaning, name, name
     return function
 
 

@@ -9,17 +9,12 @@ import decimal
 import inspect
 import pickle
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from laws import assert_close
-from tolerances import LAW
-from urdf_texts import pendulum
 
-from dynamics_ros import Robot, constraints, control, kernels
-from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
+from dynamics_ros import Robot, constraints, control
 from dynamics_ros.errors import (
     DynamicsRosError,
     FixedAttributeError,
@@ -224,89 +219,6 @@ def test_no_states_have_results_of_their_shape(shape):
     assert ARM.inverse_kinematics(np.zeros((*leading, 4, 4)), 'tool0').q.shape == shape
     with pytest.raises(InvalidArgumentError, match=r'^v: nan'):
         ARM.inverse_dynamics(none, np.full(7, np.nan), Q)
-
-
-SIZES = {'q': 'nq', 'q0': 'nq', 'q1': 'nq', 'rate': 'nq'}
-
-METHODS = [
-    name
-    for name, definition in DEFINITIONS.items()
-    if not definition.internal and definition.options is not Options.PRESCRIBED
-]
-
-
-def case_of(robot, name):
-    """A method that has a kernel, arguments of one state, and a frame if it takes one."""
-    method = getattr(robot, name)
-    taken = [
-        x
-        for x in inspect.signature(method).parameters
-        if x not in ('frame', 'reference', 'external_wrenches', 'out')
-    ]
-    rng = np.random.default_rng(0)
-    values = {}
-    for x in taken:
-        size = robot.nq if SIZES.get(x) == 'nq' else robot.nv
-        values[x] = robot.random_configuration(rng) if x.startswith('q') else rng.normal(size=size)
-        if x in ('t', 'dt'):
-            values[x] = np.float64(0.3)
-    return values, (robot.frame_names[-1],) if DEFINITIONS[name].names_a_frame else ()
-
-
-def of_symbols(robot, name, values, rest):
-    """Result of a function that calls the method on traced values."""
-
-    def scaled(*arguments):
-        result = getattr(robot, name)(*arguments, *rest)
-        if isinstance(result, tuple):
-            return {f'part_{i}': 2.0 * x for i, x in enumerate(result)}
-        return 2.0 * result
-
-    shapes = {x: np.shape(value) for x, value in values.items()}
-    return kernels.compile(scaled, shapes, 'scaled', backend='python')(*values.values())
-
-
-def check_equal(found, wanted):
-    parts = [x if isinstance(x, tuple) else (x,) for x in (found, wanted)]
-    for one, other in zip(*parts, strict=True):
-        assert_close(one, 2.0 * other, LAW)
-
-
-OTHER_ARGUMENTS = {
-    'hybrid_dynamics': lambda x: (x, x, x, x, np.array([True, False, True, False])),
-    'inverse_dynamics': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
-    'forward_dynamics_derivatives': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
-}
-
-
-@pytest.mark.parametrize('name', OTHER_ARGUMENTS)
-def test_methods_with_other_arguments_are_traced_after_numbers(name):
-    robot, x = Robot.from_urdf(pendulum('p'), 'planar'), np.linspace(0.1, 0.4, 4)
-    values = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-    for i, wanted in enumerate(values if isinstance(values, tuple) else (values,)):
-
-        def part(x, i=i):
-            result = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-            return result[i] if isinstance(result, tuple) else result
-
-        for _ in range(2):
-            assert_close(kernels.compile(part, {'x': 4}, backend='python')(x), wanted, LAW)
-            getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-
-
-def test_threads_trace_and_compute_in_any_order():
-    robot = Robot.from_urdf(pendulum('p'), 'planar')
-    names = [name for name in METHODS if 'derivatives' not in name]
-
-    def work(k):
-        for name in names[k % 3 :: 3] + names:
-            values, rest = case_of(robot, name)
-            for _ in range(2):
-                found = of_symbols(robot, name, values, rest)
-                check_equal(found, getattr(robot, name)(*values.values(), *rest))
-
-    with ThreadPoolExecutor(6) as threads:
-        assert list(threads.map(work, range(6))) == [None] * 6
 
 
 class Noted(Robot):

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (8848, 6900),
+    'algorithms': (8833, 6900),
     'bindings': (392, 300),
     'calibration': (2329, 1700),
     'collision': (722, 900),
@@ -28,7 +28,7 @@ LEDGER = {
     'control': (3819, 2600),
     'demo': (1681, 1100),
     'doctor': (906, 500),
-    'estimation': (9165, 5300),
+    'estimation': (9166, 5300),
     'export': (1243, 1000),
     'fleet': (1691, 1200),
     'identification': (6849, 4700),
@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (464, 200),
     'model': (3898, 3100),
     'multibody': (3590, 2500),
-    'nodes': (10872, 6300),
+    'nodes': (10878, 6300),
     'page': (1196, 700),
     'parameters': (1348, 900),
     'recordings': (1557, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2370, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1471, 650),
-    'test': (53020, 45000),
+    'test': (52949, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -344,27 +344,6 @@ def test_a_parameter_that_does_not_fit_the_robot_is_refused_and_the_old_one_stay
     arm.rest()
 
 
-def test_an_array_leads_the_arm_as_well():
-    kind = 'velocity'
-    simulator, servo = start(kind, DOMAIN + 1)
-    with simulator, servo, client(DOMAIN + 1) as one:
-        arm = Arm(one)
-        commands = one.listen(Float64MultiArray, f'/robot_simulator/{CONNECTIONS[kind][1]}', 100)
-        before = arm.pose
-        began = time.monotonic()
-        one.wait_for(
-            lambda: arm.pose[1, 3] - before[1, 3] > 0.045,
-            meanwhile=lambda: arm.send_twist([0.0, 0.05, 0.0, 0.0, 0.0, 0.0]),
-        )
-        asked = time.monotonic() - began
-        arm.rest()
-        moved = arm.pose[:3, 3] - before[:3, 3]
-        # For as long as it was led, and until the target was stale; less on a busy machine.
-        assert 0.045 < moved[1] < 0.05 * (asked + 0.25 + 0.2)
-        assert np.abs(moved[[0, 2]]).max() < NEAR
-        assert len(commands[-1].data) == len(NAMES)
-
-
 def test_it_slows_down_towards_a_singularity_and_stops_before_it():
     thresholds = {'singularity.slow_condition': 15.0, 'singularity.stop_condition': 25.0}
     simulator, servo = start('trajectory', DOMAIN + 1, **thresholds)

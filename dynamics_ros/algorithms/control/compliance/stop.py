@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stop of an arm along a decaying motion, which joint springs track.
+"""Stop of an arm along a decaying motion, which joint springs track, and its floating.
 
 Torques change within their rates. Torques that resist a push go on when the push has ended, until
 they have changed: a torque tau gives a joint of inertia m at most the velocity tau^2 / (2 R m) at a
@@ -207,3 +207,22 @@ def _decay_rate(momenta: Values, rates: Values) -> Scalar:
     for momentum, largest in zip(momenta, rates, strict=True):
         square = smaller(larger(largest, TINY) / larger(momentum, TINY), square)
     return sqrt(square)
+
+
+@quantity(
+    'torques that let the motion of a floating robot decay',
+    'torques in addition to those of gravity and Coriolis forces',
+    internal=True,
+)
+def floating_torques(model: Model, q: Q, v: V, rate: Scalar, interval: Scalar) -> list[Scalar]:
+    """Torques (nv) tau = - rate M v, in addition to those of gravity and Coriolis forces.
+
+    Args:
+        model: the robot.
+        q, v: state (nq), (nv).
+        rate: decay rate of the velocity [1/s]; bounded by ``STABLE``.
+        interval: time since the previous sample [s].
+    """
+    rate = smaller(rate, STABLE / interval)
+    decay = [-rate * x for x in v]
+    return [dot(row, decay) for row in mass_matrix(model, q)]
