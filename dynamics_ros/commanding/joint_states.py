@@ -62,6 +62,12 @@ BURST = 2.0
 LEAST = 1e-6
 """Shortest interval of a step [s]."""
 
+HELD_MEMORY = 0.5
+"""Time constant with which a long time between two commands is forgotten [s]."""
+
+MAX_HELD = 0.2
+"""Longest time between two commands that gains are reduced for [s]; then they are almost zero."""
+
 SHARE = 0.02
 """Weight of a new measurement in the running average of the cycle."""
 
@@ -78,6 +84,8 @@ class StateTiming:
         answered: when the last state was processed, by the monotonic clock [s].
         sent: when the last command was sent, by the monotonic clock [s].
         gap: time between the last two stamps, without limits [s].
+        held: time for which a command may be held [s]: the usual one, or lately a longer one. A
+            process that is held up answers several states at once, then none for a while.
     """
 
     def __init__(self) -> None:
@@ -91,6 +99,7 @@ class StateTiming:
         self.answered = self.sent = time.monotonic() - self.cycle
         self._heard, self._wait, self._gaps = 0, self.cycle, [0.0] * IN_A_ROW
         self._counted, self._ahead = self.answered, 0.0
+        self.held = self.cycle
 
     def interval(self, stamp: int) -> float:
         """Step interval [s] at a state with this stamp [ns]."""
@@ -101,6 +110,10 @@ class StateTiming:
         self._heard += 1
         wait = min(now - self.answered, MAX_WAIT)
         self._wait += max(SHARE, 1.0 / self._heard) * (wait - self._wait)
+        between = now - self.sent
+        usual = between <= LOST * max(self._wait, self.cycle) or self._simulated
+        longest = self.held + min(between / HELD_MEMORY, 1.0) * (self.cycle - self.held)
+        self.held = max(longest, self.cycle if usual else min(between, MAX_HELD))
         if 0.0 < self.gap < MAX_CYCLE:
             self.cycle += SHARE * (self.gap - self.cycle)
             return self.passed(self.gap)

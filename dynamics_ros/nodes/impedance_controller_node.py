@@ -370,6 +370,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
         missing = self._timing.missing
         interval = self._timing.interval(state.time)
+        arm.hold = self._timing.held
         timeout = self.parameters.values.joint_state_timeout
         implausible = reason_to_brake(prepared, state, self._timing, missing, interval, timeout)
         if implausible:

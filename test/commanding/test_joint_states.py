@@ -137,9 +137,56 @@ HOME = comfortable_posture(ROBOT, 'tool0')
 DT = 1e-3
 
 
-def test_a_position_that_is_no_number_is_not_answered_by_the_prediction_for_an_earlier_state():
+def prepared_arm():
     parameters = ImpedanceParameters(command_joints=ROBOT.joint_names, frame='tool0')
-    prepared = PreparedArm.of(ROBOT, parameters, 'tool0')
+    return PreparedArm.of(ROBOT, parameters, 'tool0')
+
+
+@pytest.mark.parametrize(
+    'law',
+    [
+        lambda arm, *sample: arm.guide(*sample),
+        lambda arm, *sample: arm.approach(*sample, None),
+        lambda arm, *sample: arm.brake(*sample),
+        lambda arm, *sample: arm.float_freely(*sample, 10.0),
+    ],
+    ids=['guided', 'held', 'braked', 'floating'],
+)
+def test_a_process_that_is_held_up_does_not_fling_the_arm(clock, law):
+    """It answers the states of 48 ms at once, and the arm lives on with the last command.
+
+    What is stable for the intervals of these states drove the wrists to and fro, at 8 m/s.
+    """
+    arm, timing = prepared_arm().arm, StateTiming()
+    q, v, tau = HOME, np.zeros(ROBOT.nv), ROBOT.gravity(HOME)
+    speeds, waiting = [], []
+    arm.start(q, v)
+    timing.start(0)
+    for k in range(360):
+        push = [0.0, 0.0, 5.0 if 120 <= k < 132 else 0.0, 0.0, 0.0, 0.0]
+        pushed = ROBOT.jacobian(q, 'tool0').T @ push
+        for _ in range(8):
+            v = v + 5e-4 * ROBOT.forward_dynamics(q, v, tau + pushed)
+            q = ROBOT.integrate(q, 5e-4 * v)
+        speeds.append(np.linalg.norm(ROBOT.frame_velocity(q, v, 'tool0')[:3]))
+        waiting.append((k, q, v))
+        clock.now += 0.004
+        if k > 100 and len(waiting) < 12:
+            continue
+        for i, *state in waiting:
+            clock.now += 2e-5
+            interval = timing.interval(4 * i * MILLISECOND)
+            arm.hold = timing.held
+            tau = law(arm, *state, interval)
+            timing.answered = timing.sent = clock.now
+        waiting.clear()
+    pushed = speeds[131]
+    assert max(speeds[132:]) < 1.1 * pushed
+    assert max(speeds[-60:]) < 0.1 * pushed
+
+
+def test_a_position_that_is_no_number_is_not_answered_by_the_prediction_for_an_earlier_state():
+    prepared = prepared_arm()
     check, timing = prepared.check, StateTiming()
     v = np.full(ROBOT.nv, 0.3)
     still = RobotState(0, HOME, v, 0.0 * v, (), (), (), np.zeros(ROBOT.nv, dtype=bool))

@@ -82,6 +82,8 @@ class CompliantArm:
         q, v: (nq), (nv) of the last sample, or as predicted since then.
         tau: (nv) last torques.
         gravity: (nv) the part of ``tau`` that compensates gravity.
+        hold: time for which torques may be held, where it is longer than the interval of a step
+            [s]: what is stable at this interval would fling an arm whose commands come rarely.
         acting: names of the flags of the last step. Besides the flags of the control law: 'speed'
             while a runaway motion is braked, 'range' while a joint is far outside its range; such a
             joint is braked and not pulled back.
@@ -90,6 +92,7 @@ class CompliantArm:
     def __init__(self, controller: ImpedanceController, settings: ArmSettings) -> None:
         self.controller = controller
         self.acting: tuple[str, ...] = ()
+        self.hold = 0.0
         self._velocity_limits = velocity_limits(controller.robot)
         self._ranges = JointRanges(controller.robot)
         self._efforts = np.full(controller.robot.nv, NO_LIMIT)
@@ -400,7 +403,7 @@ class CompliantArm:
         """
         if not believable(q, v):
             return self._brake(q, v, dt, 'input')
-        return self.give_way(q, v, dt, self._floating.call(q, v, rate, _interval(dt)))
+        return self.give_way(q, v, dt, self._floating.call(q, v, rate, self._held_for(dt)))
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
         """Compensate gravity, let all motion decay and hold the arm where it ends.
@@ -452,7 +455,8 @@ class CompliantArm:
             limits = self.settings.setpoint
             # The stop alone gives way to a push: a light arm would become fast.
             speeds = limits.linear_speed, limits.angular_speed
-            tau = self._push(q, v, dt, self._stop.torques(q, v, dt, speeds, self._gains))
+            held = self._held_for(dt)
+            tau = self._push(q, v, dt, self._stop.torques(q, v, held, speeds, self._gains))
         else:
             tau = self.reckon(dt)
         if why:
@@ -482,7 +486,7 @@ class CompliantArm:
         limits = min(linear, NO_LIMIT), min(angular, NO_LIMIT)
         rates = self._gains.joints[TORQUE_LIMITS[1]]
         wrench, bias = self._holding_back.call(
-            self.q, self.v, limits, rates, self.settings.largest_inertia, dt
+            self.q, self.v, limits, rates, self.settings.largest_inertia, self._held_for(dt)
         )
         return wrench, bias
 
@@ -495,17 +499,20 @@ class CompliantArm:
         if beyond.any():
             gains = gains.without_ranges_of(beyond)
         assert self._memory is not None, 'start() comes first'
-        return self._sent(
-            self.controller.exert(ImpedanceState(q, v, dt), torque, gains, self._memory)
-        )
+        return self._sent(self.controller.exert(self._state(q, v, dt), torque, gains, self._memory))
 
     def _step(
         self, q: Array, v: Array, dt: float, target: ImpedanceTarget, gains: ImpedanceGains
     ) -> Array:
         assert self._memory is not None, 'start() comes first'
-        return self._sent(
-            self.controller.step(ImpedanceState(q, v, dt), target, gains, self._memory)
-        )
+        return self._sent(self.controller.step(self._state(q, v, dt), target, gains, self._memory))
+
+    def _state(self, q: Array, v: Array, dt: float) -> ImpedanceState:
+        return ImpedanceState(q, v, dt, hold=self.hold)
+
+    def _held_for(self, dt: float) -> float:
+        """Interval of a step [s], or the longer time for which its torques may be held."""
+        return max(_interval(dt), self.hold)
 
     def _sent(self, step: ImpedanceStep) -> Array:
         self._memory, self.tau, self.acting = step.memory, step.tau, step.acting

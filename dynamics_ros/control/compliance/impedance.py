@@ -27,6 +27,9 @@ from .gains import NO_LIMIT, ImpedanceGains, stiffness_matrix
 NOT_A_NUMBER = 1e300
 """Finite number in place of NaN and infinity, which a kernel refuses; the law rejects it."""
 
+HOLD, ENERGY = 8, 7
+"""Places in the memory, from its end: of ``Memory.hold`` and ``Memory.energy``."""
+
 REST = np.zeros(6)
 REST.setflags(write=False)
 
@@ -38,12 +41,15 @@ class ImpedanceState(NamedTuple):
         q, v: (nq), (nv).
         interval: time since the previous state [s].
         wrench: (6) of the environment on the tool, at its origin in root axes [N, Nm].
+        hold: time for which torques may be held, where it is longer than the interval [s]; springs
+            and dampers are bounded for it.
     """
 
     q: Array
     v: Array
     interval: float
     wrench: Array = REST
+    hold: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +175,8 @@ class ImpedanceController:
         """
         arrays = (
             *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
-            *(target.wrench, target.posture, *gains.arrays, memory, state.interval),
+            *(target.wrench, target.posture, *gains.arrays, _held(memory, state.hold)),
+            state.interval,
         )
         return _called(self.kernel, arrays)
 
@@ -182,8 +189,9 @@ class ImpedanceController:
             state, gains, memory: as for `step`; of the gains, the limits and friction.
             torque: (nv) in addition to those of gravity, Coriolis forces and friction.
         """
-        arrays = (state.q, state.v, torque, gains.joints, gains.settings, memory, state.interval)
-        return _called(self._torque_kernel, arrays)
+        arrays = (state.q, state.v, torque, gains.joints, gains.settings)
+        held = _held(memory, state.hold)
+        return _called(self._torque_kernel, (*arrays, held, state.interval))
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
@@ -202,7 +210,16 @@ class ImpedanceController:
 
     def energy(self, memory: Array) -> float:
         """Energy in the tank [J]."""
-        return float(memory[-7])
+        return float(memory[-ENERGY])
+
+
+def _held(memory: Array, hold: float) -> Array:
+    """Memory in which torques are held for at least a time [s]."""
+    if not hold > memory[-HOLD]:
+        return memory
+    longer = memory.copy()
+    longer[-HOLD] = hold
+    return longer
 
 
 def _called(kernel: Kernel, arrays: tuple[Any, ...]) -> ImpedanceStep:
