@@ -361,22 +361,8 @@ class _Line:
         ]
 
     def packed(self, step: Angles, values: list[str], size: int) -> str:
-        """Return a vector of scalars, by one load if they are adjacent in memory."""
+        """Return a vector of scalars; LLVM loads those that are adjacent in memory at once."""
         name, count = f'%g{step.first}', len(values)
-        nodes = [self.trace.nodes[x] for x in step.positions]
-        argument, start = nodes[0].operands[:2] if nodes[0].operation is INPUT else (0, 0)
-        row = [(argument, int(start) + i) for i in range(count)]
-        in_row = all(x.operation is INPUT and x.operands == y for x, y in zip(nodes, row))
-        if in_row:
-            several = f'<{count} x {self.number.type}>'
-            mask = ', '.join(f'i32 {min(i, count - 1)}' for i in range(size))
-            self.lines += [
-                element_at(f'{name}.e', self.number.type, f'%in{int(argument)}', int(start)),
-                f'  {name}.n = load {several}, ptr {name}.e, align {self.number.size}',
-                f'  {name} = shufflevector {several} {name}.n, {several} undef, '
-                f'<{size} x i32> <{mask}>',
-            ]
-            return name
         packed = 'undef'
         for i in range(size):
             text = f'{name}.{i}'
