@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,8 @@ ORIGIN = (0.0, 0.0, 0.0)
 CONTACT_KINDS = tuple(kind for kind in CONSTRAINT_ROWS if kind not in LOOP_KINDS)
 
 UP = (0.0, 0.0, 1.0)
+
+HELD = 'where it is held, as Contact.held_at gives it'
 
 
 class Constraint(Protocol):
@@ -77,6 +79,8 @@ class _OfKernel(ABC):
     """Rows of a contact or a loop, from a kernel."""
 
     kind: str
+    frame: str
+    rotation: Any
 
     @property
     @abstractmethod
@@ -122,6 +126,14 @@ class _OfKernel(ABC):
         kernel = robot.kernel('constraint_rows', *self.key)
         J, bias = kernel(q, v, *places([self]))
         return J, bias
+
+    def _with_rotation(
+        self, robot: RigidBodySystem, q: Array, offset: Array, other: Array
+    ) -> Array:
+        """An offset, and the rotation vector from the rotation that is held in another frame."""
+        desired = other @ _at_origin(self.rotation)
+        turned = pose_error(robot.forward_kinematics(q, self.frame), desired)[..., 3:]
+        return np.concatenate([offset, turned], axis=-1)
 
 
 def places(constraints: Sequence[_OfKernel]) -> tuple[Array, ...]:
@@ -223,19 +235,16 @@ class Contact(_OfKernel):
         Raises:
             InvalidArgumentError: the contact has no ``anchor``, or a surface no ``rotation``.
         """
-        expected = 'where it is held, as Contact.held_at gives it'
         if self.anchor is None:
-            raise InvalidArgumentError('anchor', 'None', expected)
+            raise InvalidArgumentError('anchor', 'None', HELD)
         offset = self.position(robot, q) - np.array(self.anchor)
         if self.kind == 'normal':
             return np.asarray(offset @ np.array(self.normal))[..., None]
         if self.kind == 'point':
             return offset
         if self.rotation is None:
-            raise InvalidArgumentError('rotation', 'None', expected)
-        pose = robot.forward_kinematics(q, self.frame)
-        turned = pose_error(pose, _at_origin(self.rotation))[..., 3:]
-        return np.concatenate([offset, turned], axis=-1)
+            raise InvalidArgumentError('rotation', 'None', HELD)
+        return self._with_rotation(robot, q, offset, np.eye(4))
 
 
 @dataclass(frozen=True)
@@ -332,14 +341,14 @@ class ClosedLoop(_OfKernel):
         position = position - _point_position(robot, q, self.other, self.other_point)
         if self.kind == 'revolute':
             axis = robot.forward_kinematics(q, self.frame)[..., :3, :3] @ np.array(self.axis)
-            components = apply(self._directions_in_root(robot, q), axis)
+            R = robot.forward_kinematics(q, self.other)[..., :3, :3]
+            components = apply(np.array(self.directions) @ transposed(R), axis)
             rotated = np.stack([-components[..., 1], components[..., 0]], axis=-1)
             return np.concatenate([position, rotated], axis=-1)
         if self.kind == 'position' or self.rotation is None:
             return position
-        poses = robot.forward_kinematics(q, self.frame), robot.forward_kinematics(q, self.other)
-        desired = poses[1] @ _at_origin(self.rotation)
-        return np.concatenate([position, pose_error(poses[0], desired)[..., 3:]], axis=-1)
+        other = robot.forward_kinematics(q, self.other)
+        return self._with_rotation(robot, q, position, other)
 
     def residual(self, robot: RigidBodySystem, q: Array) -> Array:
         """The ``gap`` (..., rows) with as many rows as the constraint.
@@ -351,11 +360,6 @@ class ClosedLoop(_OfKernel):
             expected = 'the rotation of a weld, as ClosedLoop.closed_at gives it'
             raise InvalidArgumentError('rotation', 'None', expected)
         return self.gap(robot, q)
-
-    def _directions_in_root(self, robot: RigidBodySystem, q: Array) -> Array:
-        """``directions`` (..., 2, 3) in axes of the root frame."""
-        R = robot.forward_kinematics(q, self.other)[..., :3, :3]
-        return np.asarray(np.array(self.directions) @ transposed(R))
 
 
 def constraint_list(contacts: Constraints) -> list[Constraint]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, compile, jacobian
+from dynamics_ros.kernels import compile, jacobian
 from dynamics_ros.multibody.arguments import check_count, finite_arrays
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -31,26 +31,21 @@ class _Kernels(NamedTuple):
     """Functions of a constraint for one robot: kernels, or those of a matrix that is not traced.
 
     Attributes:
-        jacobian: J (rows, nv) of q and t.
-        drift: rate of the rows at rest (rows), of q and t.
-        bias: second time derivative of the rows at constant v, of q, v and t.
-        slopes: those of ``Slopes``, of q, v, a, forces and t.
-        rate_slope: derivative (rows, nv) of J v + drift along velocities, of q, v and t.
-        value: f of q and t; None if the constraint has no function of the configuration.
+        rows: of q, v (None where J-dot v is not needed) and t: J (rows, nv), the rate of the rows
+            at rest, the second time derivative of the rows at constant v, and f (rows), empty for a
+            constraint without a function of the configuration.
+        slopes: of q, v, a, forces and t: those of ``Slopes``, and the derivative (rows, nv) of
+            J v + drift along velocities.
     """
 
-    jacobian: Callable[..., Any]
-    drift: Callable[..., Any]
-    bias: Callable[..., Any]
+    rows: Callable[..., Any]
     slopes: Callable[..., Any]
-    rate_slope: Callable[..., Any]
-    value: Callable[..., Any] | None = None
 
 
 def _compiled(
     robot: RigidBodySystem,
     rows: int,
-    value: Callable[..., Any] | None,
+    value: Callable[..., Any],
     slope: Callable[..., Any],
     drift: Callable[..., Any],
     bias: Callable[..., Any],
@@ -61,6 +56,10 @@ def _compiled(
         J = jacobian(list(values), list(q), along=robot.rate_map(q).tolist())
         return np.array(J, dtype=object).reshape(len(values), robot.nv)
 
+    def all_rows(q: Any, v: Any, t: Any) -> dict[str, Any]:
+        values = {'jacobian': slope(q, t), 'drift': drift(q, t), 'bias': bias(q, v, t)}
+        return {**values, 'value': value(q, t)}
+
     def slopes(q: Any, v: Any, a: Any, forces: Any, t: Any) -> dict[str, Any]:
         J, second = slope(q, t), bias(q, v, t)
         by_v = np.array(jacobian(list(second), list(v)), dtype=object).reshape(rows, robot.nv)
@@ -68,23 +67,17 @@ def _compiled(
             'torques_dq': along_motion(J.T @ forces, q),
             'rows_dq': along_motion(J @ a + second, q),
             'rows_dv': by_v,
+            'rate_dq': along_motion(J @ v + np.array(drift(q, t), dtype=object), q),
         }
 
-    def rate_slope(q: Any, v: Any, t: Any) -> Any:
-        return along_motion(slope(q, t) @ v + np.array(drift(q, t), dtype=object), q)
-
-    def of(name: str, function: Any, **more: int) -> Kernel:
-        inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, **more, 't': ()}
-        return compile(function, inputs, f'constraint_{name}', backend=robot.backend)
-
-    nv = robot.nv
+    n = robot.nv
+    inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': n, 't': ()}
+    kernel = compile(all_rows, inputs, 'constraint_rows', backend=robot.backend)
+    inputs = {'q': robot.nq, 'v': n, 'a': n, 'forces': rows, 't': ()}
+    still = np.zeros(n)
     return _Kernels(
-        of('jacobian', slope),
-        of('drift', drift),
-        of('bias', bias, v=nv),
-        of('slopes', slopes, v=nv, a=nv, forces=rows),
-        of('rate_slope', rate_slope, v=nv),
-        None if value is None else of('value', value),
+        lambda q, v, t: kernel(q, still if v is None else v, t),
+        compile(slopes, inputs, 'constraint_slopes', backend=robot.backend),
     )
 
 
@@ -125,15 +118,15 @@ class _OfFunctions:
 
     def jacobian(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """Jacobian (..., rows, nv) along velocities, or the matrix A."""
-        return np.asarray(self._kernels_for(robot).jacobian(q, self._seconds))
+        return self._all_rows(robot, q)[0]
 
     def drift(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """Rate (..., rows) at rest: df/dt, or -a_0; zero without a time and a target."""
-        return np.asarray(self._kernels_for(robot).drift(q, self._seconds))
+        return self._all_rows(robot, q)[1]
 
     def bias(self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative (..., rows) of J v + drift at constant v; J-dot v without a time."""
-        return np.asarray(self._kernels_for(robot).bias(q, v, self._seconds))
+        return self._all_rows(robot, q, v)[2]
 
     def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
         """Derivatives of J^T f and of J a + ``bias``.
@@ -141,15 +134,19 @@ class _OfFunctions:
         Raises:
             InvalidArgumentError: the constraint has a ``rate``, whose derivatives are not known.
         """
-        return Slopes(*self._kernels_for(robot).slopes(q, v, a, forces, self._seconds))
+        return Slopes(*self._kernels_for(robot).slopes(q, v, a, forces, self.time or 0.0)[:3])
 
     def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """Derivative (..., rows, nv) of J v + drift along velocities."""
-        return np.asarray(self._kernels_for(robot).rate_slope(q, v, self._seconds))
+        forces = np.zeros(self.rows)
+        slopes = self._kernels_for(robot).slopes(q, v, 0.0 * v, forces, self.time or 0.0)
+        return np.asarray(slopes[3])
 
-    @property
-    def _seconds(self) -> float:
-        return 0.0 if self.time is None else float(self.time)
+    def _all_rows(
+        self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike | None = None
+    ) -> tuple[Array, ...]:
+        found: tuple[Array, ...] = self._kernels_for(robot).rows(q, v, float(self.time or 0.0))
+        return found
 
     def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
         kernels = self._kernels.get(robot)
@@ -181,9 +178,7 @@ class ConfigurationConstraint(_OfFunctions):
 
     def residual(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """f (..., rows), which is zero if the constraint is satisfied."""
-        kernel = self._kernels_for(robot).value
-        assert kernel is not None
-        return np.asarray(kernel(q, self._seconds))
+        return self._all_rows(robot, q)[3]
 
     def _compile(self, robot: RigidBodySystem) -> _Kernels:
         def value(q: Any, t: Any) -> list[Any]:
@@ -269,26 +264,21 @@ class LinearConstraint(_OfFunctions):
             rows = [a + x for a, x in zip(matrix(q, t) @ v, drift(q, t), strict=True)]
             return _time_derivative(robot, rows, q, v, t)
 
-        return _compiled(robot, self.rows, None, matrix, drift, bias)
+        return _compiled(robot, self.rows, lambda q, t: [], matrix, drift, bias)
 
     def _of_numbers(self, nv: int) -> _Kernels:
-        flat = np.zeros((self.rows, nv))
+        nothing, flat = np.zeros(self.rows), np.zeros((self.rows, nv))
 
-        def bias(q: Array, v: Array, _: float) -> Array:
-            if self.rate is None:
-                return np.zeros(self.rows)
-            return finite_arrays('rate', self.rate(q, v), (self.rows,))
+        def rows(q: Array, v: Array | None, _: float) -> tuple[Array, ...]:
+            A, bias = finite_arrays('matrix', self.matrix(q), flat.shape), nothing
+            if self.rate is not None and v is not None:
+                bias = finite_arrays('rate', self.rate(q, v), nothing.shape)
+            return A, nothing, bias, nothing[:0]
 
-        def slopes(*_: object) -> tuple[Array, Array, Array]:
+        def slopes(*_: object) -> tuple[Array, ...]:
             if self.rate is not None:
                 expected = 'None, with a target or time: its derivatives are not known'
                 raise InvalidArgumentError('rate', 'a function', expected)
-            return np.zeros((nv, nv)), flat, flat
+            return np.zeros((nv, nv)), flat, flat, flat
 
-        return _Kernels(
-            lambda q, _: finite_arrays('matrix', self.matrix(q), (self.rows, nv)),
-            lambda *_: np.zeros(self.rows),
-            bias,
-            slopes,
-            lambda *_: flat,
-        )
+        return _Kernels(rows, slopes)

@@ -120,24 +120,29 @@ def run_of(
             )
         )
         return program
-    made = []
-    for code, arrays in steps:
-        places = [address(x) for x in arrays]
-        pointers = (ctypes.c_void_p * len(places))(*places)
-        strides = (ctypes.c_int64 * len(places))()
-        run = ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch')) if code else None
-        made.append((run, ctypes.byref(pointers), ctypes.byref(strides), code, tuple(arrays)))
-    one = ctypes.c_int64.from_param(1)
+    made = [(code, arrays, _on(code, arrays) if code else None) for code, arrays in steps]
 
     def run_all() -> bool:
-        for run, pointers, strides, _, arrays in made:
+        for _, arrays, run in made:
             if run is None:
                 arrays[1][...] = arrays[0].reshape(arrays[1].shape)
-            elif run(one, pointers, strides) != 1:
+            elif not run():
                 return False
         return True
 
     return run_all
+
+
+def _on(code: MachineCode, arrays: Sequence[NDArray[Any]]) -> Callable[[], bool]:
+    """Return a function that computes one state on some arrays, while these and the code are kept."""
+    places = [address(x) for x in arrays]
+    pointers = ctypes.byref((ctypes.c_void_p * len(places))(*places))
+    strides = ctypes.byref((ctypes.c_int64 * len(places))())
+    run, one = (
+        ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch')),
+        ctypes.c_int64.from_param(1),
+    )
+    return lambda: run(one, pointers, strides) == 1
 
 
 def _through_ctypes(
@@ -148,18 +153,14 @@ def _through_ctypes(
     Arrays are copied into buffers and out of them, which takes a fraction of the time of asking
     NumPy for an address.
     """
-    run = ctypes.PYFUNCTYPE(ctypes.c_int64)(code.address('batch'))
-    fixed = [] if bound is None else [address(bound)]
-    one = ctypes.c_int64.from_param(1)
-    strides = ctypes.byref((ctypes.c_int64 * (len(trace.inputs) + len(trace.outputs)))())
+    fixed = [] if bound is None else [bound]
     taken = [x.shape for x in trace.arguments]
     # Each call takes buffers and returns them, so that no two threads share them.
     free: list[tuple[list[Array], list[Array], Any]] = []
 
     def buffers() -> tuple[list[Array], list[Array], Any]:
         inputs, outputs = [np.empty(x) for x in taken], [np.empty(x.shape) for x in trace.outputs]
-        places = [*map(address, inputs), *fixed, *map(address, outputs)]
-        return inputs, outputs, ctypes.byref((ctypes.c_void_p * len(places))(*places))
+        return inputs, outputs, _on(code, [*inputs, *fixed, *outputs])
 
     def fits(value: Any, shape: tuple[int, ...]) -> bool:
         if not shape:
@@ -174,7 +175,7 @@ def _through_ctypes(
                 held = buffers()
             for into, value in zip(held[0], values):
                 into[...] = value
-            good = run(one, held[2], strides) == 1
+            good = held[2]()
             found = [x.copy() if x.ndim else x[()] for x in held[1]]
             free.append(held)
             if good:

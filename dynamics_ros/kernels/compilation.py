@@ -3,8 +3,7 @@
 """Compilation of traces to machine code: for one state, for batches, at once or in the background.
 
 A `Compilation` runs a trace in plain Python until its `LlvmBackend` is compiled and tested, and is
-shared by the kernels that run it. `BatchCode` computes one state in each vector lane; it is
-compiled when a batch first asks for it.
+shared by the kernels that run it.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from dynamics_ros.kernels.arguments import Array, address
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.graph.tracing import collector_paused
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
-from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, Platform
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE
+from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE, Number
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
 from dynamics_ros.kernels.process import compile_process
@@ -48,11 +47,11 @@ def assemble(trace: Trace) -> bytes:
         CompilerUnavailableError: there is no compiler.
         RuntimeError: compilation failed.
     """
-    dialect, processor = llvm_compiler.platform()
+    target = llvm_compiler.platform()
 
     def ir() -> str:
         with collector_paused():
-            return trace_module(trace, dialect, processor)
+            return trace_module(trace, target)
 
     # Equal traces give equal modules, so a module need not be printed to be found on disk.
     if trace.origin:
@@ -75,8 +74,64 @@ def _quickly(trace: Trace) -> bool:
     return trace.operation_count > QUICK_OPERATIONS
 
 
+PROTOTYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+"""Type of ``batch`` in modules of `llvm.source`; that for one state ignores the scratch memory."""
+
+BATCH_STATES = 32
+"""Smaller batches run state by state: they save too little time to pay for compilation."""
+
+TOLERANCES = {DOUBLE: TOLERANCE, SINGLE: 1e-2}
+"""Largest relative error in the self test, which tells wrong code from rounding errors."""
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+
+class _Function:
+    """Machine code of a trace that computes one state, or one in each vector lane, at a time."""
+
+    def __init__(self, trace: Trace, code: MachineCode, number: Number, lanes: int) -> None:
+        """Test the machine code.
+
+        Raises:
+            RuntimeError: it disagrees with the plain trace.
+        """
+        self.code = code
+        self._function = PROTOTYPE(code.address('batch'))
+        self._lanes = lanes
+        self._dtype = np.dtype(f'f{number.size}')
+        self._scratch = lanes * (scratch_size(trace) + 1) if lanes > 1 else 0
+        # Each vector lane, and a leftover state.
+        states = lanes + 1 if lanes > 1 else 1
+        one, wanted = trial(trace)
+        arrays = [np.array([x] * states, self._dtype) for x in one]
+        results = [np.full((states, *x.shape), np.nan, self._dtype) for x in trace.outputs]
+        described = [*arrays, *results]
+        done = self([address(x) for x in described], [x.strides[0] for x in described], states)
+        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
+            # The function has no value at this point, so there is nothing to compare with.
+            return
+        rows = [flat([x[i] for x in results]) for i in range(states)]
+        if done != states or not all(agree(row, wanted, TOLERANCES[number]) for row in rows):
+            raise RuntimeError('the machine code disagrees with the plain trace')
+
+    def __call__(self, starts: Sequence[int], strides: Sequence[int], states: int) -> int:
+        """Compute states at some addresses; return the number of states computed."""
+        count, scratch = len(starts), 0
+        if self._scratch:
+            memory = np.empty(self._scratch, self._dtype)
+            start = address(memory)
+            scratch = start + -start % (memory.itemsize * self._lanes)
+        pointers, steps = (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
+        return int(self._function(states, pointers, steps, scratch))
+
+
 class LlvmBackend:
     """Trace compiled for this processor.
+
+    Code for batches in double and in single precision, which computes one state in each vector
+    lane, is compiled when a batch first asks for it.
 
     Attributes:
         code: its function ``batch`` is a C function of a number of states, the addresses of the
@@ -94,19 +149,20 @@ class LlvmBackend:
             RuntimeError: compilation failed, or the machine code is wrong.
         """
         self._trace = trace
-        platform = llvm_compiler.platform()
-        code = compile_process.run(partial(assemble, trace))
-        self.code = llvm_compiler.linked(code, ['batch'])
-        prototype = ctypes.CFUNCTYPE(
-            ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
-        )
-        self._one_by_one = prototype(self.code.address('batch'))
-        self._batches = {np.dtype(np.float64): BatchCode(trace, platform, compile_later)}
+        llvm_compiler.platform()
+        self.code = llvm_compiler.linked(compile_process.run(partial(assemble, trace)), ['batch'])
         self._compile_later = compile_later
-        self._self_test()
+        self._one_by_one = _Function(trace, self.code, DOUBLE, 1)
+        self._batches: dict[Number, _Function] = {}
+        # By process: a forked process does not have the thread that compiles.
+        self._requested: set[tuple[Number, int]] = set()
 
     def run(
-        self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
+        self,
+        arrays: Sequence[Array],
+        leading: tuple[int, ...],
+        results: Sequence[Array],
+        in_turn: bool = False,
     ) -> bool:
         """Fill the result arrays; return whether the trace allows all inputs and results.
 
@@ -117,6 +173,8 @@ class LlvmBackend:
             leading: the broadcast shape of the leading axes.
             results: one per output, C-contiguous, not overlapping any other, all of the dtype of
                 the inputs.
+            in_turn: whether states are computed one after the other, as where results are inputs of
+                the next state.
         """
         states = math.prod(leading)
         described = [
@@ -126,57 +184,34 @@ class LlvmBackend:
         described += [
             (x, x.itemsize * variable.size) for x, variable in zip(results, self._trace.outputs)
         ]
-        starts = [arguments.address(x) for x, _ in described]
+        number = SINGLE if results and results[0].dtype == np.float32 else DOUBLE
+        function = None if in_turn else self._batch(number, states)
+        if function is None and number is SINGLE:
+            return False
+        starts = [address(x) for x, _ in described]
         strides = [stride for _, stride in described]
-        dtype = results[0].dtype if results else np.dtype(np.float64)
-        run_some = self.batch_code(dtype).function(states)
-        if run_some is None:
-            if dtype != np.float64:
-                return False
-            run_some = self._run_one_by_one
-        return run_some(states, starts, strides) == states
+        return (function or self._one_by_one)(starts, strides, states) == states
 
-    def batch_code(self, dtype: np.dtype[Any]) -> BatchCode:
-        """Return the batch code for float64 or float32."""
-        code = self._batches.get(dtype)
-        if code is None:
-            platform = llvm_compiler.platform(SINGLE)
-            made = BatchCode(self._trace, platform, self._compile_later)
-            code = self._batches.setdefault(dtype, made)
-        return code
+    def _batch(self, number: Number, states: int) -> _Function | None:
+        """Return the code for a batch of this size; None while there is none."""
+        asked = number, os.getpid()
+        if states >= BATCH_STATES and number not in self._batches and asked not in self._requested:
+            self._requested.add(asked)
+            self._compile_later(partial(self._compile_batch, number))
+        return self._batches.get(number)
 
-    def run_in_turn(
-        self, arrays: Sequence[Array], bound: Sequence[Array], results: Sequence[Array]
-    ) -> int:
-        """Compute states in sequence, where results may be inputs of the next state.
-
-        Args:
-            arrays: one per argument, trailing axes contiguous; a leading axis of states, or none
-                if all states share it.
-            bound: value of the bound input, if there is one.
-            results: one per output, C-contiguous, with a leading axis of states.
-
-        Returns:
-            The number of states computed; less than all if one is refused.
-        """
-        given = [*arrays, *bound]
-        strides = [
-            x.strides[0] if x.ndim > len(variable.shape) else 0
-            for x, variable in zip(given, self._trace.inputs)
-        ]
-        starts = [arguments.address(x) for x in (*given, *results)]
-        return self._run_one_by_one(
-            len(results[0]), starts, [*strides, *(x.strides[0] for x in results)]
-        )
-
-    def _run_one_by_one(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
-        """Compute states one by one; return the number computed."""
-        count = len(starts)
-        return int(
-            self._one_by_one(
-                states, (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
-            )
-        )
+    def _compile_batch(self, number: Number) -> None:
+        trace = self._trace
+        target = llvm_compiler.platform(number)
+        if target.lanes == 1 or number in self._batches:
+            return
+        try:
+            with collector_paused():
+                ir = emit_batch(trace, target)
+            code = llvm_compiler.compile_module(ir, ['batch'])
+            self._batches[number] = _Function(trace, code, number, target.lanes)
+        except (RuntimeError, OSError, MemoryError) as reason:
+            _log.warning('%s computes a batch state by state: %s', trace.name, reason)
 
     def bind(self, slow_path: Callable[..., Any], bound: Array | None = None) -> Callable[..., Any]:
         """Return the machine code as a function with a slow path.
@@ -185,140 +220,6 @@ class LlvmBackend:
             bound: value of the trace's bound input; None if it has none.
         """
         return calls.call_of(self.code, self._trace, slow_path, bound)
-
-    def _self_test(self) -> None:
-        """Compare machine code with the plain trace."""
-        trace = self._trace
-        arrays, wanted = trial(trace)
-        results = [np.full(x.shape, np.nan) for x in trace.outputs]
-        accepted = self.run(arrays, (), results)
-        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
-            # The function has no value at this point, so there is nothing to compare with.
-            return
-        if not accepted or not agree(flat(results), wanted):
-            raise RuntimeError('the machine code disagrees with the plain trace')
-
-
-BATCH_STATES = 32
-"""Smaller batches run state by state: they save too little time to pay for compilation."""
-
-TOLERANCES = {DOUBLE: TOLERANCE, SINGLE: 1e-2}
-"""Largest relative error in the self test, which tells wrong code from rounding errors."""
-
-RunStates = Callable[[int, Sequence[int], Sequence[int]], int]
-"""Takes the number of states, addresses and strides; returns the number of states computed."""
-
-_log = logging.getLogger('dynamics_ros.kernels')
-
-
-class BatchCode:
-    """Machine code of one trace that computes one state in each vector lane.
-
-    Attributes:
-        dtype: dtype of inputs, results and arithmetic.
-    """
-
-    def __init__(
-        self,
-        trace: Trace,
-        platform: Platform,
-        compile_later: Callable[[Callable[[], None]], None],
-    ) -> None:
-        """Store what is needed to compile later.
-
-        Args:
-            platform: target of the compilation; its dialect sets the precision.
-            compile_later: schedules a function that compiles.
-        """
-        number = platform.dialect.number
-        self.dtype = np.dtype(f'f{number.size}')
-        self._tolerance = TOLERANCES[number]
-        self._trace = trace
-        self._platform = platform
-        self._compile_later = compile_later
-        self._scratch_size = 0
-        # Keyed by process: a forked process does not have the thread that compiles.
-        self._requested_by = 0 if platform.processor.lanes > 1 else None
-        self._code: llvm_compiler.MachineCode | None = None
-        self._function: Any = None
-
-    def function(self, states: int) -> RunStates | None:
-        """Return the function that computes a batch of this size, or None while there is none."""
-        if self._function is None:
-            if states < BATCH_STATES:
-                return None
-            if self._is_first_request():
-                self._compile_later(self._compile)
-            if self._function is None:
-                return None
-        return self._run
-
-    def _is_first_request(self) -> bool:
-        process = os.getpid()
-        if self._requested_by in (None, process):
-            return False
-        with background.changed:
-            before, self._requested_by = self._requested_by, process
-        return before != process
-
-    def _compile(self) -> None:
-        if self._function is not None:
-            return
-        dialect, processor = self._platform
-        self._scratch_size = processor.lanes * scratch_size(self._trace)
-        prototype = ctypes.CFUNCTYPE(
-            ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
-        )
-        try:
-            with collector_paused():
-                ir = emit_batch(self._trace, dialect, processor)
-            self._code = llvm_compiler.compile_module(ir, ['batch'])
-            function = prototype(self._code.address('batch'))
-            self._self_test(function)
-        except (RuntimeError, OSError, MemoryError) as reason:
-            _log.warning('%s computes a batch state by state: %s', self._trace.name, reason)
-            return
-        self._function = function
-
-    def _self_test(self, function: Any) -> None:
-        """Compare each vector lane, and a leftover state, with the plain trace.
-
-        Raises:
-            RuntimeError: a result differs.
-        """
-        trace, states = self._trace, self._platform.processor.lanes + 1
-        one, wanted = trial(trace)
-        arrays = [np.array([x] * states, self.dtype) for x in one]
-        results = [np.full((states, *x.shape), np.nan, self.dtype) for x in trace.outputs]
-        described = [*arrays, *results]
-        done = self._call(
-            function, states, [address(x) for x in described], [x.strides[0] for x in described]
-        )
-        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
-            return
-        rows = [flat([x[i] for x in results]) for i in range(states)]
-        if done != states or not all(agree(row, wanted, self._tolerance) for row in rows):
-            raise RuntimeError('the machine code disagrees with the plain trace')
-
-    def _run(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
-        """Compute states by vector lanes; return the number of states computed."""
-        return self._call(self._function, states, starts, strides)
-
-    def _call(
-        self, function: Any, states: int, starts: Sequence[int], strides: Sequence[int]
-    ) -> int:
-        lanes, count = self._platform.processor.lanes, len(starts)
-        scratch = np.empty(self._scratch_size + lanes, self.dtype)
-        start = address(scratch)
-        aligned = start + -start % (scratch.itemsize * lanes)
-        return int(
-            function(
-                states,
-                (ctypes.c_void_p * count)(*starts),
-                (ctypes.c_int64 * count)(*strides),
-                aligned,
-            )
-        )
 
 
 WAIT_OPERATIONS = 5000
@@ -350,7 +251,7 @@ class Compilation:
         self.seconds = 0.0
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
-        self._methods: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._takers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._callbacks: list[Callable[[], None]] = []
         if not self._finished:
             job = _compiling(weakref.ref(self))
@@ -381,15 +282,11 @@ class Compilation:
                 background.changed.wait_for(lambda: self._finished, timeout)
         return self._finished
 
-    def before_finished(self, method: Callable[[], None]) -> None:
-        """Register a bound method to call just before the compilation counts as finished.
-
-        The method's object is held by a weak reference. After the end of the compilation this does
-        nothing.
-        """
+    def serve(self, kernel: Any) -> None:
+        """Call ``kernel.take`` just before the compilation counts as finished, if it lives then."""
         with background.changed:
             if not self._finished:
-                self._methods.append(weakref.WeakMethod(method))
+                self._takers.add(kernel)
 
     def on_finished(self, callback: Callable[[], None]) -> None:
         """Call a function from the compiler thread when finished; now if finished already."""
@@ -427,11 +324,9 @@ class Compilation:
             self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
         with background.changed:
-            for reference in self._methods:
-                method = reference()
-                if method is not None:
-                    method()
-            self._methods.clear()
+            for kernel in list(self._takers):
+                kernel.take()
+            self._takers.clear()
             self._finished = True
             callbacks, self._callbacks = self._callbacks, []
             background.changed.notify_all()

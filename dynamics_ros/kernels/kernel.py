@@ -63,11 +63,11 @@ class Kernel:
         self._general = GeneralCall(compilation, bound)
         self.call: Callable[..., Any] = self._general
         self.attempt: Callable[..., Any] = self._general.attempt
-        compilation.before_finished(self._take)
+        compilation.serve(self)
         if compilation.finished:
-            self._take()
+            self.take()
 
-    def _take(self) -> None:
+    def take(self) -> None:
         """Set ``call`` to the machine code, if the compilation has made some."""
         runner = self._compilation.runner
         if not isinstance(runner, PythonBackend):

@@ -212,11 +212,10 @@ class InTurn:
         chain[0], results[self._after] = arrays[before], chain[1:]
         arrays[before] = chain[:-1]
         run = kernel.runner
-        if isinstance(run, LlvmBackend):
-            done = run.run_in_turn(arrays, () if kernel.bound is None else (kernel.bound,), results)
-        else:
-            done = 0
-        for i in range(done, count):
+        bound = [] if kernel.bound is None else [kernel.bound]
+        if isinstance(run, LlvmBackend) and run.run([*arrays, *bound], (count,), results, True):
+            return tuple(results)
+        for i in range(count):
             # Without machine code, or if a state is refused: the ordinary call raises the error.
             found = kernel.call(
                 *(x[i] if x.ndim > len(y.shape) else x for x, y in zip(arrays, trace.arguments))

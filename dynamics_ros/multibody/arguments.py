@@ -64,12 +64,10 @@ def check_positive(argument: str, value: float) -> None:
     Raises:
         InvalidArgumentError: it is not; names the argument.
     """
-    if type(value) is float and 0.0 < value <= MAXIMUM_NUMBER:
-        return  # an isinstance check against an abstract class takes longer than everything else
-    if not _is_number(value) or value <= 0.0:
-        raise InvalidArgumentError(
-            argument, repr(value), f'a positive number, at most {MAXIMUM_NUMBER:g}'
-        )
+    # isinstance against an abstract class takes longer than everything else.
+    if not (type(value) is float or isinstance(value, Real)) or not 0.0 < value <= MAXIMUM_NUMBER:
+        expected = f'a positive number, at most {MAXIMUM_NUMBER:g}'
+        raise InvalidArgumentError(argument, repr(value), expected)
 
 
 def check_not_negative(argument: str, value: float, most: float = sys.float_info.max) -> None:
@@ -81,12 +79,6 @@ def check_not_negative(argument: str, value: float, most: float = sys.float_info
     if not isinstance(value, Real) or not 0.0 <= value <= most:
         at_most = f' and at most {most:g}' if most < sys.float_info.max else ''
         raise InvalidArgumentError(argument, repr(value), f'a finite number, 0 or more{at_most}')
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value is a real number of at most ``MAXIMUM_NUMBER``."""
-    size: Any = abs(value) if isinstance(value, Real) else math.inf
-    return bool(size <= MAXIMUM_NUMBER)
 
 
 def check_flag(argument: str, value: bool) -> None:
@@ -145,14 +137,15 @@ def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.floa
     Raises:
         InvalidArgumentError: it is not such a vector; names the argument.
     """
-    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == (size,):
-        vector = value
-    else:
-        vector = _of_shape(argument, value, (size,))
     # The sum is finite if all entries are, unless it overflows, and is much faster to check.
-    if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
-        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
-    return vector
+    if (
+        type(value) is np.ndarray
+        and value.dtype is FLOAT64
+        and value.shape == (size,)
+        and math.isfinite(sum(value.tolist()))
+    ):
+        return value
+    return _array(argument, value, (size,), many=False)
 
 
 def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
@@ -161,7 +154,7 @@ def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.flo
     Raises:
         InvalidArgumentError: names the argument.
     """
-    return finite_arrays(argument, value, (size,))
+    return _array(argument, value, (size,))
 
 
 def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -170,10 +163,16 @@ def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> ND
     Raises:
         InvalidArgumentError: names the argument.
     """
-    array = _over_leading_axes(argument, value, shape)
-    if not np.isfinite(array).all():
-        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
-    return array
+    return _array(argument, value, shape)
+
+
+def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """Return a square matrix of finite numbers.
+
+    Raises:
+        InvalidArgumentError: names the argument.
+    """
+    return _array(argument, value, (size, size), many=False)
 
 
 def real_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
@@ -182,16 +181,19 @@ def real_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float
     Raises:
         InvalidArgumentError: names the argument.
     """
-    return _over_leading_axes(argument, value, (size,))
+    return _array(argument, value, (size,), finite=False)
 
 
-def _over_leading_axes(
-    argument: str, value: ArrayLike, shape: tuple[int, ...]
+def _array(
+    argument: str, value: ArrayLike, shape: tuple[int, ...], many: bool = True, finite: bool = True
 ) -> NDArray[np.float64]:
-    expected = f'shape (..., {", ".join(str(size) for size in shape)})'
+    """Return an array of a shape, or many over leading axes."""
+    expected = f'shape (..., {", ".join(map(str, shape))})' if many else f'shape {shape}'
     array = real_array(argument, value, expected)
-    if array.shape[-len(shape) :] != shape:
+    if (array.shape[-len(shape) :] if many else array.shape) != shape:
         raise InvalidArgumentError(argument, f'shape {array.shape}', expected)
+    if finite and not np.isfinite(array).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
     return array
 
 
@@ -228,18 +230,6 @@ def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:
     leading = [x.shape[: x.ndim - len(axes)] for x, axes in zip(arrays, own.values(), strict=True)]
     broadcast(arguments, leading)
     return arrays
-
-
-def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """Return a square matrix of finite numbers.
-
-    Raises:
-        InvalidArgumentError: names the argument.
-    """
-    matrix = _of_shape(argument, value, (size, size))
-    if not np.isfinite(matrix).all():
-        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
-    return matrix
 
 
 def per_entry(
@@ -340,13 +330,6 @@ def pose_matrices(argument: str, value: Any) -> Any:
     x, y, z, *quaternion = np.moveaxis(numbers, -1, 0)
     rotation = quaternion_to_matrix(quaternion_normalized(tuple(quaternion)))
     return Transform(rotation, Vector3(x, y, z)).array()
-
-
-def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    array = real_array(argument, value, f'shape {shape}')
-    if array.shape != shape:
-        raise InvalidArgumentError(argument, f'shape {array.shape}', f'shape {shape}')
-    return array
 
 
 def boolean_mask(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -38,7 +38,11 @@ INERTIA = 10
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters that are inputs of kernels; of this class none: all are constants."""
+    """Parameters that are inputs of kernels; of this class none: all are constants.
+
+    Attributes:
+        bound: whether a robot passes their numbers.
+    """
 
     bound = False
 
@@ -93,103 +97,101 @@ class Adjustable(Parameters):
         return (3 + INERTIA * len(self.bodies),)
 
     def numbers(self, model: Model) -> Array:
-        """Return the value of the input for a model."""
+        """Return the numbers of a model."""
         found: list[Scalar] = [*model.gravity]
         for body in self.bodies:
             inertia = model.inertias[body]
-            found += [inertia.mass, *inertia.center, *_upper(inertia.rotational)]
+            upper = [inertia.rotational[x] for x in _UPPER]
+            found += [inertia.mass, *inertia.center, *upper]
         return np.array(found, dtype=np.float64)
 
     def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
-        """Return the model with its numbers replaced by parameters."""
+        """Return the model with these numbers."""
         inertias = list(model.inertias)
         for i, body in enumerate(self.bodies):
             start = 3 + INERTIA * i
-            mass, *rest = parameters[start : start + INERTIA]
-            inertias[body] = Inertia(mass, Vector3(*rest[:3]), _symmetric(rest[3:]))
+            mass, x, y, z, xx, xy, yy, xz, yz, zz = parameters[start : start + INERTIA]
+            rotational = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+            inertias[body] = Inertia(mass, Vector3(x, y, z), rotational)
         return replace(model, gravity=Vector3(*parameters[:3]), inertias=tuple(inertias))
 
     def rest(self, model: Model) -> Model:
-        """Return the model without the numbers that parameters replace."""
+        """Return the model with zeros."""
         return self.model(model, [0.0] * self.shape(model)[0])
 
     def fits(self, model: Model, other: Model) -> bool:
-        """Return whether kernels of one model also compute the other, with its own parameters."""
+        """Return whether all else is equal."""
         if model.joints is not other.joints or model.frames is not other.frames:
             return False
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
         return all(a is b for i, (a, b) in pairs if i not in self.bodies)
 
     def moved(self, places: Mapping[int, int]) -> Adjustable:
-        """Return the same parameters after bodies were renumbered or removed."""
+        """Return the parameters of the bodies that remain."""
         bodies = {places[body] for body in self.bodies if body in places}
         return Adjustable(tuple(sorted(bodies - {ROOT})))
 
 
-@dataclass(frozen=True)
-class Inertias(Parameters):
-    """The inertias of all bodies as an input (bodies, 10), in the order of ``regressor``."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        """Return the shape of the input."""
-        return (len(model.joints), INERTIA)
-
-    def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
-        """Return the model with its numbers replaced by parameters."""
-        return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in parameters))
-
-    def rest(self, model: Model) -> Model:
-        """Return the model without the numbers that parameters replace."""
-        return replace(model, inertias=(Inertia.zero(),) * len(model.inertias))
+_UPPER = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
 @dataclass(frozen=True)
-class Gravity(Parameters):
-    """Gravity (3) in the root frame as an input [m/s^2]."""
+class _Explicit(Parameters):
+    """Numbers of the model as an input that callers pass.
 
-    def shape(self, model: Model) -> tuple[int, ...]:
-        """Return the shape of the input."""
-        return (3,)
-
-    def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
-        """Return the model with its numbers replaced by parameters."""
-        return replace(model, gravity=Vector3(*parameters))
-
-    def rest(self, model: Model) -> Model:
-        """Return the model without the numbers that parameters replace."""
-        return replace(model, gravity=Vector3.zero())
-
-
-@dataclass(frozen=True)
-class Placements(Parameters):
-    """Offsets of the joint frames from those of the model, as an input (bodies, 6).
-
-    For each joint frame, in its own axes: a translation [m], then a rotation vector [rad]. They
-    describe link lengths and angles between axes. Zeros are the model.
+    Attributes:
+        size: numbers of a row.
+        change: function of a model and of the input that returns the model with these numbers.
+        of_bodies: whether there is a row for each body.
     """
 
+    size: int
+    change: Callable[[Model, Any], Model]
+    of_bodies: bool = True
+
     def shape(self, model: Model) -> tuple[int, ...]:
         """Return the shape of the input."""
-        return (len(model.joints), 6)
+        return (len(model.joints), self.size) if self.of_bodies else (self.size,)
 
-    def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
-        """Return the model with its numbers replaced by parameters."""
-        moves = [Transform(exp_matrix(Vector3(*x[3:])), Vector3(*x[:3])) for x in parameters]
-        joints = [
-            replace(joint, placement=joint.placement @ move)
-            for joint, move in zip(model.joints, moves, strict=True)
-        ]
-        moved = dict(zip(model.body_names, moves, strict=True))
-        frames = [
-            replace(frame, origin=frame.origin @ moved[frame.name])
-            if frame.name in moved
-            else frame
-            for frame in model.frames
-        ]
-        return replace(model, joints=tuple(joints), frames=tuple(frames))
+    def model(self, model: Model, parameters: Any) -> Model:
+        """Return the model with these numbers."""
+        return self.change(model, parameters)
 
 
-EXPLICIT = {'inertias': Inertias(), 'gravity': Gravity(), 'placements': Placements()}
+def _with_inertias(model: Model, rows: Sequence[Sequence[Scalar]]) -> Model:
+    return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in rows))
+
+
+def _with_gravity(model: Model, gravity: Sequence[Scalar]) -> Model:
+    return replace(model, gravity=Vector3(*gravity))
+
+
+def _with_placements(model: Model, rows: Sequence[Sequence[Scalar]]) -> Model:
+    """Return the model with its joint frames moved: link lengths and angles between axes.
+
+    Args:
+        model: the robot.
+        rows: for each joint frame, in its own axes: a translation [m], then a rotation vector
+            [rad].
+    """
+    moves = [Transform(exp_matrix(Vector3(*x[3:])), Vector3(*x[:3])) for x in rows]
+    joints = [
+        replace(joint, placement=joint.placement @ move)
+        for joint, move in zip(model.joints, moves, strict=True)
+    ]
+    moved = dict(zip(model.body_names, moves, strict=True))
+    frames = [
+        replace(frame, origin=frame.origin @ moved[frame.name]) if frame.name in moved else frame
+        for frame in model.frames
+    ]
+    return replace(model, joints=tuple(joints), frames=tuple(frames))
+
+
+EXPLICIT: dict[str, Parameters] = {
+    'inertias': _Explicit(INERTIA, _with_inertias),
+    'gravity': _Explicit(3, _with_gravity, of_bodies=False),
+    'placements': _Explicit(6, _with_placements),
+}
 """Parameters that ``RigidBodySystem.kernel`` accepts, by name."""
 
 
@@ -202,15 +204,6 @@ def explicit(name: str) -> Parameters:
     if not isinstance(name, str) or name not in EXPLICIT:
         raise InvalidArgumentError('parameters', repr(name), f'one of {tuple(EXPLICIT)}')
     return EXPLICIT[name]
-
-
-def _upper(matrix: Matrix3) -> list[Scalar]:
-    return [matrix[place] for place in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
-
-
-def _symmetric(upper: Sequence[Scalar]) -> Matrix3:
-    xx, xy, yy, xz, yz, zz = upper
-    return Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
 HUGE = 1e100
@@ -244,41 +237,19 @@ class KernelInfo:
     compile_seconds: float
 
 
-class CompiledKernels:
+class _Compiled:
     """Kernels shared by sets whose models differ only in their parameters.
 
     Attributes:
         kernels: by key, not bound to parameters yet.
+        many: those with unlimited variants, the oldest first.
+        lock: held while a kernel is traced.
     """
 
-    def __init__(self, model: Model, backend: str, parameters: Parameters) -> None:
-        """Create the object without kernels.
-
-        Args:
-            model: the model to trace.
-            backend: 'llvm', 'python' or 'auto'.
-            parameters: the parameters that are kernel inputs.
-        """
+    def __init__(self) -> None:
         self.kernels: dict[Key, Kernel] = {}
-        self._model = model
-        self._backend = backend
-        self._parameters = parameters
-        self._many: list[Key] = []
-        self._lock = FreshLock()
-
-    def kernel(self, key: Key) -> Kernel:
-        """Return the kernel of a key; compiles it the first time."""
-        with self._lock:
-            kernel = self.kernels.get(key)
-            if kernel is None:
-                kernel = self.kernels[key] = self._compile(key)
-                for old in _dropped(self._many, key):
-                    self.kernels.pop(old, None)
-            return kernel
-
-    def _compile(self, key: Key) -> Kernel:
-        traced = compile_process.run(partial(_traced, self._model, self._parameters, key))
-        return Kernel(traced, self._backend)
+        self.many: list[Key] = []
+        self.lock = FreshLock()
 
 
 def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
@@ -361,7 +332,7 @@ class KernelSet:
         model: Model,
         backend: str,
         parameters: Parameters = NO_PARAMETERS,
-        compiled: CompiledKernels | None = None,
+        compiled: _Compiled | None = None,
     ) -> None:
         """Create a set.
 
@@ -381,7 +352,7 @@ class KernelSet:
         self.kernels: dict[Key, Kernel] = {}
         self._many: list[Key] = []
         self._numbers = parameters.numbers(model)
-        self._compiled = compiled or CompiledKernels(model, backend, parameters)
+        self._compiled = compiled or _Compiled()
 
     @property
     def names(self) -> set[str]:
@@ -412,7 +383,7 @@ class KernelSet:
             raise
         if kernel is not None:
             return kernel  # does not wait while another kernel is traced
-        kernel = self._compiled.kernels.get(key) or self._compiled.kernel(key)
+        kernel = self._compiled.kernels.get(key) or self._shared(key)
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
         for old in _dropped(self._many, key):
@@ -420,6 +391,17 @@ class KernelSet:
         kernel = self.kernels.setdefault(key, kernel)
         kernel.on_ready(partial(_add_direct_call, weakref.ref(self), key))
         return kernel
+
+    def _shared(self, key: Key) -> Kernel:
+        """Return the kernel of a key, not bound to parameters; compiles it the first time."""
+        compiled = self._compiled
+        with compiled.lock:
+            if key not in compiled.kernels:
+                traced = compile_process.run(partial(_traced, self.model, self.parameters, key))
+                compiled.kernels[key] = Kernel(traced, self.backend)
+                for old in _dropped(compiled.many, key):
+                    compiled.kernels.pop(old, None)
+            return compiled.kernels[key]
 
     def info(self) -> dict[str, KernelInfo]:
         """Return information about the kernels compiled so far, by 'name(options)'."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dynamics_ros.kernels import (
     Expression,
     Kernel,
     PlainFunction,
+    llvm_ir,
     select,
     trace,
 )
@@ -344,3 +346,13 @@ class TestAgreement:
         np.testing.assert_array_equal(
             kernel(np.zeros(states)), np.tile([0.0, np.inf, -np.inf, 0.0, 0.0], (states, 1))
         )
+
+
+def test_before_version_16_llvm_reads_typed_pointers():
+    traced = trace(lambda x, s: [s * e.sin() for e in x], {'x': 3, 's': ()}, 'scaled')
+    text = llvm_ir(traced, opaque_pointers=False)
+    assert not re.search(r'\bptr\b', text)
+    accesses = re.findall(r'= load (?:volatile )?(.+?), (.+?)\* %', text)
+    assert len(accesses) > 5
+    assert all(kind == pointee for kind, pointee in accesses)
+    assert 'ptr' in llvm_ir(traced)

@@ -19,8 +19,9 @@ from dynamics_ros.kernels import Kernel, compilation, select, trace
 from dynamics_ros.kernels.graph.trace import BATCH_PART_STEPS, PART_STEPS
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
+from dynamics_ros.kernels.llvm.line import sincos_name
 
-LANES = llvm_compiler.platform().processor.lanes
+LANES = llvm_compiler.platform().lanes
 
 
 def everything(q, A, s):
@@ -151,7 +152,7 @@ ULPS = 1.7
 """Rounding the angle's rest, the polynomial and the result takes half a unit each."""
 
 WIDE = pytest.mark.skipif(
-    llvm_compiler.platform().processor.lanes == 1, reason='this processor has no such vectors'
+    llvm_compiler.platform().lanes == 1, reason='this processor has no such vectors'
 )
 
 
@@ -300,7 +301,7 @@ SINCOS_ULPS = 0.85
 some of the rest, and 0.75 is the largest that was ever seen."""
 
 llvm_compiler.load()
-WIDTHS = [1] + [w for w in (2, 4, 8) if w <= llvm_compiler.platform().processor.lanes]
+WIDTHS = [1] + [w for w in (2, 4, 8) if w <= llvm_compiler.platform().lanes]
 
 
 def sines_and_cosines(angles, width):
@@ -313,7 +314,7 @@ def sines_and_cosines(angles, width):
         ),
         'llvm',
     )
-    assert f'@{llvm_sincos.name(width)}(' in kernel_text(kernel)
+    assert f'@{sincos_name(width)}(' in kernel_text(kernel)
     rows = np.resize(angles, (-(-len(angles) // width), width))
     results = [kernel.call(row) for row in rows]
     return [np.concatenate([x[i] for x in results])[: len(angles)] for i in (0, 1)]
@@ -322,7 +323,7 @@ def sines_and_cosines(angles, width):
 def kernel_text(kernel):
     from dynamics_ros.kernels.llvm import source as llvm_source
 
-    return llvm_source.emit(kernel.trace, *llvm_compiler.platform())
+    return llvm_source.emit(kernel.trace, llvm_compiler.platform())
 
 
 def errors_in_ulps(computed, function, angles):

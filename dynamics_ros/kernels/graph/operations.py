@@ -223,6 +223,15 @@ SELECT = Operation(
     ('{result} = select {condition} {0}, {type} {1}, {type} {2}',),
     ufunc=np.where,
 )
+# Of sines and cosines: a*b + c with one rounding, and the nearest whole number.
+FMA = Operation(
+    *('fma', 3, lambda a, b, c: a * b + c, 'fma({0}, {1}, {2})', 'fma({0}, {1}, {2})'),
+    ('{result} = call {type} @llvm.fma.{suffix}({type} {0}, {type} {1}, {type} {2})',),
+)
+ROUND = Operation(
+    *('round', 1, lambda a: float(round(a)), 'round({0})', 'rint({0})'),
+    ('{result} = call {type} @llvm.rint.{suffix}({type} {0})',),
+)
 # Element of the final state of a loop: operands are the loop and the index as a constant.
 ELEMENT = Operation('element', 2, lambda state, place: state[int(place)], '', '', ())
 

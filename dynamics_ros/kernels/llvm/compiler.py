@@ -9,13 +9,19 @@ import ctypes.util
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Processor, of_target
+from dynamics_ros.kernels.llvm.dialect import (
+    DOUBLE,
+    Number,
+    Target,
+    target_of,
+    typed_pointers,
+)
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.kernels.process.system import why_forbidden
@@ -26,18 +32,6 @@ LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.l
 
 class CompilerUnavailableError(Exception):
     """Raised when no compiler is available in this process."""
-
-
-class Platform(NamedTuple):
-    """LLVM version and processor that code is emitted for.
-
-    Attributes:
-        dialect: dialect of the installed LLVM.
-        processor: target processor.
-    """
-
-    dialect: Dialect
-    processor: Processor
 
 
 class MachineCode:
@@ -78,8 +72,8 @@ def load() -> Any:
     return binding
 
 
-def platform(number: Number = DOUBLE) -> Platform:
-    """Return the platform for code that computes with one kind of number.
+def platform(number: Number = DOUBLE) -> Target:
+    """Return the target for code that computes with one kind of number.
 
     Compiles the shared runtime functions first.
 
@@ -93,29 +87,16 @@ def platform(number: Number = DOUBLE) -> Platform:
 
 
 @lru_cache(maxsize=2)
-def _prepared(number: Number) -> tuple[Platform, MachineCode]:
+def _prepared(number: Number) -> tuple[Target, MachineCode]:
     binding = load()
     _provide_libm(binding, number)
-    dialect = Dialect(has_opaque_pointers(), number)
     features = binding.get_host_cpu_features()
-    processor = of_target(binding.get_default_triple(), features)
-    if processor.lanes > 1:
-        wider = processor.lanes * DOUBLE.size // number.size
-        processor = processor._replace(lanes=wider)
-    functions = llvm_runtime.functions(processor, number)
-    code = compile_module(llvm_runtime.emit(processor, dialect), functions)
+    target = target_of(binding.get_default_triple(), features, number)
+    functions = list(llvm_runtime.declarations(target))
+    code = compile_module(llvm_runtime.emit(target), functions)
     for name in functions:
         binding.add_symbol(name, code.address(name))
-    return Platform(dialect, processor), code
-
-
-def has_opaque_pointers() -> bool:
-    """Return whether this LLVM needs pointers written as ``ptr``, as LLVM does from 16 on.
-
-    Raises:
-        CompilerUnavailableError: there is no LLVM.
-    """
-    return bool(load().llvm_version_info[0] >= 16)
+    return target, code
 
 
 def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> MachineCode:
@@ -145,6 +126,8 @@ def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> by
     code = disk_cache.read(name)
     if code is None:
         text = ir()
+        if binding.llvm_version_info[0] < 16:
+            text = typed_pointers(text)
         with background.llvm:
             code = _compiled(binding, text, _machine(options))
         disk_cache.write(name, code)

@@ -1,10 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Text of values, types and declarations in LLVM IR, and the processors that it is written for."""
+"""Text of values, types and declarations in LLVM IR, and the processors that it is written for.
+
+All pointers are written ``ptr``; LLVM before 16 gets `typed_pointers` of the text.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -30,34 +34,43 @@ class Number(NamedTuple):
         """Suffix of LLVM intrinsics for this type."""
         return f'f{8 * self.size}'
 
-    @property
-    def whole(self) -> str:
-        """LLVM integer type of the same size."""
-        return f'i{8 * self.size}'
-
 
 DOUBLE = Number('double', 8, '')
 SINGLE = Number('float', 4, 'f')
 
 
-class Dialect(NamedTuple):
-    """Syntax of the installed LLVM, and the number format of the code.
+class Target(NamedTuple):
+    """What code is written for: a number format, and the vectors of a processor.
 
     Attributes:
-        opaque_pointers: whether pointers are ``ptr``, as from LLVM 16 on; ``double*`` before.
         number: number format of the code.
+        lanes: numbers in a vector; 1 where vectors do not pay off.
+        fused: whether a*b + c is one instruction with one rounding.
     """
 
-    opaque_pointers: bool
     number: Number = DOUBLE
+    lanes: int = 1
+    fused: bool = False
 
-    def pointer(self, pointee: str) -> str:
-        """Return the type of a pointer."""
-        return 'ptr' if self.opaque_pointers else f'{pointee}*'
 
-    def element(self, name: str, kind: str, array: str, index: int | str) -> str:
-        """Return the instruction that makes a pointer to an element of an array."""
-        return f'  {name} = getelementptr {kind}, {self.pointer(kind)} {array}, i64 {index}'
+ANY_PROCESSOR = Target()
+
+
+def target_of(triple: str, features: Mapping[str, bool], number: Number) -> Target:
+    """Return the target for an LLVM target.
+
+    Args:
+        triple: LLVM target triple, architecture first.
+        features: processor features that LLVM detected, by name.
+        number: number format of the code.
+    """
+    architecture = triple.split('-', 1)[0]
+    if architecture in ('aarch64', 'arm64'):
+        return Target(number, 16 // number.size, True)
+    if architecture == 'x86_64' and features.get('fma') and features.get('avx2'):
+        wide = features.get('avx512f') and features.get('avx512dq') and features.get('avx512vl')
+        return Target(number, (64 if wide else 32) // number.size, True)
+    return Target(number)
 
 
 def constant(value: float, number: Number = DOUBLE) -> str:
@@ -65,6 +78,11 @@ def constant(value: float, number: Number = DOUBLE) -> str:
     if number is SINGLE:
         value = ctypes.c_float(value).value
     return f'0x{struct.unpack("<Q", struct.pack("<d", value))[0]:016X}'
+
+
+def element_at(name: str, kind: str, array: str, index: int | str) -> str:
+    """Return the instruction that makes a pointer to an element of an array."""
+    return f'  {name} = getelementptr {kind}, ptr {array}, i64 {index}'
 
 
 def vector(lanes: int, element: str = 'double') -> str:
@@ -82,72 +100,23 @@ def suffix(lanes: int, number: Number = DOUBLE) -> str:
     return number.suffix if lanes == 1 else f'v{lanes}{number.suffix}'
 
 
-class Writer:
-    """Writer of a function, line by line.
-
-    Attributes:
-        lines: the lines so far.
-    """
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._count = 0
-
-    def emit(self, text: str) -> str:
-        """Append a line that computes a value; return the name of the value."""
-        self._count += 1
-        self.lines.append(f'  %t{self._count} = {text}')
-        return f'%t{self._count}'
+def every(flag: str, lanes: int, result: str) -> list[str]:
+    """Return the instructions that set a flag if it is set in every lane."""
+    bits = f'bitcast {vector(lanes, "i1")} {flag} to i{lanes}'
+    return [f'  {result}.b = {bits}', f'  {result} = icmp eq i{lanes} {result}.b, -1']
 
 
-class Processor(NamedTuple):
-    """Vector width of a processor, and whether it has fused multiply-add.
-
-    Attributes:
-        lanes: numbers in a vector, doubles unless stated otherwise; 1 where vectors do not pay off.
-        fused: whether a*b + c is one instruction with one rounding.
-    """
-
-    lanes: int
-    fused: bool
-
-
-PLAIN = Processor(1, False)
-"""Baseline that any processor supports."""
-
-
-def of_target(triple: str, features: Mapping[str, bool]) -> Processor:
-    """Return the features of an LLVM target.
-
-    Args:
-        triple: LLVM target triple, architecture first.
-        features: processor features that LLVM detected, by name.
-    """
-    architecture = triple.split('-', 1)[0]
-    if architecture in ('aarch64', 'arm64'):
-        return Processor(2, True)
-    if architecture == 'x86_64' and features.get('fma') and features.get('avx2'):
-        wide = features.get('avx512f') and features.get('avx512dq') and features.get('avx512vl')
-        return Processor(8 if wide else 4, True)
-    return PLAIN
-
-
-def libm_declarations(body: str, dialect: Dialect, lanes: int) -> list[str]:
+def libm_declarations(body: str, number: Number, lanes: int) -> list[str]:
     """Return declarations of the LLVM and libm functions that a body calls, and their wrappers."""
     lines = []
-    number = dialect.number
     for row in OPERATIONS:
         called = _called(row)
-        if (
-            not called
-            or f'@{called.format(suffix=suffix(lanes, number), lanes=lane_tag(lanes, number))}('
-            not in body
-        ):
+        name = called.format(suffix=suffix(lanes, number), lanes=lane_tag(lanes, number))
+        if not called or f'@{name}(' not in body:
             continue
         if 'llvm.' in called:
             kind = vector(lanes, number.type)
-            intrinsic = called.format(suffix=suffix(lanes, number))
-            lines.append(f'declare {kind} @{intrinsic}({kind})')
+            lines.append(f'declare {kind} @{name}({", ".join([kind] * row.arity)})')
         else:
             plain = called.format(lanes=number.libm)
             operands = ', '.join([number.type] * row.arity)
@@ -184,3 +153,37 @@ def _each_lane(name: str, arity: int, lanes: int, number: Number) -> str:
         )
         result = f'%r{lane}'
     return '\n'.join([*lines, f'  ret {kind} {result}', '}'])
+
+
+_ACCESS = re.compile(
+    r'  (?P<made>%\S+ = )?(?P<what>load volatile|load|store volatile|store|getelementptr|alloca) '
+    r'(?P<kind><\d+ x \w+>|\[\d+ x \w+\]|\w+)(?P<value>.*?)(?:, ptr (?P<place>[%@][\w.]+))?'
+    r'(?P<rest>, (?:i64|align|!).*)?'
+)
+
+
+def typed_pointers(ir: str) -> str:
+    """Return a module as LLVM before 16 reads it: pointers are ``i8*``, cast where they are used.
+
+    It covers the instructions that this package writes, one a line.
+    """
+    lines = []
+    for number, line in enumerate(ir.split('\n')):
+        access = _ACCESS.fullmatch(line)
+        if access is None:
+            lines.append(line)
+            continue
+        made, what, kind, value, place, rest = access.group(*_ACCESS.groupindex)
+        typed, made, rest = f'%cast.{number}', made or '', rest or ''
+        if place and place[0] == '%':
+            lines.append(f'  {typed} = bitcast ptr {place} to {kind}*')
+            place = typed
+        after = f', {kind}* {place}{rest}' if place else rest
+        if what in ('getelementptr', 'alloca'):
+            name = made.removesuffix(' = ')
+            result = kind.partition('x ')[2].rstrip(']') if kind[0] == '[' else kind
+            lines.append(f'  {name}.typed = {what} {kind}{value}{after}')
+            lines.append(f'  {name} = bitcast {result}* {name}.typed to ptr')
+        else:
+            lines.append(f'  {made}{what} {kind}{value}{after}')
+    return re.sub(r'\bptr\b', 'i8*', '\n'.join(lines)).replace('prefetch.p0(', 'prefetch.p0i8(')

@@ -28,11 +28,12 @@ from dynamics_ros.kernels.graph.trace import (
     part_count,
     steps,
 )
-from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 from dynamics_ros.kernels.llvm.dialect import (
-    Dialect,
-    Processor,
+    DOUBLE,
+    Number,
+    Target,
     constant,
+    element_at,
     lane_tag,
     splat,
     suffix,
@@ -119,64 +120,53 @@ def padded(count: int) -> int:
     return size
 
 
-def _loop_function(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
+def sincos_name(lanes: int, number: Number = DOUBLE) -> str:
+    """Return the name of the function of sines and cosines of some angles."""
+    return f'dynamics_ros_sincos{number.libm}_{lanes}'
+
+
+def _loop_function(loop: Loop, name: str, turn: str, number: Number, lanes: int) -> str:
     """Return the LLVM function that repeats the body of a loop.
 
     Args:
         loop: the loop.
         name: name of the function.
         turn: name of the function of its body.
-        dialect: dialect of the installed LLVM.
+        number: number format.
         lanes: states of a vector.
     """
-    number = dialect.number
     kind, flag = vector(lanes, number.type), vector(lanes, 'i1')
-    pointer, array = dialect.pointer(kind), dialect.pointer(number.type)
     size = loop.body.outputs[0].size
-    arrays = ('numbers', 'captured', 'next', 'go_on')
     lines = [
-        f'define internal void @{name}({pointer} noalias %numbers) noinline nounwind {{',
+        f'define internal void @{name}(ptr noalias %numbers) noinline nounwind {{',
         'entry:',
-        dialect.element('%captured', kind, '%numbers', size),
+        element_at('%captured', kind, '%numbers', size),
         f'  %next = alloca {kind}, i64 {size + 1}, align 64',
-        dialect.element('%go_on', kind, '%next', size),
-        *[f'  %{x}.d = bitcast {pointer} %{x} to {array}' for x in arrays],
+        element_at('%go_on', kind, '%next', size),
         '  br label %turn',
         'turn:',
         '  %count = phi i64 [ 1, %entry ], [ %more, %turn ]',
         f'  %going = phi {flag} [ {splat("true", lanes, "i1")}, %entry ], [ %goes, %turn ]',
-        f'  call void @{turn}({", ".join(f"{array} %{x}.d" for x in arrays)})',
+        f'  call void @{turn}(ptr %numbers, ptr %captured, ptr %next, ptr %go_on)',
     ]
     for i in range(size):
         lines += [
-            dialect.element(f'%n{i}.p', kind, '%next', i),
-            dialect.element(f'%s{i}.p', kind, '%numbers', i),
-            f'  %n{i} = load {kind}, {pointer} %n{i}.p, align {number.size}',
+            element_at(f'%n{i}.p', kind, '%next', i),
+            element_at(f'%s{i}.p', kind, '%numbers', i),
+            f'  %n{i} = load {kind}, ptr %n{i}.p, align {number.size}',
+            f'  %s{i} = load {kind}, ptr %s{i}.p, align {number.size}',
+            f'  %x{i} = select {flag} %going, {kind} %n{i}, {kind} %s{i}',
+            f'  store {kind} %x{i}, ptr %s{i}.p, align {number.size}',
         ]
-        last = f'%n{i}'
-        if lanes > 1:
-            last = f'%x{i}'
-            lines += [
-                f'  %s{i} = load {kind}, {pointer} %s{i}.p, align {number.size}',
-                f'  {last} = select {flag} %going, {kind} %n{i}, {kind} %s{i}',
-            ]
-        lines.append(f'  store {kind} {last}, {pointer} %s{i}.p, align {number.size}')
     lines += [
-        f'  %wish = load {kind}, {pointer} %go_on, align {number.size}',
+        f'  %wish = load {kind}, ptr %go_on, align {number.size}',
         f'  %wishes = fcmp une {kind} %wish, zeroinitializer',
         f'  %goes = and {flag} %going, %wishes',
-    ]
-    some = '%goes'
-    if lanes > 1:
-        some = '%some'
-        lines += [
-            f'  %bits = bitcast {flag} %goes to i{lanes}',
-            f'  %some = icmp ne i{lanes} %bits, 0',
-        ]
-    lines += [
+        f'  %bits = bitcast {flag} %goes to i{lanes}',
+        f'  %some = icmp ne i{lanes} %bits, 0',
         '  %more = add i64 %count, 1',
         f'  %below = icmp slt i64 %count, {loop.limit}',
-        f'  %again = and i1 {some}, %below',
+        '  %again = and i1 %some, %below',
         '  br i1 %again, label %turn, label %done',
         'done:',
         '  ret void',
@@ -189,16 +179,22 @@ MAX_MEMORY = 4 * 2**20
 """Largest memory of a call [bytes]; stacks usually have 8 MB."""
 
 
-def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str]:
+def parameters(trace: Trace, attributes: str = '') -> list[str]:
     """Return the parameters of the functions that take one pointer per array."""
-    kind = ' '.join([dialect.pointer(dialect.number.type), *attributes.split()])
-    inputs = [f'{kind} %in{i}' for i in range(len(trace.inputs))]
-    return inputs + [f'{kind} %out{i}' for i in range(len(trace.outputs))]
+    names = [f'%in{i}' for i in range(len(trace.inputs))]
+    names += [f'%out{i}' for i in range(len(trace.outputs))]
+    return [f'ptr {attributes}{name}' for name in names]
 
 
-def emit(trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes: int) -> str:
-    """Return the LLVM function of a trace, with those of its parts and loops."""
-    return _Line(trace, name, dialect, processor, lanes).text()
+def emit(trace: Trace, name: str, target: Target, lanes: int, table: bool = True) -> str:
+    """Return the LLVM function of a trace, with those of its parts and loops.
+
+    Args:
+        trace, name, target: the trace, the name of the function, and what it is written for.
+        lanes: states of a vector.
+        table: whether constants are in a table instead of in the instructions.
+    """
+    return _Line(trace, name, target, lanes, table).text()
 
 
 class _Line:
@@ -207,18 +203,13 @@ class _Line:
     Values that have a slot in `Slots` are stored in a memory that lasts for the whole call.
     """
 
-    def __init__(
-        self, trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes: int
-    ) -> None:
+    def __init__(self, trace: Trace, name: str, target: Target, lanes: int, table: bool) -> None:
         self.trace = trace
         self.name = name
-        self.dialect = dialect
-        self.processor = processor
+        self.target = target
         self.lanes = lanes
-        self.number = dialect.number
+        self.number = target.number
         self.kind = vector(lanes, self.number.type)
-        self.pointer = dialect.pointer(self.kind)
-        self.array = dialect.pointer(self.number.type)
         self.format = {
             'type': self.kind,
             'condition': vector(lanes, 'i1'),
@@ -227,7 +218,7 @@ class _Line:
             'one': splat('1.0', lanes, self.number.type),
         }
         # One call takes several angles of one state, or one angle of several states.
-        self.width = processor.lanes if lanes == 1 else 1
+        self.width = target.lanes if lanes == 1 else 1
         ordered = steps(trace.nodes, self.width)
         # Output and element of each computed result; and the constant results.
         self.stores: dict[int, list[tuple[int, int]]] = {}
@@ -253,7 +244,8 @@ class _Line:
         nodes = [x for x in trace.nodes if x.operation is not ELEMENT and x.operation.llvm]
         numbers = (x for node in nodes for x in node.operands if type(x) is float)
         found = [constant(x, self.number) for x in numbers]
-        self.constants = {text: place for place, text in enumerate(dict.fromkeys(found))}
+        several = dict.fromkeys(found) if table else {}
+        self.constants = {text: place for place, text in enumerate(several)}
         self.lines: list[str] = []
         self.known: set[tuple[str, int]] = set()
 
@@ -261,16 +253,15 @@ class _Line:
 
     def load(self, name: str, array: str, index: int | str) -> None:
         self.lines += [
-            self.dialect.element(f'{name}.p', self.kind, array, index),
-            f'  {name} = load {self.kind}, {self.pointer} {name}.p, align {self.number.size}',
+            element_at(f'{name}.p', self.kind, array, index),
+            f'  {name} = load {self.kind}, ptr {name}.p, align {self.number.size}',
         ]
 
     def store(self, value: str, array: str, index: int | str, name: str) -> None:
         # volatile: LLVM would look for stores to merge, which takes longer than everything else.
         self.lines += [
-            self.dialect.element(name, self.kind, array, index),
-            f'  store volatile {self.kind} {value}, {self.pointer} {name}, '
-            f'align {self.number.size}',
+            element_at(name, self.kind, array, index),
+            f'  store volatile {self.kind} {value}, ptr {name}, align {self.number.size}',
         ]
 
     def value(self, reference: int | float) -> str:
@@ -284,7 +275,7 @@ class _Line:
         if (half, source) not in self.known:
             self.known.add((half, source))
             if operation is INPUT:
-                self.load(name, f'%i{int(operands[0])}', int(operands[1]))
+                self.load(name, f'%in{int(operands[0])}', int(operands[1]))
             elif operation.condition:
                 self.compute(reference)
             else:
@@ -292,16 +283,18 @@ class _Line:
         return name
 
     def load_constant(self, value: float) -> str:
-        """Return the name of a constant, after loading it in this part if needed."""
-        place = self.constants[constant(value, self.number)]
+        """Return a constant, or its name after loading it in this part if needed."""
+        place = self.constants.get(constant(value, self.number))
+        if place is None:
+            return self.value(value)
         name = f'%k{place}'
         if ('k', place) not in self.known:
             self.known.add(('k', place))
             number = self.number
             scalar = name if self.lanes == 1 else f'{name}.s'
             self.lines += [
-                self.dialect.element(f'{name}.p', number.type, '%constants', place),
-                f'  {scalar} = load {number.type}, {self.array} {name}.p, align {number.size}, '
+                element_at(f'{name}.p', number.type, '%constants', place),
+                f'  {scalar} = load {number.type}, ptr {name}.p, align {number.size}, '
                 '!invariant.load !{}',
             ]
             if self.lanes > 1:
@@ -340,15 +333,15 @@ class _Line:
         for i, operand in enumerate(operands):
             self.store(self.value(operand), '%memory', first + i, f'{name}.{i}')
         self.lines += [
-            self.dialect.element(f'{name}.p', self.kind, '%memory', first),
-            f'  call void @{self.name}.loop{position}({self.pointer} {name}.p)',
+            element_at(f'{name}.p', self.kind, '%memory', first),
+            f'  call void @{self.name}.loop{position}(ptr {name}.p)',
         ]
 
     def give(self, position: int) -> None:
         """Store a value to the outputs that it is a result of."""
         for output, element in self.stores.pop(position, ()):
             value, name = self.value(position), f'%r{output}.{element}'
-            self.store(value, f'%o{output}', element, name)
+            self.store(value, f'%out{output}', element, name)
 
     def compute_angles(self, step: Angles) -> None:
         """Call the function of all angles at once; leftover lanes repeat an angle."""
@@ -359,39 +352,17 @@ class _Line:
         kind = vector(size, self.number.type)
         if self.lanes == 1 and size > 1:
             angles = self.packed(step, values, size)
-        first = self.slots.of['s', step.positions[0]]
+        sines, cosines = (self.slots.of[x, step.positions[0]] for x in 'sc')
         self.lines += [
-            self.dialect.element(f'{name}.s', self.kind, '%memory', first),
-            self.dialect.element(
-                f'{name}.c', self.kind, '%memory', self.slots.of['c', step.positions[0]]
-            ),
-            f'  {name}.sd = bitcast {self.pointer} {name}.s to {self.array}',
-            f'  {name}.cd = bitcast {self.pointer} {name}.c to {self.array}',
-            f'  call void @{llvm_sincos.name(size, self.number)}'
-            f'({kind} {angles}, {self.array} {name}.sd, {self.array} {name}.cd)',
+            element_at(f'{name}.s', self.kind, '%memory', sines),
+            element_at(f'{name}.c', self.kind, '%memory', cosines),
+            f'  call void @{sincos_name(size, self.number)}'
+            f'({kind} {angles}, ptr {name}.s, ptr {name}.c)',
         ]
 
     def packed(self, step: Angles, values: list[str], size: int) -> str:
-        """Return a vector of scalars, by one load if they are adjacent in memory."""
+        """Return a vector of scalars; LLVM loads those that are adjacent in memory at once."""
         name, count = f'%g{step.first}', len(values)
-        nodes = [self.trace.nodes[x] for x in step.positions]
-        argument, start = nodes[0].operands[:2] if nodes[0].operation is INPUT else (0, 0)
-        row = [(argument, int(start) + i) for i in range(count)]
-        in_row = all(x.operation is INPUT and x.operands == y for x, y in zip(nodes, row))
-        if in_row:
-            several = f'<{count} x {self.number.type}>'
-            kind = self.dialect.pointer(several)
-            mask = ', '.join(f'i32 {min(i, count - 1)}' for i in range(size))
-            self.lines += [
-                self.dialect.element(
-                    f'{name}.e', self.number.type, f'%i{int(argument)}', int(start)
-                ),
-                f'  {name}.p = bitcast {self.array} {name}.e to {kind}',
-                f'  {name}.n = load {several}, {kind} {name}.p, align {self.number.size}',
-                f'  {name} = shufflevector {several} {name}.n, {several} undef, '
-                f'<{size} x i32> <{mask}>',
-            ]
-            return name
         packed = 'undef'
         for i in range(size):
             text = f'{name}.{i}'
@@ -415,18 +386,17 @@ class _Line:
     def text(self) -> str:
         """Return all functions."""
         several = len(self.parts) > 1
-        typed = parameters(self.trace, self.dialect, 'noalias')
-        memory = f'{self.pointer} noalias %memory'
+        typed = parameters(self.trace, 'noalias ')
+        memory = 'ptr noalias %memory'
         texts = self.table() + self.loop_functions()
         for number, part in enumerate(self.parts):
             self.lines = []
             self.known = set()
             if not several:
                 self.allocate()
-            self.typed_arrays()
             self.find_constants()
             for result, (output, element) in self.ready[number]:
-                self.store(self.value(result), f'%o{output}', element, f'%r{output}.{element}')
+                self.store(self.value(result), f'%out{output}', element, f'%r{output}.{element}')
             self.compute_part(part)
             arguments = ', '.join([*typed, memory] if several else typed)
             name = f'{self.name}.{number}' if several else self.name
@@ -434,8 +404,7 @@ class _Line:
         if several:
             self.lines = []
             self.allocate(least=1)  # parts take a pointer to memory even if no value crosses
-            self.typed_arrays()
-            plain = ', '.join([*parameters(self.trace, self.dialect), f'{self.pointer} %memory'])
+            plain = ', '.join([*parameters(self.trace), 'ptr %memory'])
             for number in range(len(self.parts)):
                 self.lines.append(f'  call void @{self.name}.{number}({plain})')
             texts.append(self.function(self.name, ', '.join(typed)))
@@ -448,8 +417,8 @@ class _Line:
                 name = f'{self.name}.loop{position}'
                 turn = f'{name}.turn'
                 texts += [
-                    emit(operation.body, turn, self.dialect, self.processor, self.lanes),
-                    _loop_function(operation, name, turn, self.dialect, self.lanes),
+                    emit(operation.body, turn, self.target, self.lanes),
+                    _loop_function(operation, name, turn, self.number, self.lanes),
                 ]
         return texts
 
@@ -482,24 +451,12 @@ class _Line:
         if not self.constants:
             return
         kind = f'[{len(self.constants)} x {self.number.type}]'
-        pointer = self.dialect.pointer(self.array)
-        table = f'{self.dialect.pointer(kind)} @{self.name}.constants'
         self.lines += [
-            f'  %constants.0 = getelementptr {kind}, {table}, i64 0, i64 0',
-            f'  %constants.p = alloca {self.array}',
-            f'  store volatile {self.array} %constants.0, {pointer} %constants.p',
-            f'  %constants = load volatile {self.array}, {pointer} %constants.p',
+            f'  %constants.0 = getelementptr {kind}, ptr @{self.name}.constants, i64 0, i64 0',
+            '  %constants.p = alloca ptr',
+            '  store volatile ptr %constants.0, ptr %constants.p',
+            '  %constants = load volatile ptr, ptr %constants.p',
         ]
-
-    def typed_arrays(self) -> None:
-        """Name the arrays as arrays of this number format."""
-        for count, short, long in (
-            (len(self.trace.inputs), 'i', 'in'),
-            (len(self.trace.outputs), 'o', 'out'),
-        ):
-            for i in range(count):
-                text = f'bitcast {self.array} %{long}{i} to {self.pointer}'
-                self.lines.append(f'  %{short}{i} = {text}')
 
     def turned(self, step: Angles) -> None:
         """Store the sines and cosines that are results."""

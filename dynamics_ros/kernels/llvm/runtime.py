@@ -1,14 +1,40 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM IR module of the functions that all compiled kernels share."""
+"""LLVM IR module of the functions that all compiled kernels share.
+
+They are sines and cosines, the check whether numbers are finite, and the functions that move states
+between rows in memory and vectors.
+
+States are rows of numbers in memory; a vector holds the same number of several states. Blocks of
+columns are loaded row by row and transposed in registers, which takes two or three shuffles per
+vector. Missing rows of the last block repeat its last row: their results are equal and are stored
+to the same place.
+
+The columns of results may be anywhere in memory, as given by a table. An entry that a symmetric
+matrix has twice is therefore computed, stored and checked once, and the zeros of a sparse one share
+the first vector: blocks of nothing but zeros are stored without a transposition.
+"""
 
 from __future__ import annotations
 
-from dynamics_ros.kernels.llvm import rows as llvm_rows
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Processor
+from dynamics_ros.kernels.llvm.dialect import (
+    DOUBLE,
+    Number,
+    Target,
+    element_at,
+    every,
+    libm_declarations,
+    suffix,
+    vector,
+)
+from dynamics_ros.kernels.llvm.line import sincos_name
 
 FINITE_WIDTH = 8
+
+GATHER_AHEAD = 2
+SCATTER_AHEAD = 1
+"""Distance in blocks of states between the memory in use and the prefetched memory."""
 
 
 def finite_name(number: Number = DOUBLE) -> str:
@@ -16,60 +42,60 @@ def finite_name(number: Number = DOUBLE) -> str:
     return f'dynamics_ros_finite{number.libm}'
 
 
-def finite_signature(dialect: Dialect) -> str:
-    """Return result, name and types of the finiteness check: (numbers, count)."""
-    return f'i1 @{finite_name(dialect.number)}({dialect.pointer(dialect.number.type)}, i64)'
+def gather_name(target: Target) -> str:
+    """Return the name of the function from rows to vectors."""
+    return f'dynamics_ros_gather{target.number.libm}_{target.lanes}'
 
 
-def sincos_widths(processor: Processor) -> list[int]:
+def scatter_name(target: Target) -> str:
+    """Return the name of the function from vectors to rows."""
+    return f'dynamics_ros_scatter{target.number.libm}_{target.lanes}'
+
+
+def _sincos_widths(target: Target) -> list[int]:
     """Return the numbers of angles that one call can compute."""
-    widths = [1]
-    while widths[-1] < processor.lanes:
-        widths.append(2 * widths[-1])
-    return widths
+    return [1 << i for i in range(target.lanes.bit_length())]
 
 
-def functions(processor: Processor, number: Number = DOUBLE) -> list[str]:
-    """Return the names of all functions of the module."""
-    names = [llvm_sincos.name(lanes, number) for lanes in sincos_widths(processor)]
-    if processor.lanes > 1:
-        names += [
-            llvm_rows.gather_name(processor.lanes, number),
-            llvm_rows.scatter_name(processor.lanes, number),
-        ]
-    return [*names, finite_name(number)]
+def declarations(target: Target) -> dict[str, str]:
+    """Return the declarations of all functions by their names, for the modules that use them.
 
-
-def declarations(processor: Processor, dialect: Dialect) -> list[str]:
-    """Return the declarations of all functions, for the modules that use them."""
-    signatures = [llvm_sincos.signature(lanes, dialect) for lanes in sincos_widths(processor)]
-    if processor.lanes > 1:
-        signatures += llvm_rows.signatures(processor.lanes, dialect)
-    signatures.append(finite_signature(dialect))
-    return [f'declare {x}' for x in signatures]
-
-
-def emit(processor: Processor, dialect: Dialect) -> str:
-    """Return the module; it needs sine and cosine of libm."""
-    widths = sincos_widths(processor)
-    needed = {
-        line: None for lanes in widths for line in llvm_sincos.declarations(lanes, dialect.number)
+    Those of sines take the angles, the sines and the cosines. Those of rows take the rows, their
+    stride in bytes, the number of rows - 1, that of columns, and the vectors. The function from
+    rows to vectors returns whether all numbers are finite; the one from vectors to rows also takes
+    a table: the byte offset of each column's vector, of which the one at offset 0 is zero.
+    """
+    number = target.number
+    declared = {
+        sincos_name(lanes, number): f'void @({vector(lanes, number.type)}, ptr, ptr)'
+        for lanes in _sincos_widths(target)
     }
-    parts = list(needed)
-    parts += [llvm_sincos.emit(lanes, dialect, processor.fused) for lanes in widths]
-    if processor.lanes > 1:
-        parts.append(llvm_rows.declaration(dialect))
-        parts.append(llvm_rows.emit(processor.lanes, dialect))
-    return '\n'.join([*parts, _finite(dialect)])
+    if target.lanes > 1:
+        declared[gather_name(target)] = 'i1 @(ptr, i64, i64, i64, ptr)'
+        declared[scatter_name(target)] = 'void @(ptr, i64, i64, i64, ptr, ptr)'
+    declared[finite_name(number)] = 'i1 @(ptr, i64)'
+    return {name: f'declare {x}'.replace('@', f'@{name}') for name, x in declared.items()}
 
 
-def _finite(dialect: Dialect) -> str:
+def emit(target: Target) -> str:
+    """Return the module; it needs sine and cosine of libm."""
+    number, one = target.number, target.number.type
+    sections = [llvm_sincos.emit(lanes, target) for lanes in _sincos_widths(target)]
+    if target.lanes > 1:
+        sections += [_Rows(target, gathers).text() for gathers in (True, False)]
+        sections.append('declare void @llvm.prefetch.p0(ptr, i32, i32, i32)')
+    text = '\n'.join([*sections, _finite(number)])
+    needed = {f'declare {one} @{x}{number.libm}({one})' for x in ('sin', 'cos')}
+    for lanes in {1, *_sincos_widths(target)}:
+        needed |= set(libm_declarations(text, number, lanes))
+    return '\n'.join([text, *sorted(needed)])
+
+
+def _finite(number: Number) -> str:
     """Return the finiteness check for any count of numbers: x - x is NaN unless x is finite."""
-    number = dialect.number.type
-    array = dialect.pointer(number)
-    kind = f'<{FINITE_WIDTH} x {number}>'
-    pointer = dialect.pointer(kind)
-    return f"""define i1 @{finite_name(dialect.number)}({array} %numbers, i64 %count) nounwind {{
+    one, kind = number.type, f'<{FINITE_WIDTH} x {number.type}>'
+    every_flag = '\n'.join(every('%flags', FINITE_WIDTH, '%good'))
+    return f"""define i1 @{finite_name(number)}(ptr %numbers, i64 %count) nounwind {{
 entry:
   %end = sub i64 %count, {FINITE_WIDTH}
   br label %wide
@@ -79,33 +105,272 @@ wide:
   %more = icmp sle i64 %i, %end
   br i1 %more, label %wide.body, label %wide.done
 wide.body:
-{dialect.element('%e', number, '%numbers', '%i')}
-  %p = bitcast {array} %e to {pointer}
-  %x = load {kind}, {pointer} %p, align {dialect.number.size}
+{element_at('%e', one, '%numbers', '%i')}
+  %x = load {kind}, ptr %e, align {number.size}
   %d = fsub {kind} %x, %x
   %total.next = fadd {kind} %total, %d
   %i.next = add i64 %i, {FINITE_WIDTH}
   br label %wide
 wide.done:
   %flags = fcmp ord {kind} %total, %total
-  %bits = bitcast <{FINITE_WIDTH} x i1> %flags to i{FINITE_WIDTH}
-  %good = icmp eq i{FINITE_WIDTH} %bits, -1
+{every_flag}
   br label %single
 single:
   %j = phi i64 [ %i, %wide.done ], [ %j.next, %single.body ]
-  %rest = phi {number} [ 0.0, %wide.done ], [ %rest.next, %single.body ]
+  %rest = phi {one} [ 0.0, %wide.done ], [ %rest.next, %single.body ]
   %j.more = icmp slt i64 %j, %count
   br i1 %j.more, label %single.body, label %single.done
 single.body:
-{dialect.element('%je', number, '%numbers', '%j')}
-  %y = load {number}, {array} %je
-  %yd = fsub {number} %y, %y
-  %rest.next = fadd {number} %rest, %yd
+{element_at('%je', one, '%numbers', '%j')}
+  %y = load {one}, ptr %je
+  %yd = fsub {one} %y, %y
+  %rest.next = fadd {one} %rest, %yd
   %j.next = add i64 %j, 1
   br label %single
 single.done:
-  %last = fcmp ord {number} %rest, %rest
+  %last = fcmp ord {one} %rest, %rest
   %all = and i1 %good, %last
   ret i1 %all
 }}
 """
+
+
+class _Rows:
+    """Writer of one of the functions."""
+
+    def __init__(self, target: Target, gathers: bool) -> None:
+        self.target = target
+        self.lanes = target.lanes
+        self.gathers = gathers
+        self.number = target.number.type
+        self.size = target.number.size
+        self.lines: list[str] = []
+        self.count = 0
+
+    def emit(self, text: str) -> str:
+        """Append a line that computes a value; return the name of the value."""
+        self.count += 1
+        self.lines.append(f'  %t{self.count} = {text}')
+        return f'%t{self.count}'
+
+    def shuffle(self, a: str, b: str, width: int, places: list[int]) -> str:
+        kind = vector(width, self.number)
+        mask = ', '.join(f'i32 {x}' for x in places)
+        return self.emit(f'shufflevector {kind} {a}, {kind} {b}, <{len(places)} x i32> <{mask}>')
+
+    def place(self, base: str, index: str) -> str:
+        """Return a pointer to an element of an array."""
+        return self.emit(f'getelementptr {self.number}, ptr {base}, i64 {index}')
+
+    def load(self, base: str, index: str, width: int) -> str:
+        kind = vector(width, self.number)
+        return self.emit(f'load {kind}, ptr {self.place(base, index)}, align {self.size}')
+
+    def store(self, value: str, base: str, index: str, width: int) -> None:
+        where = self.place(base, index)
+        self.lines.append(
+            f'  store {vector(width, self.number)} {value}, ptr {where}, align {self.size}'
+        )
+
+    def prefetch(self, row: str, column: str, blocks: int) -> None:
+        """Prefetch the memory that a later block of states reads or writes here."""
+        place = self.place(row, column)
+        offset = self.emit(f'mul i64 %stride, {blocks * self.lanes}')
+        ahead = self.emit(f'getelementptr i8, ptr {place}, i64 {offset}')
+        writes = int(not self.gathers)
+        self.lines.append(f'  call void @llvm.prefetch.p0(ptr {ahead}, i32 {writes}, i32 3, i32 1)')
+
+    def text(self) -> str:
+        name_of = gather_name if self.gathers else scatter_name
+        result = 'i1' if self.gathers else 'void'
+        for lane in range(self.lanes):
+            below = self.emit(f'icmp slt i64 {lane}, %last')
+            row = self.emit(f'select i1 {below}, i64 {lane}, i64 %last')
+            offset = self.emit(f'mul i64 {row}, %stride')
+            self.lines.append(f'  %row{lane} = getelementptr i8, ptr %base, i64 {offset}')
+        self.lines += [
+            '  %some = icmp sgt i64 %columns, 0',
+            '  br i1 %some, label %w0, label %none',
+        ]
+        widths = self.widths()
+        for i, width in enumerate(widths):
+            self.blocks(width, f'w{i}', f'w{i + 1}')
+        # There are none of width 0.
+        self.lines += [f'w{len(widths)}:', '  unreachable', 'none:']
+        self.result('zeroinitializer')
+        body = '\n'.join(self.lines)
+        table = '' if self.gathers else ', ptr %table'
+        return (
+            f'define {result} @{name_of(self.target)}(ptr %base, i64 %stride, i64 %last, '
+            f'i64 %columns, ptr %vectors{table}) nounwind {{\nentry:\n{body}\n}}\n'
+        )
+
+    def widths(self) -> list[int]:
+        """Return the widths of blocks, the widest first; a row takes the first that fits."""
+        return sorted({self.lanes, self.lanes // 2, min(self.lanes, 4), 1}, reverse=True)
+
+    def blocks(self, width: int, label: str, narrower: str) -> None:
+        """Move all columns in blocks of one width; the last block may overlap the one before."""
+        j, seen = f'%{label}.j', f'%{label}.seen'
+        self.lines += [
+            f'{label}:',
+            f'  %{label}.end = sub i64 %columns, {width}',
+            f'  %{label}.fits = icmp sge i64 %{label}.end, 0',
+            f'  br i1 %{label}.fits, label %{label}.block, label %{narrower}',
+            f'{label}.block:',
+            f'  {j} = phi i64 [ 0, %{label} ], [ {j}.next, %{label}.more ]',
+        ]
+        if self.gathers:
+            self.lines.append(
+                f'  {seen} = phi {vector(self.lanes, self.number)} [ zeroinitializer, %{label} ], '
+                f'[ {seen}.next, %{label}.more ]'
+            )
+            self.gather(width, j, seen)
+        else:
+            self.scatter(width, j, label)
+        self.lines += [
+            f'  {j}.step = add i64 {j}, {width}',
+            f'  {j}.over = icmp sgt i64 {j}.step, %{label}.end',
+            f'  {j}.next = select i1 {j}.over, i64 %{label}.end, i64 {j}.step',
+            f'  {j}.done = icmp eq i64 {j}, %{label}.end',
+            f'  br i1 {j}.done, label %{label}.done, label %{label}.more',
+            f'{label}.more:',
+            f'  br label %{label}.block',
+            f'{label}.done:',
+        ]
+        self.result(f'{seen}.next')
+
+    # NaN or infinity times zero is NaN, which the sum of these products keeps.
+
+    def note(self, values: list[str], seen: str) -> None:
+        kind = vector(self.lanes, self.number)
+        total = seen
+        for i, value in enumerate(values):
+            following = f'{seen}.next' if i == len(values) - 1 else f'{seen}.{i}'
+            self.lines.append(
+                f'  {following} = call {kind} @llvm.fma.{suffix(self.lanes, self.target.number)}'
+                f'({kind} {value}, {kind} zeroinitializer, {kind} {total})'
+            )
+            total = following
+
+    def result(self, seen: str) -> None:
+        if not self.gathers:
+            self.lines.append('  ret void')
+            return
+        lanes = self.lanes
+        flags = self.emit(f'fcmp ord {vector(lanes, self.number)} {seen}, {seen}')
+        self.lines += [*every(flags, lanes, '%good.' + flags[1:]), f'  ret i1 %good.{flags[1:]}']
+
+    def gather(self, width: int, column: str, seen: str) -> None:
+        """Move some columns from rows to vectors."""
+        start = self.emit(f'mul i64 {column}, {self.lanes}')
+        rows = []
+        for lane in range(self.lanes):
+            rows.append(self.load(f'%row{lane}', column, width))
+            self.prefetch(f'%row{lane}', column, GATHER_AHEAD)
+        columns = self.transposed(rows, width)
+        self.note(columns, seen)
+        for k, value in enumerate(columns):
+            index = self.emit(f'add i64 {start}, {k * self.lanes}')
+            self.store(value, '%vectors', index, self.lanes)
+
+    def scatter(self, width: int, column: str, label: str) -> None:
+        """Move some columns from vectors to rows."""
+        kind = vector(width, 'i32')
+        entry = self.emit(f'getelementptr i32, ptr %table, i64 {column}')
+        places = self.emit(f'load {kind}, ptr {entry}, align 4')
+        if width == self.lanes and width > 1:
+            same = self.emit(f'icmp eq {kind} {places}, zeroinitializer')
+            self.lines += [
+                *every(same, width, f'%{label}.empty'),
+                f'  br i1 %{label}.empty, label %{label}.zeros, label %{label}.full',
+                f'{label}.zeros:',
+            ]
+            for lane in range(self.lanes):
+                self.store_row(lane, 'zeroinitializer', column, width)
+            self.lines += [f'  br label %{label}.next', f'{label}.full:']
+        columns = []
+        states = vector(self.lanes, self.number)
+        for k in range(width):
+            place = places
+            if width > 1:
+                place = self.emit(f'extractelement {kind} {places}, i64 {k}')
+            offset = self.emit(f'zext i32 {place} to i64')
+            where = self.emit(f'getelementptr i8, ptr %vectors, i64 {offset}')
+            columns.append(self.emit(f'load {states}, ptr {where}, align {self.size * self.lanes}'))
+        for lane, value in enumerate(self.transposed_back(columns, width)):
+            self.store_row(lane, value, column, width)
+        if width == self.lanes and width > 1:
+            self.lines += [f'  br label %{label}.next', f'{label}.next:']
+
+    def store_row(self, lane: int, value: str, column: str, width: int) -> None:
+        self.store(value, f'%row{lane}', column, width)
+        self.prefetch(f'%row{lane}', column, SCATTER_AHEAD)
+
+    def transposed(self, rows: list[str], width: int) -> list[str]:
+        """Return the columns of some rows of one width."""
+        lanes = self.lanes
+        if width == 1:
+            column = 'undef'
+            for lane, value in enumerate(rows):
+                column = self.emit(
+                    f'insertelement {vector(lanes, self.number)} {column}, '
+                    f'{self.number} {value}, i64 {lane}'
+                )
+            return [column]
+        # Concatenated: row i, row i + width, ...
+        for size in _doublings(width, lanes):
+            pairs = [
+                (rows[first + i], rows[first + width + i])
+                for first in range(0, len(rows), 2 * width)
+                for i in range(width)
+            ]
+            rows = [self.shuffle(x, y, size, list(range(2 * size))) for x, y in pairs]
+        return self.squares(rows, width)
+
+    def transposed_back(self, columns: list[str], width: int) -> list[str]:
+        """Return the rows of columns."""
+        lanes = self.lanes
+        if width == 1:
+            kind = vector(lanes, self.number)
+            return [self.emit(f'extractelement {kind} {columns[0]}, i64 {i}') for i in range(lanes)]
+        rows = self.squares(columns, width)
+        for size in reversed(_doublings(width, lanes)):
+            halves = [list(range(size)), list(range(size, 2 * size))]
+            rows = [
+                self.shuffle(x, 'undef', 2 * size, half)
+                for first in range(0, len(rows), width)
+                for half in halves
+                for x in rows[first : first + width]
+            ]
+        return rows
+
+    def squares(self, rows: list[str], width: int) -> list[str]:
+        """Transpose each square of a width within vectors that hold several squares."""
+        lanes, step = self.lanes, 1
+        while step < width:
+            swapped = list(rows)
+            for i in range(width):
+                if not i & step:
+                    low, high = [], []
+                    for lane in range(lanes):
+                        if not lane & step:
+                            low.append(lane)
+                            high.append(lane + step)
+                        else:
+                            low.append(lanes + lane - step)
+                            high.append(lanes + lane)
+                    swapped[i] = self.shuffle(rows[i], rows[i + step], lanes, low)
+                    swapped[i + step] = self.shuffle(rows[i], rows[i + step], lanes, high)
+            rows = swapped
+            step *= 2
+        return rows
+
+
+def _doublings(width: int, lanes: int) -> list[int]:
+    """Return the widths from one to another by doubling, without the last."""
+    sizes = []
+    while width < lanes:
+        sizes.append(width)
+        width *= 2
+    return sizes

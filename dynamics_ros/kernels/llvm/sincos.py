@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sine and cosine of a vector of angles in LLVM IR, to the last bits of a number.
+"""Sine and cosine of a vector of angles, to the last bits of a number, as a trace.
 
 Three steps without branches: subtract the nearest multiple k of pi/2 (Cody and Waite, with pi/2 in
 three pieces and fused multiply-add), evaluate polynomials for sine and cosine of the remainder, at
-most pi/4, and select result and sign by k modulo 4. In double precision the remainder is kept as a
+most pi/4, and choose result and sign by k modulo 4. In double precision the remainder is kept as a
 sum of two numbers, so that an angle next to a multiple of pi/2 loses no accuracy.
 
 Angles beyond a limit are passed to the mathematical library of the machine.
@@ -15,13 +15,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dynamics_ros.kernels.graph.operations import (
+    ABSOLUTE,
+    ADD,
+    FMA,
+    INPUT,
+    MULTIPLY,
+    NEGATE,
+    ROUND,
+    SUBTRACT,
+    Operation,
+)
+from dynamics_ros.kernels.graph.trace import Instruction, Trace, Variable
+from dynamics_ros.kernels.llvm import line as llvm_line
 from dynamics_ros.kernels.llvm.dialect import (
     DOUBLE,
     SINGLE,
-    Dialect,
     Number,
-    Writer,
+    Target,
     constant,
+    element_at,
+    every,
     splat,
     suffix,
     vector,
@@ -36,14 +50,12 @@ class Constants(NamedTuple):
     Attributes:
         limit: largest angle [rad] computed here: k has as many bits as the pieces of pi/2 allow.
         half_pi: three numbers whose sum is pi/2, to three times as many bits.
-        round: adding it leaves the nearest whole number in the last bits.
         sine: coefficients of x^3, x^5, ...
         cosine: coefficients of x^4, x^6, ...
     """
 
     limit: float
     half_pi: tuple[float, float, float]
-    round: float
     sine: tuple[float, ...]
     cosine: tuple[float, ...]
 
@@ -52,7 +64,6 @@ class Constants(NamedTuple):
 OF_DOUBLES = Constants(
     limit=2.0**20,
     half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
-    round=1.5 * 2.0**52,
     sine=(
         -1.66666666666666324348e-01,
         8.33333333332248946124e-03,
@@ -74,7 +85,6 @@ OF_DOUBLES = Constants(
 OF_SINGLES = Constants(
     limit=2.0**12,
     half_pi=(1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
-    round=1.5 * 2.0**23,
     sine=(-1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362880.0),
     cosine=(1.0 / 24.0, -1.0 / 720.0, 1.0 / 40320.0, -1.0 / 3628800.0),
 )
@@ -82,220 +92,133 @@ CONSTANTS = {DOUBLE: OF_DOUBLES, SINGLE: OF_SINGLES}
 LIMIT = OF_DOUBLES.limit
 
 
-def name(lanes: int, number: Number = DOUBLE) -> str:
-    """Return the name of the function for some number of angles."""
-    return f'dynamics_ros_sincos{number.libm}_{lanes}'
+class _Steps:
+    """Instructions in the order of their calls; a graph would simplify rounding errors away."""
+
+    def __init__(self) -> None:
+        self.nodes = [Instruction(INPUT, (0, 0))]
+
+    def __call__(self, operation: Operation, *operands: int | float) -> int:
+        self.nodes.append(Instruction(operation, operands))
+        return len(self.nodes) - 1
+
+    def polynomial(self, z: int, coefficients: Sequence[float]) -> int | float:
+        """Return the sum of coefficients times powers of z, split into independent halves."""
+        if len(coefficients) > 3:
+            cube = self(MULTIPLY, z, self(MULTIPLY, z, z))
+            high, low = (self.polynomial(z, x) for x in (coefficients[3:], coefficients[:3]))
+            return self(FMA, cube, high, low)
+        value: int | float = coefficients[-1]
+        for coefficient in reversed(coefficients[:-1]):
+            value = self(FMA, z, value, coefficient)
+        return value
 
 
-def signature(lanes: int, dialect: Dialect) -> str:
-    """Return result, name and types: (angles, sines, cosines)."""
-    number = dialect.number
-    pointer = dialect.pointer(number.type)
-    return f'void @{name(lanes, number)}({vector(lanes, number.type)}, {pointer}, {pointer})'
-
-
-def declarations(lanes: int, number: Number = DOUBLE) -> list[str]:
-    """Return the declarations that the function for some number of angles needs."""
-    one, kind, ending = number.type, vector(lanes, number.type), suffix(lanes, number)
-    return [
-        f'declare {one} @sin{number.libm}({one})',
-        f'declare {one} @cos{number.libm}({one})',
-        f'declare {one} @llvm.fabs.{number.suffix}({one})',
-        f'declare {kind} @llvm.fabs.{ending}({kind})',
-        f'declare {kind} @llvm.fma.{ending}({kind}, {kind}, {kind})',
+def sincos_trace(number: Number) -> Trace:
+    """Return the trace of sine and cosine of an angle within the limit."""
+    steps, half_pi = _Steps(), CONSTANTS[number].half_pi
+    k = steps(ROUND, steps(MULTIPLY, 0, TWO_OVER_PI))
+    minus_k = steps(NEGATE, k)
+    near_zero = _of_double if number is DOUBLE else _of_single
+    sine, cosine = near_zero(steps, steps(FMA, minus_k, half_pi[0], 0), minus_k)
+    # k = 4 n + m with m from -2 to 2: (sine, cosine) times 1 - |m| if m is even, (cosine, -sine)
+    # times m if it is odd; each factor is 0 in the other case.
+    m = steps(FMA, steps(ROUND, steps(MULTIPLY, k, 0.25)), -4.0, k)
+    even = steps(SUBTRACT, 1.0, steps(ABSOLUTE, m))
+    odd = steps(FMA, steps(NEGATE, m), steps(MULTIPLY, even, even), m)
+    results = [
+        steps(FMA, odd, cosine, steps(MULTIPLY, even, sine)),
+        steps(FMA, steps(NEGATE, odd), sine, steps(MULTIPLY, even, cosine)),
     ]
+    outputs = (Variable('sine', ()), Variable('cosine', ()))
+    inputs = (Variable('angle', ()),)
+    return Trace('sincos', '', inputs, outputs, tuple(steps.nodes), tuple(results))
 
 
-def emit(lanes: int, dialect: Dialect, fused: bool) -> str:
+def _of_double(steps: _Steps, near: int, minus_k: int) -> tuple[int, int]:
+    """Return sine and cosine of near - k (pi/2 - its first piece), at most pi/4."""
+    constants = OF_DOUBLES
+    _, second, third = constants.half_pi
+    piece = steps(MULTIPLY, minus_k, second)
+    missed = steps(FMA, minus_k, second, steps(NEGATE, piece))
+    # near + piece = r + tail exactly (Knuth); either may be the larger one
+    r = steps(ADD, near, piece)
+    added = steps(SUBTRACT, r, near)
+    tail = steps(
+        ADD, steps(SUBTRACT, near, steps(SUBTRACT, r, added)), steps(SUBTRACT, piece, added)
+    )
+    tail = steps(FMA, minus_k, third, steps(ADD, tail, missed))
+    z = steps(MULTIPLY, r, r)
+    # r + r^3 (S1 + z p) + tail (1 - z/2)
+    first, *rest = constants.sine
+    cube = steps(MULTIPLY, z, r)
+    bent = steps(FMA, cube, steps.polynomial(z, rest), steps(MULTIPLY, -0.5, tail))
+    sine = steps(ADD, r, steps(FMA, cube, first, steps(FMA, z, bent, tail)))
+    # 1 - z/2 in two parts, to compensate its rounding error
+    polynomial = steps(MULTIPLY, z, steps.polynomial(z, constants.cosine))
+    half = steps(MULTIPLY, z, 0.5)
+    most = steps(SUBTRACT, 1.0, half)
+    rounded = steps(SUBTRACT, steps(SUBTRACT, 1.0, most), half)
+    turned = steps(FMA, steps(NEGATE, r), tail, rounded)
+    return sine, steps(ADD, most, steps(FMA, z, polynomial, turned))
+
+
+def _of_single(steps: _Steps, near: int, minus_k: int) -> tuple[int, int]:
+    """Return the same in single precision, without the corrections of the last bits."""
+    r = near
+    for piece in OF_SINGLES.half_pi[1:]:
+        r = steps(FMA, minus_k, piece, r)
+    z = steps(MULTIPLY, r, r)
+    sine = steps(FMA, steps(MULTIPLY, z, r), steps.polynomial(z, OF_SINGLES.sine), r)
+    quartic = steps(FMA, z, steps.polynomial(z, OF_SINGLES.cosine), -0.5)
+    return sine, steps(FMA, z, quartic, 1.0)
+
+
+def emit(lanes: int, target: Target) -> str:
     """Return the function for some number of angles.
 
-    Args:
-        fused: whether the processor has fused multiply-add; without it libm computes everything.
+    Without fused multiply-add, libm computes all of them.
     """
-    kind = _Sincos if dialect.number is DOUBLE else _SingleSincos
-    return kind(lanes, dialect).text(fused)
-
-
-class _Sincos(Writer):
-    """Writer of the function that computes sines and cosines."""
-
-    def __init__(self, lanes: int, dialect: Dialect) -> None:
-        super().__init__()
-        self.lanes = lanes
-        self.dialect = dialect
-        self.numbers = dialect.number
-        self.constants = CONSTANTS[dialect.number]
-        self.kind = vector(lanes, self.numbers.type)
-        self.whole = vector(lanes, self.numbers.whole)
-        self.array = dialect.pointer(self.numbers.type)
-
-    def number(self, value: float) -> str:
-        return splat(constant(value, self.numbers), self.lanes, self.numbers.type)
-
-    def integer(self, value: int) -> str:
-        return splat(str(value), self.lanes, self.numbers.whole)
-
-    def fma(self, a: str, b: str, c: str) -> str:
-        """Return a*b + c with one rounding."""
-        operands = ', '.join(f'{self.kind} {x}' for x in (a, b, c))
-        return self.emit(
-            f'call {self.kind} @llvm.fma.{suffix(self.lanes, self.numbers)}({operands})'
-        )
-
-    def operation(self, instruction: str, a: str, b: str) -> str:
-        kind = self.kind if instruction.startswith('f') else self.whole
-        return self.emit(f'{instruction} {kind} {a}, {b}')
-
-    def bits(self, a: str) -> str:
-        return self.emit(f'bitcast {self.kind} {a} to {self.whole}')
-
-    def text(self, fused: bool) -> str:
-        arguments = f'{self.kind} %x, {self.array} %s, {self.array} %c'
-        head = f'define void @{name(self.lanes, self.numbers)}({arguments}) nounwind {{\n'
-        if fused:
-            self.polynomials()
-            limit = constant(self.constants.limit, self.numbers)
-            self.by_libm(f'fcmp ogt {self.numbers.type} %size, {limit}')
-        else:
-            self.lines.append('  br label %far')
-            self.by_libm(f'fcmp true {self.numbers.type} %size, %size')
-        return head + '\n'.join([*self.lines, '}', ''])
-
-    def polynomials(self) -> None:
-        whole = self.number(self.constants.round)
-        # The nearest multiple of pi/2
-        shifted = self.fma('%x', self.number(TWO_OVER_PI), whole)
-        k = self.operation('fsub', shifted, whole)
-        sine, cosine = self.near_zero(k)
-
-        # Quarter turns: odd ones exchange sine and cosine, and bit 1 is the sign.
-        quarter = self.bits(shifted)
-        one = self.integer(1)
-        odd = self.operation('and', quarter, one)
-        swap = self.emit(f'icmp ne {self.whole} {odd}, {self.integer(0)}')
-        for where, turns, first, second in (
-            ('%s', quarter, cosine, sine),
-            ('%c', self.operation('add', quarter, one), sine, cosine),
-        ):
-            choice = vector(self.lanes, 'i1')
-            chosen = self.emit(f'select {choice} {swap}, {self.kind} {first}, {self.kind} {second}')
-            flipped = self.operation('and', turns, self.integer(2))
-            sign = self.operation('shl', flipped, self.integer(8 * self.numbers.size - 2))
-            signed = self.operation('xor', self.bits(chosen), sign)
-            value = self.emit(f'bitcast {self.whole} {signed} to {self.kind}')
-            pointer = self.dialect.pointer(self.kind)
-            place = self.emit(f'bitcast {self.array} {where} to {pointer}')
-            self.lines.append(
-                f'  store {self.kind} {value}, {pointer} {place}, align {self.numbers.size}'
-            )
-        self.branch_to_libm()
-
-    def near_zero(self, k: str) -> tuple[str, str]:
-        """Return sine and cosine of %x - k pi/2, whose magnitude is at most pi/4."""
-        add, subtract, multiply = 'fadd', 'fsub', 'fmul'
-        half_pi = self.constants.half_pi
-        minus_k = self.emit(f'fneg {self.kind} {k}')
-        near = self.fma(minus_k, self.number(half_pi[0]), '%x')  # exact
-        piece = self.operation(multiply, k, self.number(half_pi[1]))
-        missed = self.fma(k, self.number(half_pi[1]), self.emit(f'fneg {self.kind} {piece}'))
-        # near - piece = r + tail exactly (Knuth); either may be the larger one
-        r = self.operation(subtract, near, piece)
-        taken = self.operation(subtract, near, r)
-        tail = self.operation(
-            subtract,
-            self.operation(subtract, near, self.operation(add, r, taken)),
-            self.operation(subtract, piece, taken),
-        )
-        tail = self.operation(subtract, tail, missed)
-        tail = self.fma(minus_k, self.number(half_pi[2]), tail)
-
-        z = self.operation(multiply, r, r)
-        return self.sine(r, tail, z), self.cosine(r, tail, z)
-
-    def sine(self, r: str, tail: str, z: str) -> str:
-        """Return sin(r + tail)."""
-        first, *rest = self.constants.sine
-        polynomial = self.polynomial(z, rest)
-        cube = self.operation('fmul', z, r)
-        # r + r^3 (S1 + z p) + tail (1 - z/2)
-        correction = self.fma(
-            z, self.fma(cube, polynomial, self.operation('fmul', self.number(-0.5), tail)), tail
-        )
-        return self.operation('fadd', r, self.fma(cube, self.number(first), correction))
-
-    def cosine(self, r: str, tail: str, z: str) -> str:
-        """Return cos(r + tail)."""
-        polynomial = self.operation('fmul', z, self.polynomial(z, self.constants.cosine))
-        # 1 - z/2 in two parts, to compensate its rounding error
-        half = self.operation('fmul', z, self.number(0.5))
-        most = self.operation('fsub', self.number(1.0), half)
-        rounded = self.operation('fsub', self.operation('fsub', self.number(1.0), most), half)
-        turned = self.fma(self.emit(f'fneg {self.kind} {r}'), tail, rounded)
-        return self.operation('fadd', most, self.fma(z, polynomial, turned))
-
-    def polynomial(self, z: str, coefficients: Sequence[float]) -> str:
-        """Return the sum of coefficients times powers of z, split into independent halves."""
-        if len(coefficients) <= 3:
-            value = self.number(coefficients[-1])
-            for coefficient in reversed(coefficients[:-1]):
-                value = self.fma(z, value, self.number(coefficient))
-            return value
-        cube = self.operation('fmul', z, self.operation('fmul', z, z))
-        low, high = coefficients[:3], coefficients[3:]
-        return self.fma(cube, self.polynomial(z, high), self.polynomial(z, low))
-
-    def branch_to_libm(self) -> None:
-        size = self.emit(
-            f'call {self.kind} @llvm.fabs.{suffix(self.lanes, self.numbers)}({self.kind} %x)'
-        )
-        far = self.emit(f'fcmp ogt {self.kind} {size}, {self.number(self.constants.limit)}')
-        if self.lanes > 1:
-            bits = self.emit(f'bitcast <{self.lanes} x i1> {far} to i{self.lanes}')
-            far = self.emit(f'icmp ne i{self.lanes} {bits}, 0')
-        self.lines += [f'  br i1 {far}, label %far, label %done', 'done:', '  ret void']
-
-    def by_libm(self, condition: str) -> None:
-        """Compute the lanes where a condition holds one by one with libm."""
-        number = self.numbers
-        angles = f'<{self.lanes} x {number.type}>'
-        one = f'insertelement {angles} undef, {self.kind} %x, i64 0'
-        self.lines.append('far:')
-        lanes = '%x' if self.lanes > 1 else self.emit(one)
-        self.lines += [
-            '  br label %head',
-            'head:',
-            '  %i = phi i64 [ 0, %far ], [ %next, %tail ]',
-            f'  %angle = extractelement {angles} {lanes}, i64 %i',
-            f'  %size = call {number.type} @llvm.fabs.{number.suffix}({number.type} %angle)',
-            f'  %beyond = {condition}',
-            '  br i1 %beyond, label %lane, label %tail',
-            'lane:',
-            f'  %sine = call {number.type} @sin{number.libm}({number.type} %angle)',
-            f'  %cosine = call {number.type} @cos{number.libm}({number.type} %angle)',
-            self.dialect.element('%sp', number.type, '%s', '%i'),
-            self.dialect.element('%cp', number.type, '%c', '%i'),
-            f'  store {number.type} %sine, {self.array} %sp',
-            f'  store {number.type} %cosine, {self.array} %cp',
-            '  br label %tail',
-            'tail:',
-            '  %next = add i64 %i, 1',
-            f'  %more = icmp slt i64 %next, {self.lanes}',
-            '  br i1 %more, label %head, label %end',
-            'end:',
-            '  ret void',
-        ]
-
-
-class _SingleSincos(_Sincos):
-    """Writer of the single precision function, without the corrections of the last bits."""
-
-    def near_zero(self, k: str) -> tuple[str, str]:
-        """Return sine and cosine of %x - k pi/2, whose magnitude is at most pi/4."""
-        r, minus_k = '%x', self.emit(f'fneg {self.kind} {k}')
-        for piece in self.constants.half_pi:
-            r = self.fma(minus_k, self.number(piece), r)
-        z = self.operation('fmul', r, r)
-        cube = self.operation('fmul', z, r)
-        sine = self.fma(cube, self.polynomial(z, self.constants.sine), r)
-        quartic = self.fma(z, self.polynomial(z, self.constants.cosine), self.number(-0.5))
-        return sine, self.fma(z, quartic, self.number(1.0))
+    number = target.number
+    kind, one = vector(lanes, number.type), number.type
+    limit = constant(CONSTANTS[number].limit if target.fused else -1.0, number)
+    text = llvm_line.emit(sincos_trace(number), 'near', target, lanes, table=False)
+    # Each operation has a rounding of its own. Head and tail go, and the load of the angles.
+    near = text.replace(' contract ', ' ').split('\n')[3:-2] if target.fused else []
+    lines = [
+        f'define void @{llvm_line.sincos_name(lanes, number)}'
+        f'({kind} %v0, ptr %out0, ptr %out1) nounwind {{',
+        'entry:',
+        f'  %angles = alloca {kind}, i64 1, align 64',
+        f'  %sizes = call {kind} @llvm.fabs.{suffix(lanes, number)}({kind} %v0)',
+        f'  %near = fcmp ole {kind} %sizes, {splat(limit, lanes, one)}',
+        *near,
+        *every('%near', lanes, '%all'),
+        '  br i1 %all, label %end, label %far',
+        'far:',
+        f'  store {kind} %v0, ptr %angles, align {number.size}',
+        '  br label %head',
+        'head:',
+        '  %i = phi i64 [ 0, %far ], [ %next, %tail ]',
+        element_at('%place', one, '%angles', '%i'),
+        f'  %angle = load {one}, ptr %place',
+        f'  %size = call {one} @llvm.fabs.{number.suffix}({one} %angle)',
+        f'  %done = fcmp ole {one} %size, {limit}',
+        '  br i1 %done, label %tail, label %lane',
+        'lane:',
+        f'  %sine = call {one} @sin{number.libm}({one} %angle)',
+        f'  %cosine = call {one} @cos{number.libm}({one} %angle)',
+        element_at('%sp', one, '%out0', '%i'),
+        element_at('%cp', one, '%out1', '%i'),
+        f'  store {one} %sine, ptr %sp',
+        f'  store {one} %cosine, ptr %cp',
+        '  br label %tail',
+        'tail:',
+        '  %next = add i64 %i, 1',
+        f'  %more = icmp slt i64 %next, {lanes}',
+        '  br i1 %more, label %head, label %end',
+        'end:',
+        '  ret void',
+        '}',
+    ]
+    return '\n'.join(lines)

@@ -26,99 +26,38 @@ Reentrant, because the garbage collector may submit a job during another submiss
 """
 
 
-class _Compiler:
-    """Queue that runs jobs one by one, small ones first; its thread ends when the queue is empty.
-
-    LLVM must not run while the process tears down its data, so an exiting process waits for the
-    running job and drops the others. A forked process has the jobs but no thread; it starts one
-    when somebody asks for a result.
-    """
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.running: Job | None = None
-        self.order = itertools.count()
-        self.thread: threading.Thread | None = None
-        atexit.register(self.stop)
-        if hasattr(os, 'register_at_fork'):
-            os.register_at_fork(
-                before=self.pause, after_in_parent=self.go_on, after_in_child=self.begin_anew
-            )
-
-    def pause(self) -> None:
-        llvm.acquire()
-        changed.acquire()
-
-    def go_on(self) -> None:
-        changed.release()
-        llvm.release()
-
-    def begin_anew(self) -> None:
-        self.thread = None
-        if self.running is not None:
-            heapq.heappush(self.jobs, self.running)
-            self.running = None
-        self.go_on()
-
-    def submit(self, size: int, job: Callable[[], None]) -> None:
-        with changed:
-            heapq.heappush(self.jobs, (size, next(self.order), job))
-            self.resume()
-
-    def resume(self) -> None:
-        with changed:
-            if self.jobs and self.thread is None:
-                self.thread = threading.Thread(
-                    target=self.work, name='dynamics_ros_compile', daemon=True
-                )
-                self.thread.start()
-
-    def work(self) -> None:
-        while True:
-            with changed:
-                self.running = None
-                if not self.jobs:
-                    self.thread = None
-                    return
-                self.running = heapq.heappop(self.jobs)
-                job = self.running[2]
-            try:
-                job()
-            except Exception:
-                _log.exception('a job in the background failed')
-            del job
-
-    def stop(self) -> None:
-        with changed:
-            self.jobs.clear()
-            thread = self.thread
-        if thread is not None:
-            thread.join()
-
-
-_compiler = _Compiler()
+_jobs: list[Job] = []
+_running: Job | None = None
+_order = itertools.count()
+_thread: threading.Thread | None = None
 
 
 def submit(size: int, job: Callable[[], None]) -> None:
-    """Run a job in the background.
+    """Run a job in the background, one at a time; the thread ends when there is none left.
 
     Args:
         size: smaller jobs run first, equal ones in order of submission.
         job: its exceptions are logged. If a process forks while the job runs, the child runs it
             again.
     """
-    _compiler.submit(size, job)
+    with changed:
+        heapq.heappush(_jobs, (size, next(_order), job))
+        resume()
 
 
 def resume() -> None:
-    """Ensure that submitted jobs are running, also in a forked process."""
-    if _compiler.jobs and _compiler.thread is None:
-        _compiler.resume()
+    """Ensure that submitted jobs are running, also in a forked process, which has no thread."""
+    global _thread
+    if _jobs and _thread is None:
+        with changed:
+            if _jobs and _thread is None:
+                _thread = threading.Thread(target=_work, name='dynamics_ros_compile', daemon=True)
+                _thread.start()
 
 
 def is_busy() -> bool:
     """Return whether another thread compiles, so that a call of LLVM here would wait."""
-    thread = _compiler.thread
+    thread = _thread
     return thread is not None and thread is not threading.current_thread()
 
 
@@ -128,15 +67,65 @@ def discard(end: Callable[[], None]) -> None:
     Args:
         end: frees the object; a second call does nothing.
     """
+
+    def inside() -> None:
+        with llvm:
+            end()
+
     if not is_busy() and llvm.acquire(blocking=False):
         try:
             end()
         finally:
             llvm.release()
     else:
-        submit(0, lambda: _inside(end))
+        submit(0, inside)
 
 
-def _inside(end: Callable[[], None]) -> None:
-    with llvm:
-        end()
+def _work() -> None:
+    global _running, _thread
+    while True:
+        with changed:
+            _running = heapq.heappop(_jobs) if _jobs else None
+            if _running is None:
+                _thread = None
+                return
+            job = _running[2]
+        try:
+            job()
+        except Exception:
+            _log.exception('a job in the background failed')
+        del job
+
+
+def _stop() -> None:
+    """Wait for the running job: LLVM must not run while the process tears down its data."""
+    with changed:
+        _jobs.clear()
+        thread = _thread
+    if thread is not None:
+        thread.join()
+
+
+def _pause() -> None:
+    llvm.acquire()
+    changed.acquire()
+
+
+def _go_on() -> None:
+    changed.release()
+    llvm.release()
+
+
+def _begin_anew() -> None:
+    """Continue in a forked process: it has the jobs, and starts a thread when it needs a result."""
+    global _running, _thread
+    _thread = None
+    if _running is not None:
+        heapq.heappush(_jobs, _running)
+        _running = None
+    _go_on()
+
+
+atexit.register(_stop)
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_begin_anew)
