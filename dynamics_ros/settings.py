@@ -59,10 +59,26 @@ def check_frame_id(argument: str, frame_id: str) -> None:
         raise InvalidArgumentError(argument, repr(frame_id), expected)
 
 
-def parameter(default: Any, description: str, **constraint: Any) -> Any:
-    """Creates a field of a settings dataclass; see Constraint for the keywords."""
-    metadata = {'constraint': Constraint(description, **constraint)}
-    return dataclasses.field(default=default, metadata=metadata)
+def parameter(
+    default: Any,
+    description: str,
+    unit: str = '',
+    limits: tuple[float, float] = (-LARGEST, LARGEST),
+    **constraint: Any,
+) -> Any:
+    """Creates a field of a settings dataclass.
+
+    Args:
+        default: value if none is given.
+        description: its meaning.
+        unit: its unit.
+        limits: smallest and largest value.
+        constraint: further keywords of Constraint, such as ``minimum`` for one limit alone.
+    """
+    given: dict[str, Any] = {'unit': unit, 'minimum': limits[0], 'maximum': limits[1]} | constraint
+    return dataclasses.field(
+        default=default, metadata={'constraint': Constraint(description, **given)}
+    )
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def output_rate(what: str) -> float:
     value: float = parameter(
         -1.0,
         f'Maximum rate of {what}; 0: one message for every joint state; negative: publish_rate',
-        unit='Hz',
+        'Hz',
         minimum=-1.0,
     )
     return value
@@ -143,16 +143,13 @@ class CommandingParameters:
 class TargetParameters(CommandingParameters):
     """Parameters of every node that moves a robot to targets."""
 
-    rate: float = parameter(
-        200.0, 'Rate of the commands', unit='Hz', minimum=1.0, maximum=1000.0, read_only=True
-    )
+    rate: float = parameter(200.0, 'Rate of the commands', 'Hz', (1.0, 1000.0), read_only=True)
     transform_timeout: float = parameter(
         1.0,
         'Age of a transform, by its stamp, at which a target in its frame ends; static transforms '
         'have no age; inf: never',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
+        's',
+        (0.01, 3600.0),
         may_be_infinite=True,
     )
 
@@ -167,11 +164,7 @@ class LockedJointParameters:
 
     names: tuple[str, ...] = parameter((), 'Joints to lock at a constant position')
     positions: tuple[float, ...] = parameter(
-        (),
-        'Position of each locked joint, in the order of names',
-        unit='rad or m',
-        minimum=-1e6,
-        maximum=1e6,
+        (), 'Position of each locked joint, in the order of names', 'rad or m', (-1e6, 1e6)
     )
 
 
@@ -191,19 +184,13 @@ class GravitySourceParameters:
         'world', 'Frame of tf whose z axis points up', read_only=True, is_frame=True
     )
     time_constant: float = parameter(
-        0.5,
-        'Time constant of the filter of the direction',
-        unit='s',
-        minimum=0.0,
-        maximum=3600.0,
-        read_only=True,
+        0.5, 'Time constant of the filter of the direction', 's', (0.0, 3600.0), read_only=True
     )
     least_angle: float = parameter(
         0.01,
         'Smallest tilt that changes the gravity of the model, at most ten times a second',
-        unit='rad',
-        minimum=1e-4,
-        maximum=3.0,
+        'rad',
+        (1e-4, 3.0),
         read_only=True,
     )
 
@@ -224,18 +211,16 @@ class RobotParameters:
     gravity: tuple[float, ...] = parameter(
         (0.0, 0.0, -9.81),
         'Acceleration of free fall in the root frame',
-        unit='m/s^2',
+        'm/s^2',
+        (-MAX_GRAVITY, MAX_GRAVITY),
         sizes=(3,),
-        minimum=-MAX_GRAVITY,
-        maximum=MAX_GRAVITY,
     )
     largest_payload: float = parameter(
         0.0,
         'Largest accepted mass of a payload, from any source; 0: the mass of the robot without '
         'payload',
-        unit='kg',
-        minimum=0.0,
-        maximum=MAX_PAYLOAD,
+        'kg',
+        (0.0, MAX_PAYLOAD),
     )
     gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(
@@ -259,14 +244,12 @@ class RobotParameters:
         5.0,
         'Age from which services refuse to use the latest state, by the clock of the node; 0: '
         'never',
-        unit='s',
-        minimum=0.0,
-        maximum=1e6,
+        's',
+        (0.0, 1e6),
     )
     joint_timeout: float = parameter(
         1.0,
         'A joint is stale if its stamp is older than the newest one by more than this; 0: never',
-        unit='s',
-        minimum=0.0,
-        maximum=1e6,
+        's',
+        (0.0, 1e6),
     )

@@ -44,9 +44,8 @@ class SimulatorParameters:
         (),
         'Initial positions of all joints, in order. Empty: a default posture; with a floating '
         'base, the middle of the ranges',
-        unit='rad or m',
-        minimum=-1e6,
-        maximum=1e6,
+        'rad or m',
+        (-1e6, 1e6),
         read_only=True,
     )
     feet: tuple[str, ...] = parameter(
@@ -55,20 +54,18 @@ class SimulatorParameters:
     foot_radius: float = parameter(
         0.03,
         'Radius of the sphere around the origin of each foot',
-        unit='m',
-        minimum=0.001,
-        maximum=1.0,
+        'm',
+        (0.001, 1.0),
         read_only=True,
     )
     ground_friction: float = parameter(
-        0.8, 'Friction coefficient of the ground', minimum=0.0, maximum=10.0, read_only=True
+        0.8, 'Friction coefficient of the ground', limits=(0.0, 10.0), read_only=True
     )
     load_friction: tuple[float, ...] = parameter(
         (0.0,),
         'Increase of the dry friction of a joint per torque that it transmits, in addition to the '
         'friction in the description: a share, one or one per joint',
-        minimum=0.0,
-        maximum=MAX_LOAD_FRICTION,
+        limits=(0.0, MAX_LOAD_FRICTION),
         read_only=True,
     )
     frame_prefix: str = parameter(
@@ -81,25 +78,22 @@ class SimulatorParameters:
         500.0,
         'Rate of joint states in simulated time, rounded so that the period is a whole number of '
         '1 ms steps',
-        unit='Hz',
-        minimum=1.0,
-        maximum=1000.0,
+        'Hz',
+        (1.0, 1000.0),
         read_only=True,
     )
     ground_truth_rate: float = parameter(
         250.0,
         'Rate of each ground truth topic in simulated time, at stamps of joint states',
-        unit='Hz',
-        minimum=0.1,
-        maximum=1000.0,
+        'Hz',
+        (0.1, 1000.0),
         read_only=True,
     )
     speed: float = parameter(
         1.0,
         'Ratio of simulated to real time. Stamps follow simulated time, and so do nodes with '
         'use_sim_time if publish_clock is set',
-        minimum=0.01,
-        maximum=100.0,
+        limits=(0.01, 100.0),
         read_only=True,
     )
     publish_clock: bool = parameter(
@@ -115,8 +109,7 @@ class SimulatorParameters:
     command_timeout: float = parameter(
         0.2,
         'Longest time for which an effort command is applied without a new one',
-        unit='s',
-        minimum=0.001,
-        maximum=60.0,
+        's',
+        (0.001, 60.0),
         read_only=True,
     )
