@@ -221,6 +221,10 @@ class Chain:
         return max(differences)
 
 
+MAX_CHAINS = 128
+"""Largest number of chains that a robot stores, one for each set of frames; the oldest go first."""
+
+
 def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
     """Chain that moves frames of a robot; it is created once and stored with the robot.
 
@@ -232,6 +236,8 @@ def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports
     chain = chains.get((frames, supports))
     if chain is None:
         chain = chains[frames, supports] = _find_chain(robot, frames, supports)
+        if len(chains) > MAX_CHAINS:
+            del chains[next(iter(chains))]
     return chain
 
 

@@ -245,7 +245,7 @@ def _send_responses_in_threads(faults: FaultLog) -> ThreadPoolExecutor:
     threads = ThreadPoolExecutor(MAX_RESPONSES, 'responses')
     send_responses_by(
         lambda send: threads.submit(faults.guarded('sending a response', send)),
-        faults.count_lost_response,
+        lambda: faults.count('responses lost because their client seems to have left'),
     )
     return threads
 

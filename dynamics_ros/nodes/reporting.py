@@ -321,14 +321,12 @@ class FaultLog:
     Other nodes may be able to trigger an error repeatedly, and must not be able to flood the log.
 
     Attributes:
-        counts: number of errors, by place and class of the error.
-        lost_responses: number of responses to clients that seem to have left.
+        counts: numbers of errors and of other events, by the key that diagnostics shows.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self.counts: Counter[str] = Counter()
-        self.lost_responses = 0
         self._seen: set[tuple[str, int, int]] = set()
         self._lock = threading.Lock()
 
@@ -349,10 +347,11 @@ class FaultLog:
 
         return call
 
-    def count_lost_response(self) -> None:
-        """Count a response that the middleware did not send; may be called in any thread."""
+    def count(self, key: str) -> int:
+        """Count an event; return how many there have been; may be called in any thread."""
         with self._lock:
-            self.lost_responses += 1
+            self.counts[key] += 1
+            return self.counts[key]
 
     def report(self, where: str, error: BaseException) -> None:
         """Log or count an unexpected error of an activity, ``where``."""
@@ -363,8 +362,8 @@ class FaultLog:
             last = last.tb_next
         location = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
         kind = f'{where}: {type(error).__name__}'
+        self.count(f'unexpected errors: {kind}')
         with self._lock:
-            self.counts[kind] += 1
             if (kind, *location) in self._seen:
                 return
             self._seen.add((kind, *location))

@@ -22,6 +22,7 @@ from dynamics_ros.nodes.robot_request import (
     read_description,
 )
 from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.parameters.robot import LockedJointParameters
 
 ARM = RobotRequest(description(), backend='python')
 PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
@@ -29,7 +30,7 @@ PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
 
 def made(maker: RobotMaker, request: RobotRequest):
     """The robot of a request."""
-    return maker.make(request, lambda robot, frame, _: (robot, frame))
+    return maker.make(request)
 
 
 def test_another_load_shares_what_is_compiled_and_another_description_does_not():
@@ -40,7 +41,9 @@ def test_another_load_shares_what_is_compiled_and_another_description_does_not()
     assert loaded.shares_kernels_with(bare)
     wanted = bare.with_gravity((0.0, 9.81, 0.0)).with_payload('tool0', 2.0, [0.0, 0.0, 0.1])
     assert loaded.gravity(q) == pytest.approx(wanted.gravity(q))
-    other = made(maker, replace(ARM, locked_names=(bare.joint_names[0],), locked_positions=(0.1,)))
+    other = made(
+        maker, replace(ARM, locked_joints=LockedJointParameters((bare.joint_names[0],), (0.1,)))
+    )
     assert other.robot.nv == bare.nv - 1
     assert not other.robot.shares_kernels_with(bare)
 
