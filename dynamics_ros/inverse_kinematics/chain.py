@@ -19,6 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.model import ROOT, Joint, Model
 from dynamics_ros.model.joints import Revolute
+from dynamics_ros.multibody.kernel_set import MANY
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .search import UNBOUNDED, Search
@@ -221,10 +222,6 @@ class Chain:
         return max(differences)
 
 
-MAX_CHAINS = 128
-"""Largest number of chains that a robot stores, one for each set of frames; the oldest go first."""
-
-
 def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
     """Chain that moves frames of a robot; it is created once and stored with the robot.
 
@@ -236,7 +233,7 @@ def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports
     chain = chains.get((frames, supports))
     if chain is None:
         chain = chains[frames, supports] = _find_chain(robot, frames, supports)
-        if len(chains) > MAX_CHAINS:
+        if len(chains) > MANY:
             del chains[next(iter(chains))]
     return chain
 

@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,49 +61,18 @@ from dynamics_ros_msgs.srv import (
 )
 
 
-@dataclass(frozen=True)
-class PreparedDynamics:
+class PreparedDynamics(NamedTuple):
     """Kernels of the configured topics for a robot.
 
     Attributes:
         robot: the robot.
-        names: joints whose gravity torques are published.
-        torques: kernel of these gravity torques.
-        commands: kernel of the gravity torques of the command joints; None without such joints.
+        torques: kernel of the gravity torques of all joints.
+        commands: kernel of those of the command joints; None without such joints.
     """
 
     robot: Robot
-    names: tuple[str, ...]
     torques: Kernel
     commands: Kernel | None
-
-    @classmethod
-    def of(cls, robot: Robot, command_joints: Sequence[str]) -> PreparedDynamics:
-        """Check the command joints, and compile the kernels.
-
-        Raises:
-            UnknownJointError: the robot does not have a command joint.
-        """
-        check_known(robot, command_joints)
-        names = tuple(robot.joint_v_indices)
-        commands = _gravity_of(robot, command_joints) if command_joints else None
-        return cls(robot, names, _gravity_of(robot, names), commands)
-
-    def warm_up(self) -> list[Callable[[], object]]:
-        """Return functions that compile the kernels of the services."""
-        robot, q, zero = self.robot, self.robot.neutral(), np.zeros(self.robot.nv)
-        slices: list[Callable[[], object]] = [partial(robot.inverse_dynamics, q, zero, zero)]
-        if not is_large(robot):
-            slices += [
-                partial(robot.forward_dynamics, q, zero, zero),
-                partial(robot.mass_matrix, q),
-                partial(robot.nonlinear_effects, q, zero),
-                partial(robot.coriolis, q, zero),
-                partial(robot.kinetic_energy, q, zero),
-                partial(robot.potential_energy, q),
-                partial(robot.center_of_mass, q),
-            ]
-        return slices
 
 
 def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
@@ -209,7 +177,10 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def prepare(self, robot: Robot, *_: object) -> PreparedDynamics:
         """Check the command joints and compile the kernels of the topics."""
-        return PreparedDynamics.of(robot, self.values.command_joints)
+        joints = self.values.command_joints
+        check_known(robot, joints)
+        commands = _gravity_of(robot, joints) if joints else None
+        return PreparedDynamics(robot, _gravity_of(robot, tuple(robot.joint_v_indices)), commands)
 
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
@@ -227,7 +198,11 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of the services, and load what goals need."""
-        kernels = self._prepared.warm_up() if self._prepared else ()
+        if self._prepared is None:
+            return [PayloadAction.load]
+        robot = self._prepared.robot
+        names = () if is_large(robot) else ('forward_dynamics', *TERMS)
+        kernels = (partial(robot.kernel, name) for name in ('inverse_dynamics', *names))
         return [*kernels, PayloadAction.load]
 
     def outputs(self) -> list[Output]:
@@ -292,7 +267,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         prepared = self._prepared
         if prepared is None:
             return []
-        q, efforts = self.arrays.q, partial(empty_efforts, prepared.names)
+        q, efforts = self.arrays.q, partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
         torques, rate = {'effort': Evaluate(prepared.torques, (q,))}, self.rate_of
         found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
         if self.sends_torques and self._commands is not None and prepared.commands is not None:

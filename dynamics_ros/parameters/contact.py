@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.estimation.contact_settings import ContactSettings
-from dynamics_ros.parameters.robot import PUBLISH_RATE
+from dynamics_ros.parameters.robot import PUBLISH_RATE, fixed
 from dynamics_ros.settings import parameter
 
 
@@ -34,9 +34,7 @@ class ArrowParameters:
 class WristSensorParameters:
     """Force-torque sensor; mass, center_of_mass, bias and reversed by ~/identify_wrist_sensor."""
 
-    topic: str = parameter(
-        '', 'Topic of its readings, geometry_msgs/WrenchStamped. Empty: no sensor', read_only=True
-    )
+    topic: str = fixed('', 'Topic of its readings, geometry_msgs/WrenchStamped. Empty: no sensor')
     frame: str = parameter(
         '',
         'Frame of the model at whose origin and in whose axes it reads. Empty: frame_id',
@@ -66,11 +64,10 @@ class WristSensorParameters:
 class ContactParameters(ContactSettings):
     """Parameters of contact_node."""
 
-    calibration_file: str = parameter(
+    calibration_file: str = fixed(
         '',
         'File of calibrate_robot --parameters or of ~/calibrate. Its values are used for the '
         'parameters that are not given. Empty: none',
-        read_only=True,
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
     location: LocationParameters = field(default_factory=LocationParameters)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
-from dynamics_ros.parameters.robot import DIRECTIONS, TargetParameters
+from dynamics_ros.parameters.robot import DIRECTIONS, TargetParameters, fixed
 from dynamics_ros.settings import parameter
 
 MAX_STIFFNESS = 1e5
@@ -225,23 +225,18 @@ class ImpedanceParameters(TargetParameters):
         'zero: zeros, for a robot whose brakes or drives then hold it',
         choices=('hold', 'zero'),
     )
-    fallback_controller: str = parameter(
+    fallback_controller: str = fixed(
         '',
         'Controller of ros2_control that is activated in place of the subscribers of '
         '~/joint_commands if the node hands over an arm whose joint states cannot be used, such as '
         'one that holds the position or lets the drives brake. Needs controller_manager_msgs. '
         'Empty: none',
-        read_only=True,
     )
     stop_time: float = parameter(
         1.5, 'Maximum time of braking before the node is deactivated', 's', (0.1, 10.0)
     )
-    rate: float = parameter(
-        250.0,
-        'Rate of the commands while joint states are missing',
-        'Hz',
-        (10.0, 1000.0),
-        read_only=True,
+    rate: float = fixed(
+        250.0, 'Rate of the commands while joint states are missing', 'Hz', (10.0, 1000.0)
     )
     command_timeout: float = parameter(
         0.5,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, output_rate
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed, output_rate
 from dynamics_ros.settings import parameter
 
 
@@ -88,11 +88,10 @@ class KinematicsParameters:
         'With publish_tf, also publish the pose of a moving base in the frame of odom, if no other '
         'node does so on /tf',
     )
-    moveit_services: bool = parameter(
+    moveit_services: bool = fixed(
         False,
         'Provide the services compute_fk and compute_ik of MoveIt; needs moveit_msgs. Do not set '
         'it together with move_group in the same namespace, which has services of these names',
-        read_only=True,
     )
     group_name: str = parameter(
         '',

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, parameter
+
+fixed = partial(parameter, read_only=True)
+"""Creates a field, as ``parameter``, of a parameter that is fixed at start."""
 
 REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
@@ -62,20 +66,17 @@ def output_rate(what: str) -> float:
 
 def description_file(otherwise: str) -> str:
     """Return the field of the file of the robot; ``otherwise`` says what an empty one means."""
-    value: str = parameter(
+    value: str = fixed(
         '',
         'File of the robot, used if robot_description is empty: URDF, xacro (its name ends in '
         f'.xacro), MJCF or SDF. Relative to the folder of the start. Empty: {otherwise}',
-        read_only=True,
     )
     return value
 
 
 def description_arguments() -> tuple[str, ...]:
     """Return the field of the arguments of a xacro file."""
-    value: tuple[str, ...] = parameter(
-        (), 'Arguments of the xacro file, each name:=value', read_only=True
-    )
+    value: tuple[str, ...] = fixed((), 'Arguments of the xacro file, each name:=value')
     return value
 
 
@@ -126,11 +127,10 @@ def check_known(robot: Robot, joints: Sequence[str]) -> None:
 class CommandingParameters:
     """Parameters of every node that commands a robot."""
 
-    autostart: bool = parameter(
+    autostart: bool = fixed(
         False,
         'Configure and activate the commands to the robot at start; false: left to a lifecycle '
         'manager, or ros2 lifecycle set',
-        read_only=True,
     )
     allow_other_publishers: bool = parameter(
         False,
@@ -143,7 +143,7 @@ class CommandingParameters:
 class TargetParameters(CommandingParameters):
     """Parameters of every node that moves a robot to targets."""
 
-    rate: float = parameter(200.0, 'Rate of the commands', 'Hz', (1.0, 1000.0), read_only=True)
+    rate: float = fixed(200.0, 'Rate of the commands', 'Hz', (1.0, 1000.0))
     transform_timeout: float = parameter(
         1.0,
         'Age of a transform, by its stamp, at which a target in its frame ends; static transforms '
@@ -172,26 +172,22 @@ class LockedJointParameters:
 class GravitySourceParameters:
     """Source of the direction of gravity, for a robot on a tilting base."""
 
-    kind: str = parameter(
+    kind: str = fixed(
         'parameter',
         'Source of gravity. parameter: the parameter gravity and the service set_gravity; imu: the '
         'topic imu, from a sensor fixed to the root link; tf: the pose of the root link in '
         'level_frame',
         choices=('parameter', 'imu', 'tf'),
-        read_only=True,
     )
-    level_frame: str = parameter(
-        'world', 'Frame of tf whose z axis points up', read_only=True, is_frame=True
+    level_frame: str = fixed('world', 'Frame of tf whose z axis points up', is_frame=True)
+    time_constant: float = fixed(
+        0.5, 'Time constant of the filter of the direction', 's', (0.0, 3600.0)
     )
-    time_constant: float = parameter(
-        0.5, 'Time constant of the filter of the direction', 's', (0.0, 3600.0), read_only=True
-    )
-    least_angle: float = parameter(
+    least_angle: float = fixed(
         0.01,
         'Smallest tilt that changes the gravity of the model, at most ten times a second',
         'rad',
         (1e-4, 3.0),
-        read_only=True,
     )
 
 
@@ -233,12 +229,11 @@ class RobotParameters:
         'Prefix of every frame_id of a frame of the model, as in robot_state_publisher',
         is_frame=True,
     )
-    joint_state_topic: str = parameter(
+    joint_state_topic: str = fixed(
         'joint_states',
         'Topic of the joint states: joint_states, or dynamic_joint_states of ros2_control, which '
         'needs control_msgs and more CPU time for each message',
         choices=('joint_states', 'dynamic_joint_states'),
-        read_only=True,
     )
     state_timeout: float = parameter(
         5.0,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, DIRECTIONS, TargetParameters
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, DIRECTIONS, TargetParameters, fixed
 from dynamics_ros.settings import parameter
 
 
@@ -66,11 +66,10 @@ AXES = 'along and around the axes of admittance.frame'
 class AdmittanceParameters:
     """Motion that yields to a measured wrench while ~/admittance/enable is true."""
 
-    wrench_topic: str = parameter(
+    wrench_topic: str = fixed(
         '',
         'Topic (geometry_msgs/WrenchStamped) of the wrench of the environment on the frame '
         'header.frame_id, at its origin and in its axes. Empty: no admittance',
-        read_only=True,
     )
     frame: str = parameter(
         '', 'Frame of the axes of mass, damping, stiffness. Empty: the moved one'
