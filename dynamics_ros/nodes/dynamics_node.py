@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from geometry_msgs.msg import Vector3Stamped
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -22,8 +23,8 @@ from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.lifecycle import UNCONFIGURED, LifecycleCallbacks, ManagedNode
-from dynamics_ros.nodes.load import LoadPublisher, gravity_in_root
-from dynamics_ros.nodes.outputs import FRESH, Output, Publication, publish
+from dynamics_ros.nodes.load import gravity_in_root
+from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.payload_action import PayloadAction
 from dynamics_ros.nodes.robot_request import check_payload
 from dynamics_ros.nodes.services import external_wrenches, requested_state, serve
@@ -39,8 +40,11 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     empty_efforts,
     fill_efforts,
+    header,
     inertia_arrays,
+    inertia_message,
     motion_of,
+    vector_message,
     violation_message,
 )
 from dynamics_ros.wire.services import (
@@ -51,6 +55,7 @@ from dynamics_ros.wire.services import (
     requested_acceleration,
 )
 from dynamics_ros.wire.templates import Evaluate
+from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -138,7 +143,9 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         self._commands: Output | None = None
         node.manage(self, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
-        self._load = LoadPublisher(node, context)
+        self._payload = Output(node, Payload, 'payload', LATCHED)
+        self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
+        self._published: dict[str, Any] = {}
         for kind, name, handler in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
             (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
@@ -187,8 +194,23 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if prepared.commands is None:
             self._end_commands()
         self._prepared, self._state = prepared, None
-        assert self.context.built is not None
-        self._load.publish(self.context.built.request)
+        self._publish_load()
+
+    def _publish_load(self) -> None:
+        """Publish payload and gravity of the current robot, each only if it has changed."""
+        context, published = self.context, self._published
+        assert context.built is not None
+        payload, gravity = context.built.request.payload, context.built.request.gravity
+        current = {'payload': payload, 'gravity': (context.root_frame_id(), gravity)}
+        if published.get('payload') != payload:
+            head = header(context.now(), context.names.frame_id_of(payload.frame))
+            matrix = payload.inertia_matrix()
+            inertia = inertia_message(payload.mass, payload.center_of_mass, matrix)
+            self._payload.publish(Payload(header=head, inertia=inertia))
+        if published.get('gravity') != current['gravity']:
+            head = header(context.now(), context.root_frame_id())
+            self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity)))
+        self._published = current
 
     def leave(self, prepared: Any) -> None:
         """End the gravity commands if the other robot cannot be used."""
@@ -208,7 +230,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     def outputs(self) -> list[Output]:
         """Return the publishers of gravity torques, commands, payload and gravity."""
         commands = [] if self._commands is None else [self._commands]
-        return [self._torques, *commands, *self._load.outputs]
+        return [self._torques, *commands, self._payload, self._gravity]
 
     def details(self) -> dict[str, str]:
         """Return payload, gravity and lifecycle state."""

@@ -19,7 +19,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelErr
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.outputs import LATCHED, Output, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import FaultLog, Refusals
+from dynamics_ros.nodes.reporting import Burst, FaultLog, SourceLostError
 from dynamics_ros.nodes.robot_request import (
     ARGUMENTS,
     FILE,
@@ -154,6 +154,11 @@ NO_REBUILD = frozenset(
 """Parameters that do not change the robot, or change it in another way."""
 
 
+MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
+"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
+log."""
+
+
 class RobotChanges:
     """Rebuilds the robot when parameters, the topic robot_description or requests change it.
 
@@ -190,7 +195,8 @@ class RobotChanges:
         self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
         self._order: Counter[str] = Counter()
         self._stepped = 0.0
-        self._refusals = Refusals(node, FaultLog.of(node))
+        self._refused: dict[str, str] = {}
+        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
         values = parameters.values
         self._request = RobotRequest(gravity=values.gravity, **self._values_of(OF_PARAMETERS))
         self._maker = RobotMaker()
@@ -216,12 +222,12 @@ class RobotChanges:
     @property
     def refusal(self) -> str:
         """Reason of a refused description, payload or parameter; '' if none is refused."""
-        return self._refusals.first
+        return next(iter(self._refused.values()), '')
 
     @property
     def description_refused(self) -> bool:
         """Whether the newest description is refused, and none is being made ready."""
-        return 'robot_description' in self._refusals and not self.building
+        return 'robot_description' in self._refused and not self.building
 
     def change(self, subject: str, *, always: bool = False, **values: Any) -> Future[None]:
         """Change the robot; the caller reports a refusal.
@@ -353,8 +359,18 @@ class RobotChanges:
     def _record(self, subject: str, error: BaseException | None) -> None:
         if isinstance(error, SupersededError):
             return
-        kept = '; the one before is kept' if self.built is not None else ''
-        self._refusals.record(subject, error, kept)
+        if error is None:
+            self._refused.pop(subject, None)
+        else:
+            if not isinstance(error, DynamicsRosError):
+                FaultLog.of(self._node).report(subject, error)
+            kept = '; the one before is kept' if self.built is not None else ''
+            text = f'{subject} refused: {error}{kept}'
+            if isinstance(error, SourceLostError):
+                text = str(error)
+            if text != self._refused.get(subject) and self._logged.passes(time.monotonic()):
+                self._node.get_logger().error(text)
+            self._refused[subject] = text
         self._on_change()
 
     def _values_of(self, names: Sequence[str]) -> dict[str, Any]:
