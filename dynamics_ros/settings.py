@@ -59,10 +59,12 @@ def check_frame_id(argument: str, frame_id: str) -> None:
         raise InvalidArgumentError(argument, repr(frame_id), expected)
 
 
-def parameter(default: Any, description: str, **constraint: Any) -> Any:
-    """Creates a field of a settings dataclass; see Constraint for the keywords."""
-    metadata = {'constraint': Constraint(description, **constraint)}
-    return dataclasses.field(default=default, metadata=metadata)
+def parameter(default: Any, text: str, unit: str = '', limits: Any = (), **rule: Any) -> Any:
+    """Creates a field of a settings dataclass; see Constraint, whose limits may be a pair."""
+    rule |= zip(('minimum', 'maximum'), limits, strict=False)
+    return dataclasses.field(
+        default=default, metadata={'constraint': Constraint(text, unit, **rule)}
+    )
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,8 @@ class Declared:
     def _check_element(self, value: Any) -> None:
         rule = self.constraint
         if isinstance(value, float | int) and not isinstance(value, bool):
-            in_range = rule.minimum <= value <= rule.maximum or (
-                rule.may_be_infinite and value == math.inf
-            )
-            if not in_range:
+            infinite = rule.may_be_infinite and value == math.inf
+            if not (infinite or rule.minimum <= value <= rule.maximum):
                 huge = LARGEST < abs(value) < math.inf
                 expected = f'at most {LARGEST:g} in size' if huge else self.range()
                 raise InvalidArgumentError(self.name, repr(value), expected)
@@ -147,8 +147,7 @@ class Declared:
     def range(self) -> str:
         """The accepted number range as text."""
         rule = self.constraint
-        low = rule.minimum > -LARGEST
-        high = rule.maximum < LARGEST
+        low, high = rule.minimum > -LARGEST, rule.maximum < LARGEST
         if low and high:
             return f'{rule.minimum:g} to {rule.maximum:g}'
         if low:

@@ -2,19 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists or poses of a frame in, joint commands out: cartesian_servo_node alone."""
 
-from dynamics_ros.launching import COMMANDS, PROCESS, ROBOT, argument, launch_description, nodes
+from dynamics_ros.launching import COMMANDS, PROCESS, ROBOT, launch_description, nodes, parameters
 
-ARGUMENTS = (
-    *ROBOT,
-    *PROCESS,
-    *COMMANDS,
-    argument(
-        'command_type',
-        'Commands: trajectory, for a joint_trajectory_controller; position or velocity, for a '
-        'forward_command_controller. Empty: params_file, or trajectory.',
-        choices=('', 'trajectory', 'position', 'velocity'),
-    ),
-)
+ARGUMENTS = (*ROBOT, *PROCESS, *COMMANDS, *parameters('command_type'))
 
 
 def generate_launch_description():

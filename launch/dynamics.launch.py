@@ -3,14 +3,13 @@
 """Kinematics, dynamics and contacts of a robot: all nodes. docs/launch.md has examples."""
 
 from dynamics_ros.launching import (
-    AUTOSTART,
     OUTPUTS,
     PROCESS,
     ROBOT,
     ROBOT_STATE_PUBLISHER,
     all_nodes,
     launch_description,
-    publish_tf,
+    parameters,
     rviz_arguments,
 )
 
@@ -18,8 +17,7 @@ ARGUMENTS = (
     *ROBOT,
     *PROCESS,
     *OUTPUTS,
-    publish_tf(),
-    AUTOSTART,
+    *parameters('publish_tf autostart'),
     ROBOT_STATE_PUBLISHER,
     *rviz_arguments(),
 )

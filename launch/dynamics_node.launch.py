@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity torques as topics; dynamics as services: dynamics_node alone."""
 
-from dynamics_ros.launching import AUTOSTART, PROCESS, ROBOT, launch_description, nodes
+from dynamics_ros.launching import PROCESS, ROBOT, launch_description, nodes, parameters
 
-ARGUMENTS = (*ROBOT, *PROCESS, AUTOSTART)
+ARGUMENTS = (*ROBOT, *PROCESS, *parameters('autostart'))
 
 
 def generate_launch_description():

@@ -2,19 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of a tool in, torques of the joints out: impedance_controller_node alone."""
 
-from dynamics_ros.launching import COMMANDS, PROCESS, ROBOT, argument, launch_description, nodes
+from dynamics_ros.launching import COMMANDS, PROCESS, ROBOT, launch_description, nodes, parameters
 
-ARGUMENTS = (
-    *ROBOT,
-    *PROCESS,
-    *COMMANDS,
-    argument(
-        'mode',
-        'Mode impedance: follow targets; guiding: follow a guiding hand. Empty: params_file, or '
-        'impedance.',
-        choices=('', 'impedance', 'guiding'),
-    ),
-)
+ARGUMENTS = (*ROBOT, *PROCESS, *COMMANDS, *parameters('mode'))
 
 
 def generate_launch_description():

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and twists of frames as topics; kinematics as services: kinematics_node alone."""
 
-from dynamics_ros.launching import FRAMES, PROCESS, ROBOT, launch_description, nodes, publish_tf
+from dynamics_ros.launching import PROCESS, ROBOT, launch_description, nodes, parameters
 
-ARGUMENTS = (*ROBOT, *PROCESS, FRAMES, publish_tf())
+ARGUMENTS = (*ROBOT, *PROCESS, *parameters('frames publish_tf'))
 
 
 def generate_launch_description():

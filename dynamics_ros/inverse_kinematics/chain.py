@@ -19,6 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.model import ROOT, Joint, Model
 from dynamics_ros.model.joints import Revolute
+from dynamics_ros.multibody.kernel_set import MANY
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .search import UNBOUNDED, Search
@@ -232,6 +233,8 @@ def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports
     chain = chains.get((frames, supports))
     if chain is None:
         chain = chains[frames, supports] = _find_chain(robot, frames, supports)
+        if len(chains) > MANY:
+            del chains[next(iter(chains))]
     return chain
 
 

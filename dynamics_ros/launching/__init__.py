@@ -28,8 +28,15 @@ from launch_ros.actions import Node
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters
+from dynamics_ros.parameters.impedance import ImpedanceParameters
+from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.servo import ServoParameters
+from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.ros_yaml import read_yaml, temporary_yaml
-from dynamics_ros.settings import check_frame_id
+from dynamics_ros.settings import check_frame_id, declared
 
 PACKAGE = 'dynamics_ros'
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
@@ -50,36 +57,64 @@ def argument(
     )
 
 
-DESCRIPTION_FILE = argument(
-    'robot_description_file',
-    'File of the robot: URDF, xacro (its name ends in .xacro), MJCF or SDF. Empty: '
-    'robot_description, or the topic of robot_state_publisher.',
+PARAMETERS: dict[str, tuple[type, str]] = {
+    'kinematics_node': (KinematicsParameters, 'frames publish_tf'),
+    'dynamics_node': (DynamicsParameters, 'autostart'),
+    'contact_node': (ContactParameters, 'contact_frames calibration_file'),
+    'cartesian_servo_node': (ServoParameters, 'frame command_joints autostart command_type'),
+    'impedance_controller_node': (ImpedanceParameters, 'frame command_joints autostart mode'),
+    'robot_simulator': (SimulatorParameters, 'motion'),
+}
+"""Of each node its parameters, and those that are launch arguments, of the same name."""
+
+OF_ROBOT = (
+    'robot_description_file robot_description_arguments robot_description root_joint frame_prefix'
 )
-DESCRIPTION_ARGUMENTS = argument(
-    'robot_description_arguments', "Arguments of a xacro file: 'name:=value name:=value'."
-)
+"""Parameters of the node with the robot that are launch arguments."""
+
+OTHER_NAMES = {'contact_frames': 'frames'}
+"""Parameters of launch arguments that have another name."""
+
+
+def parameters(names: str, default: str = '') -> tuple[DeclareLaunchArgument, ...]:
+    """Return arguments for parameters of nodes; one that is empty leaves it to ``params_file``."""
+    kinds = (*PARAMETERS.values(), (RobotParameters, OF_ROBOT))
+    found = []
+    for name in names.split():
+        kind = next(kind for kind, own in kinds if name in own.split())
+        parameter = OTHER_NAMES.get(name, name)
+        item = next(item for item in declared(kind) if item.name == parameter)
+        choices = SWITCH if item.type is bool else item.constraint.choices
+        otherwise = 'true' if name == 'autostart' else 'the default of the node'
+        text = f'{item.constraint.description}. Not given: params_file, or {otherwise}'
+        if item.type == tuple[str, ...]:
+            text += ". Several as 'first,second'"
+        found.append(argument(name, text, default, choices and ('', *choices)))
+    return tuple(found)
+
+
+TOPICS = {
+    'joint_states': ('joint_states', 'joint states'),
+    'odom': ('odom', 'odometry of a moving root link'),
+    'description_topic': ('robot_description', 'robot description'),
+}
+"""Argument, name before remapping, and content of each topic that may have another name."""
+
+
+def topics(*names: str) -> tuple[DeclareLaunchArgument, ...]:
+    """Return arguments for names of topics."""
+    return tuple(argument(x, f'Topic of the {TOPICS[x][1]}.', TOPICS[x][0]) for x in names)
+
+
 ROBOT = (
-    DESCRIPTION_FILE,
-    DESCRIPTION_ARGUMENTS,
-    argument('robot_description', 'URDF of the robot as XML text, in place of a file.'),
-    argument(
-        'root_joint',
-        'Joint between the world and the root link; floating and planar need the topic odom. '
-        'Empty: params_file, or fixed.',
-        choices=('', 'fixed', 'floating', 'planar'),
-    ),
-    argument('odom', 'Topic of the odometry of a moving root link.', 'odom'),
+    *parameters('robot_description_file robot_description_arguments robot_description root_joint'),
+    *topics('odom'),
     argument('use_sim_time', 'Use the time of the topic /clock.', 'false', SWITCH),
 )
 PROCESS = (
     argument('namespace', "Namespace of all nodes, topics and services, as 'left_arm'."),
-    argument(
-        'frame_prefix',
-        "Prefix of every frame of the robot, as 'left_arm/'; the same as for "
-        'robot_state_publisher. Empty: params_file, or none.',
-    ),
-    argument('joint_states', 'Topic of the joint states.', 'joint_states'),
-    argument('description_topic', 'Topic of the robot description.', 'robot_description'),
+    *parameters('frame_prefix'),
+    *topics('joint_states', 'description_topic'),
     argument(
         'params_file',
         'YAML file of parameters, or the name of one in config/ of this package: ur5e.yaml. '
@@ -91,46 +126,18 @@ PROCESS = (
     ),
     argument('respawn', 'Start a node that has died again after two seconds.', 'false', SWITCH),
 )
-AUTOSTART = argument(
-    'autostart',
-    'Configure and activate the commands to the robot: cartesian_servo_node, '
-    'impedance_controller_node, and gravity_commands of dynamics_node. false: left to a lifecycle '
-    'manager. Empty: params_file, or true.',
-    choices=('', *SWITCH),
-)
-
-
-def publish_tf(default: str = '') -> DeclareLaunchArgument:
-    """Return the argument ``publish_tf``."""
-    return argument(
-        'publish_tf',
-        'Publish the links on /tf and /tf_static, for a robot without a robot_state_publisher. '
-        'Empty: params_file, or false.',
-        default,
-        ('', *SWITCH),
-    )
-
-
-FRAMES = argument(
-    'frames',
-    "Frames whose poses and twists are published, as 'tool0,elbow_link'. "
-    'Empty: params_file, or the default tool frame.',
-)
-CONTACT = (
+CONTACT = parameters('contact_frames calibration_file')
+OUTPUTS = (
+    *parameters('frames'),
+    *CONTACT,
     argument(
-        'contact_frames',
-        "Frames where the environment may push, as 'tool0'; several push at the same time. "
-        'Empty: params_file, or the default tool frame.',
+        'composed',
+        'Run all nodes in one process with one model and one subscription; false: one process '
+        'each.',
+        'true',
+        SWITCH,
     ),
-    argument('calibration_file', 'File of calibrate_robot --parameters. Empty: params_file.'),
 )
-COMPOSED = argument(
-    'composed',
-    'Run all nodes in one process with one model and one subscription; false: one process each.',
-    'true',
-    SWITCH,
-)
-OUTPUTS = (FRAMES, *CONTACT, COMPOSED)
 ROBOT_STATE_PUBLISHER = argument(
     'robot_state_publisher',
     'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
@@ -139,16 +146,11 @@ ROBOT_STATE_PUBLISHER = argument(
     SWITCH,
 )
 COMMANDS = (
-    argument('frame', 'Frame that is moved. Empty: params_file, or the default tool frame.'),
-    argument(
-        'command_joints',
-        "Joints of the controller in its order, as 'shoulder,elbow'. Empty: params_file.",
-    ),
+    *parameters('frame command_joints autostart'),
     argument(
         'command_topic',
         "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node.",
     ),
-    AUTOSTART,
 )
 
 
@@ -175,11 +177,10 @@ def demo_arguments() -> tuple[DeclareLaunchArgument, ...]:
     file = 'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.'
     return (
         argument('robot_description_file', file),
-        DESCRIPTION_ARGUMENTS,
+        *parameters('robot_description_arguments'),
         *PROCESS,
         *OUTPUTS,
-        publish_tf('true'),
-        argument('motion', 'Move the robot slowly; false: hold it still.', 'true', SWITCH),
+        *parameters('publish_tf motion', 'true'),
         *rviz_arguments('auto'),
     )
 
@@ -192,25 +193,6 @@ REMOVED = {
     'wrench_expressed_in': 'params_file with wrench.expressed_in of contact_node',
 }
 """Arguments of earlier versions, which launch would ignore, and what to use now."""
-
-COMMANDED = ('frame', 'command_joints', 'autostart')
-PARAMETERS = {
-    'kinematics_node': {'frames': 'frames', 'publish_tf': 'publish_tf'},
-    'dynamics_node': {'autostart': 'autostart'},
-    'contact_node': {'contact_frames': 'frames', 'calibration_file': 'calibration_file'},
-    'cartesian_servo_node': {x: x for x in (*COMMANDED, 'command_type')},
-    'impedance_controller_node': {x: x for x in (*COMMANDED, 'mode')},
-    'robot_simulator': {'motion': 'motion'},
-}
-"""Launch argument to parameter, by node."""
-
-OF_ROBOT = (
-    *('robot_description_file', 'robot_description_arguments', 'robot_description'),
-    *('root_joint', 'frame_prefix'),
-)
-"""Launch arguments that are parameters of the node with the robot."""
-
-LISTS = ('frames', 'contact_frames', 'command_joints')
 
 
 def launch_description(
@@ -340,13 +322,8 @@ def _node(
     values: Values, executable: str, names: Iterable[str], default_file: str = '', **options: Any
 ) -> Node:
     """Return a process with nodes of this package; the robot's parameters are of one of them."""
-    own = {name: _clock(values) for name in names}
-    for name, parameters in own.items():
-        for given, parameter in PARAMETERS[name].items():
-            parameters |= _parsed(values, given, parameter)
-    host = 'dynamics_node' if 'dynamics_node' in own else next(iter(own))
-    for given in OF_ROBOT:
-        own[host] |= _parsed(values, given, given)
+    own = {name: _clock(values) | _given(values, PARAMETERS[name][1]) for name in names}
+    own['dynamics_node' if 'dynamics_node' in own else next(iter(own))] |= _given(values, OF_ROBOT)
     defaults = {name: {'autostart': True} for name in own if name in COMMANDING}
     files = [
         *([_parameter_file(defaults)] if defaults else []),
@@ -371,13 +348,10 @@ def _process(
     **options: Any,
 ) -> Node:
     """Return a process with the options that all of them have."""
-    topics = {
-        'joint_states': 'joint_states',
-        'odom': 'odom',
-        'description_topic': 'robot_description',
-    }
     changed = [
-        (topic, values[name]) for name, topic in topics.items() if values.get(name, topic) != topic
+        (topic, values[name])
+        for name, (topic, _) in TOPICS.items()
+        if values.get(name, topic) != topic
     ]
     return Node(
         package=package,
@@ -395,16 +369,20 @@ def _clock(values: Values) -> dict[str, Any]:
     return {'use_sim_time': True} if values.get('use_sim_time') == 'true' else {}
 
 
-def _parsed(values: Values, name: str, parameter: str) -> dict[str, Any]:
-    """Return the parameter of an argument; none if the launch file lacks it or it is empty."""
-    text = values.get(name, '')
-    if not text:
-        return {}
-    if name in LISTS:
-        return {parameter: [word for word in re.split(r'[,\s]+', text) if word]}
-    if name == 'robot_description_arguments':
-        return {parameter: shlex.split(text)}
-    return {parameter: text == 'true' if text in SWITCH else text}
+def _given(values: Values, names: str) -> dict[str, Any]:
+    """Return the parameters of the arguments that the launch file has and that are not empty."""
+    given: dict[str, Any] = {}
+    for name in names.split():
+        text, parameter = values.get(name, ''), OTHER_NAMES.get(name, name)
+        if name == 'robot_description_arguments':
+            value: Any = shlex.split(text)
+        elif name in ('frames', 'contact_frames', 'command_joints'):
+            value = [word for word in re.split(r'[,\s]+', text) if word]
+        else:
+            value = text == 'true' if text in SWITCH else text
+        if text:
+            given[parameter] = value
+    return given
 
 
 def _description(values: Values) -> str:

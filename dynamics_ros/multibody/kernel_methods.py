@@ -64,7 +64,7 @@ _Method = TypeVar('_Method', bound=Callable[..., Any])
 
 MAKERS = 'with_payload, with_gravity, with_locked, with_tool and without make another robot'
 
-_INTERNAL = {'has_kernels', 'shares_kernels_with', 'with_load_of'}
+_INTERNAL = {'has_kernels', 'shares_kernels_with'}
 """Methods for nodes, which ``dir`` does not list."""
 
 _OUT = """``out=`` is an array to fill and return, or a tuple of them for several results: float64,
@@ -146,9 +146,9 @@ class KernelMethods:
         """Information about the kernels compiled so far, by 'name(options)'."""
         return self._kernel_set.info()
 
-    def has_kernels(self, names: Iterable[str]) -> bool:
-        """Return whether all named kernels, as in ``kernels``, have been compiled."""
-        return self._kernel_set.names.issuperset(names)
+    def has_kernels(self, keys: Iterable[tuple[str, ...]]) -> bool:
+        """Return whether all kernels have been compiled, each given by its name and options."""
+        return self._kernel_set.has(keys)
 
     def kernel(self, name: str, *options: str, parameters: str = '') -> Kernel:
         """Return a compiled function by name, for callers that keep their own arrays.

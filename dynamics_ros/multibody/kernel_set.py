@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -354,10 +354,9 @@ class KernelSet:
         self._numbers = parameters.numbers(model)
         self._compiled = compiled or _Compiled()
 
-    @property
-    def names(self) -> set[str]:
-        """Names of the compiled kernels, as in ``info``."""
-        return set(map(_key_text, self._compiled.kernels.copy()))
+    def has(self, keys: Iterable[Key]) -> bool:
+        """Return whether all kernels have been compiled."""
+        return all(map(self._compiled.kernels.__contains__, keys))
 
     def of(self, model: Model) -> KernelSet:
         """Return the set of another model; shares compiled kernels if only parameters differ."""

@@ -48,11 +48,11 @@ def check_size(robot: RigidBodySystem) -> None:
         )
 
 
-def check_kernels(robot: RigidBodySystem, names: Iterable[str]) -> None:
-    """Refuse kernels, named as in ``Robot.kernels``, that are too large to compile.
+def check_kernels(robot: RigidBodySystem, keys: Iterable[tuple[str, ...]]) -> None:
+    """Refuse kernels, each given by its name and options, that are too large to compile.
 
     Raises:
         InvalidArgumentError: a kernel is too large.
     """
-    if any(name.partition('(')[0] in PAIRED for name in names):
+    if any(key[0] in PAIRED for key in keys):
         check_size(robot)

@@ -190,10 +190,6 @@ class RigidBodySystem(WrittenMethods):
         """Return whether both run the same machine code, with gravity and payload as inputs."""
         return self._kernel_set.shares(other._kernel_set)
 
-    def with_load_of(self: _Kind, other: RigidBodySystem) -> _Kind:
-        """Return this robot with the gravity and payload of another of the same description."""
-        return self._remade(other.model, other._without_payload)
-
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
         """Return the robot, including its payload, with another gravity [m/s^2] in root axes."""
         return self._remade(

@@ -25,7 +25,7 @@ from dynamics_ros.estimation.contact.geometry import LOCATION_RATE, ContactGeome
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.reporting import RateLimit
-from dynamics_ros.nodes.workers import RobotCopy, SupersededError, Worker
+from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.contact_markers import LocatedContact
@@ -38,7 +38,6 @@ class LocatorMaker:
     """
 
     def __init__(self) -> None:
-        self._copy = RobotCopy()
         self._source: tuple[str, Path | None] = ('', None)
         self._geometry = ContactGeometry({}, (), '')
 
@@ -65,8 +64,7 @@ class LocatorMaker:
             text, folder = source
             self._geometry = ContactGeometry.read(robot, text, check, folder)
             self._source = source
-        copied = self._copy.of(robot)  # has the kernels of every link
-        locator = self._geometry.locator(copied, noise)
+        locator = self._geometry.locator(robot, noise)
         locator.compile(check)
         return locator, self._geometry, is_new
 

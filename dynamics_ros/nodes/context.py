@@ -4,146 +4,39 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from abc import ABC
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
-from rclpy.timer import Timer
 
-from dynamics_ros.errors import DynamicsRosError, NoModelError
+from dynamics_ros.errors import NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.system import give_back
+from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.inputs import RobotInputs
-from dynamics_ros.nodes.outputs import Output, Plan, Publication, cap
+from dynamics_ros.nodes.outputs import Plan, cap
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import FaultLog, steady_timer
-from dynamics_ros.nodes.robot_changes import RobotChanges
-from dynamics_ros.nodes.robot_request import Built, Description, FrameNames, check_gravity
-from dynamics_ros.nodes.workers import FIRST_INPUT_TIMEOUT, RequestKernels, Waiting, WarmUp, Worker
+from dynamics_ros.nodes.reporting import FaultLog
+from dynamics_ros.nodes.robot_changes import Component, RobotChanges
+from dynamics_ros.nodes.robot_request import Built, FrameNames, check_gravity
+from dynamics_ros.nodes.workers import Threads, Worker
 from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import Settings
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.conversions import prepare_conversions
-
-
-class Component(ABC):
-    """Component of a process, such as kinematics: a node with parameters, outputs and services.
-
-    Attributes:
-        node: node of its parameters, topics and services.
-        faults: log of unexpected errors.
-        problem: why it is not ready for the current robot; '' if it is.
-        unavailable_reason: why it published nothing for the last state; '' if it published or has
-            no subscribers.
-        warning: warning about its outputs for the last state; '' without one.
-        uses_masses: whether its outputs are wrong if masses are missing in the description.
-    """
-
-    uses_masses: ClassVar[bool] = False
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.faults = FaultLog.of(node)
-        self.problem = ''
-        self.unavailable_reason = ''
-        self.warning = ''
-
-    @property
-    def sends_torques(self) -> bool:
-        """Whether torques that depend on gravity and payload move the robot now."""
-        return False
-
-    def resistance(self, before: Robot) -> str:
-        """Return why torques show that a change of gravity or payload is wrong; '' if they do not.
-
-        Args:
-            before: the robot before the change.
-        """
-        return ''
-
-    @abstractmethod
-    def prepare(self, robot: Robot, default_frame: str, description: Description) -> Any:
-        """Prepare for a robot; called in another thread, so it must not change the current state.
-
-        Args:
-            robot: the robot.
-            default_frame: frame to use where the parameters name none.
-            description: what the robot was made from.
-
-        Returns:
-            Argument of ``adopt``.
-
-        Raises:
-            DynamicsRosError: the configuration does not fit the robot.
-        """
-
-    @abstractmethod
-    def adopt(self, prepared: Any) -> None:
-        """Switch to the result of ``prepare``; called between two messages."""
-
-    def leave(self, prepared: Any) -> None:  # noqa: B027 - most components move nothing
-        """Finish with the current robot before the switch to another one.
-
-        Args:
-            prepared: result of ``prepare`` for the other robot, or its error; after an error,
-                ``adopt`` is not called.
-        """
-
-    def observe(self, state: RobotState) -> None:
-        """Process a state; called for every state, even if no outputs are computed for it."""
-        self.unavailable_reason = ''
-
-    def publications(self) -> Sequence[Publication]:
-        """Return the outputs of the component for the current epoch of the plan."""
-        return ()
-
-    def write_inputs(self) -> None:  # noqa: B027 - the state buffer has the inputs of most
-        """Write the latest state to the arrays that fill the messages, before they are computed."""
-
-    @abstractmethod
-    def outputs(self) -> list[Output]:
-        """Return all publishers except that of diagnostics."""
-
-    def start(self) -> None:  # noqa: B027 - most components need no start
-        """Apply parameters to the robot; called when the executor has been created."""
-
-    def end(self) -> None:  # noqa: B027 - most components move nothing
-        """Send the last messages before the process ends."""
-
-    def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Return functions that prepare the first requests, to be called in another thread.
-
-        Each function is short. Called at start, and after each ``adopt``.
-        """
-        return ()
-
-    def details(self) -> dict[str, str]:
-        """Return additional values for diagnostics."""
-        return {}
-
-    def failed(self, error: Exception) -> None:
-        """Set ``unavailable_reason`` because of an error; other components continue to publish."""
-        if isinstance(error, DynamicsRosError):
-            self.unavailable_reason = Explanation(Reason.COMPUTATION_FAILED, str(error))
-            return
-        # FaultLog ignores errors after a signal has shut the context down.
-        text = f'unexpected error: {type(error).__name__}: {error}'
-        self.unavailable_reason = Explanation(Reason.UNEXPECTED_ERROR, text)
-        self.faults.report('computing the outputs', error)
-
 
 Answer = TypeVar('Answer')
 
-RESUME_AFTER = 1e-4
-"""Delay after which a waiting request is resumed [s]."""
+KernelKey = tuple[str, ...]
+"""Name and options of a kernel, such as a frame and a reference."""
 
 
 class RobotContext:
@@ -152,13 +45,10 @@ class RobotContext:
     Attributes:
         node: node of the parameters of the robot and of the inputs.
         parameters: parameters of the robot.
-        built: the current robot with the request that it was built from, or None.
-        changes: changes of the robot.
+        threads: worker threads, and coroutines that wait.
+        changes: the robot and its changes.
         inputs: joint states and odometry.
         components: components, in the order in which they process a state.
-        searches: worker thread of long searches.
-        requests: kernels of requests.
-        executor: executor of the nodes; set before it spins.
         names: names of the frames in messages.
         faults: log of unexpected errors.
     """
@@ -167,20 +57,8 @@ class RobotContext:
         """Declare the parameters of the robot and subscribe to its inputs on a node."""
         self.node = node
         self.parameters = ParameterSet(node, RobotParameters)
-        self.built: Built | None = None
+        self.threads = Threads(node)
         self._plan: Plan | None = None
-        self.searches = Worker('searches')
-        builder = Worker('builder')
-        # A payload or gravity that has to be undone does not wait for kernels of a request.
-        changer = Worker('changes')
-        self._warm_up = WarmUp(builder)
-        # Executors resume coroutines only after an event of the middleware, and the events executor
-        # does not support guard conditions. Therefore a timer that fires once resumes them.
-        self._resume: Timer = steady_timer(node, RESUME_AFTER, lambda: self._resume.cancel())
-        self._resume.cancel()
-        self.requests = RequestKernels(builder, self._warm_up, self._resume.reset)
-        self._waiting = Waiting(node, self._resume.reset)
-        self.executor: Executor | None = None
         self.components: list[Component] = []
         self._on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
@@ -188,15 +66,9 @@ class RobotContext:
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(lambda values: check_gravity('gravity', values.gravity))
         self.changes = RobotChanges(
-            node,
-            self.parameters,
-            changer,
-            self._prepare,
+            *(node, self.parameters, self.threads, self.components),
             self._adopt,
-            self._set_busy,
             self.notify_change,
-            lambda: any(component.sends_torques for component in self.components),
-            lambda before: next(filter(None, (x.resistance(before) for x in self.components)), ''),
         )
         self.inputs = RobotInputs(
             node, self.parameters, self._on_state, self._update_names, self.notify_change
@@ -214,12 +86,11 @@ class RobotContext:
 
     def start(self, executor: Executor) -> None:
         """Start the components and build the first robot; called by the executor."""
-        self.executor = executor
-        self.changes.start(executor)
+        self.threads.executor = executor
         for component in self.components:
             component.faults.guarded('starting', component.start)()
         self.changes.build_first()
-        self._warm_up.replace(executor, self._warm_up_slices())
+        self._warm_up()
 
     def end(self) -> None:
         """Let the components send their last messages before the process ends."""
@@ -232,6 +103,11 @@ class RobotContext:
             self.faults.guarded('reporting a change', listener)()
 
     # --- the robot ------------------------------------------------------------------------------
+
+    @property
+    def built(self) -> Built | None:
+        """The current robot with the request that it was built from, or None."""
+        return self.changes.built
 
     @property
     def robot(self) -> Robot | None:
@@ -268,53 +144,44 @@ class RobotContext:
         await self.wait(lambda: self.buffer is None or self.inputs.complete, limit)
 
     async def wait(self, ready: Callable[[], bool], limit: float = 0.0) -> None:
-        """Wait for a condition, for a time [s]; arguments as of ``first_robot``."""
-        assert self.executor is not None, 'start() must be called first'
-        deadline = time.monotonic() + (limit if limit > 0.0 else FIRST_INPUT_TIMEOUT)
-        await self._waiting.until(self.executor, ready, deadline)
+        """Wait for a condition, for a time [s], unless too many requests wait already."""
+        if not self.threads.crowded:
+            await self.threads.until(ready, limit)
 
     async def compute(
         self,
         robot: Robot,
-        kernels: Iterable[str],
-        function: Callable[[Robot], Answer],
+        kernels: Iterable[KernelKey],
+        function: Callable[[], Answer],
         worker: Worker | None = None,
     ) -> Answer:
-        """Evaluate a function of a robot without delaying messages while kernels are compiled.
+        """Evaluate a function for a request: at once if its kernels exist, else in a thread.
 
-        Arguments, result and errors as of ``RequestKernels.compute``.
+        Args:
+            robot: the current robot when the request arrived.
+            kernels: keys of the kernels that the function uses.
+            function: computes the result.
+            worker: thread for functions that take long even with existing kernels.
+
+        Raises:
+            DynamicsRosError: the error of the function, or too many requests are waiting.
         """
-        assert self.executor is not None, 'start() must be called first'
-        return await self.requests.compute(self.executor, robot, kernels, function, worker)
+        needed = frozenset(kernels)
+        check_kernels(robot, needed)
+        ready, builder = robot.has_kernels(needed), self.threads.builder
+        if ready and worker is None:
+            return function()
+        builder.hold(1)
+        try:
+            return await self.submit(worker if ready and worker else builder, function)
+        finally:
+            builder.hold(-1)
 
     def submit(
         self, worker: Worker, function: Callable[[], Answer], subject: str = ''
     ) -> Future[Answer]:
-        """Run a function in the thread of a worker; arguments as of ``Worker.submit``."""
-        assert self.executor is not None, 'start() must be called first'
-        return worker.submit(self.executor, function, subject)
-
-    def _set_busy(self, busy: bool) -> None:
-        """Pause the warm-up while a change is applied; then resume it and the waiting requests."""
-        if busy:
-            self._warm_up.hold()
-            return
-        assert self.executor is not None
-        self._resume.reset()
-        self._warm_up.release(self.executor)
-
-    def _prepare(self, robot: Robot, default_frame: str, description: Description) -> list[Any]:
-        """Return the result of ``prepare`` of each component, or its error."""
-        prepare_conversions()
-        prepared: list[Any] = []
-        for component in self.components:
-            try:
-                prepared.append(component.prepare(robot, default_frame, description))
-            except Exception as error:
-                if not isinstance(error, DynamicsRosError):
-                    component.faults.report('making ready for the robot', error)
-                prepared.append(error)
-        return prepared
+        """Run a function in the thread of a worker; arguments as of ``Threads.submit``."""
+        return self.threads.submit(worker, function, subject)
 
     def _adopt(self, built: Built) -> None:
         for component, prepared in zip(self.components, built.prepared, strict=True):
@@ -322,10 +189,9 @@ class RobotContext:
                 component.leave(prepared)
             except Exception as error:
                 component.failed(error)
-        self.built = built
+        first, self.changes.built = self.built is None, built
         self.inputs.adopt(built)
         self.begin_epoch()
-        self.requests.adopt(built.robot)
         self._update_names()
         for component, prepared in zip(self.components, built.prepared, strict=True):
             if isinstance(prepared, Exception):
@@ -343,13 +209,14 @@ class RobotContext:
             f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom, made in '
             f'{built.seconds:.2f} s'
         )
-        assert self.executor is not None
-        self._warm_up.replace(self.executor, self._warm_up_slices())
+        # A robot and its kernels are a hundred thousand objects; a collection that scans them would
+        # delay messages. Frozen once, so that at most one replaced robot is not collected.
+        self._warm_up(*[gc.freeze] * first)
 
-    def _warm_up_slices(self) -> Iterator[Callable[[], object]]:
-        for component in self.components:
-            yield from component.warm_up()
-        yield give_back
+    def _warm_up(self, *last: Callable[[], object]) -> None:
+        """Prepare for requests in a thread; call other functions at the end."""
+        own = chain.from_iterable(component.warm_up() for component in self.components)
+        self.threads.builder.prepare([*own, give_back, *last])
 
     # --- states ---------------------------------------------------------------------------------
 

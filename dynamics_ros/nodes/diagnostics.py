@@ -13,9 +13,10 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.robot_state import describe_not_finite, describe_stale
-from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.outputs import RELIABLE
 from dynamics_ros.nodes.reporting import steady_timer
+from dynamics_ros.nodes.robot_changes import Component
 from dynamics_ros.reasons import KEY, Explanation, Reason, reason_of
 from dynamics_ros.wire.conversions import diagnostic_status, header
 
@@ -222,12 +223,8 @@ class Diagnostics:
             values['stale joints'] = ', '.join(inputs.state.stale)
         if context.changes.refusal:
             values['refused change'] = context.changes.refusal
-        values |= _counts('refused', getattr(self._node, 'ignored', {}))
-        faults = {**context.faults.counts, **self._component.faults.counts}
-        values |= _counts('unexpected errors', faults)
-        if context.faults.lost_responses:
-            count = str(context.faults.lost_responses)
-            values['responses lost because their client seems to have left'] = count
+        counts = {**context.faults.counts, **self._component.faults.counts}
+        values |= {key: str(count) for key, count in counts.items()}
         for output in self._component.outputs():
             if output.missing:
                 values[f'{output.topic} is missing'] = output.missing

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from geometry_msgs.msg import Vector3Stamped
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -23,13 +23,11 @@ from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.lifecycle import UNCONFIGURED, LifecycleCallbacks, ManagedNode
-from dynamics_ros.nodes.load import LoadPublisher, gravity_in_root
-from dynamics_ros.nodes.outputs import FRESH, Output, Publication, publish
-from dynamics_ros.nodes.parameters import ParameterSet
+from dynamics_ros.nodes.load import gravity_in_root
+from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.payload_action import PayloadAction
 from dynamics_ros.nodes.robot_request import check_payload
 from dynamics_ros.nodes.services import external_wrenches, requested_state, serve
-from dynamics_ros.nodes.workers import kernel
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
@@ -42,8 +40,11 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     empty_efforts,
     fill_efforts,
+    header,
     inertia_arrays,
+    inertia_message,
     motion_of,
+    vector_message,
     violation_message,
 )
 from dynamics_ros.wire.services import (
@@ -54,6 +55,7 @@ from dynamics_ros.wire.services import (
     requested_acceleration,
 )
 from dynamics_ros.wire.templates import Evaluate
+from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -64,49 +66,18 @@ from dynamics_ros_msgs.srv import (
 )
 
 
-@dataclass(frozen=True)
-class PreparedDynamics:
+class PreparedDynamics(NamedTuple):
     """Kernels of the configured topics for a robot.
 
     Attributes:
         robot: the robot.
-        names: joints whose gravity torques are published.
-        torques: kernel of these gravity torques.
-        commands: kernel of the gravity torques of the command joints; None without such joints.
+        torques: kernel of the gravity torques of all joints.
+        commands: kernel of those of the command joints; None without such joints.
     """
 
     robot: Robot
-    names: tuple[str, ...]
     torques: Kernel
     commands: Kernel | None
-
-    @classmethod
-    def of(cls, robot: Robot, command_joints: Sequence[str]) -> PreparedDynamics:
-        """Check the command joints, and compile the kernels.
-
-        Raises:
-            UnknownJointError: the robot does not have a command joint.
-        """
-        check_known(robot, command_joints)
-        names = tuple(robot.joint_v_indices)
-        commands = _gravity_of(robot, command_joints) if command_joints else None
-        return cls(robot, names, _gravity_of(robot, names), commands)
-
-    def warm_up(self) -> list[Callable[[], object]]:
-        """Return functions that compile the kernels of the services."""
-        robot, q, zero = self.robot, self.robot.neutral(), np.zeros(self.robot.nv)
-        slices: list[Callable[[], object]] = [partial(robot.inverse_dynamics, q, zero, zero)]
-        if not is_large(robot):
-            slices += [
-                partial(robot.forward_dynamics, q, zero, zero),
-                partial(robot.mass_matrix, q),
-                partial(robot.nonlinear_effects, q, zero),
-                partial(robot.coriolis, q, zero),
-                partial(robot.kinetic_energy, q, zero),
-                partial(robot.potential_energy, q),
-                partial(robot.center_of_mass, q),
-            ]
-        return slices
 
 
 def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
@@ -145,113 +116,22 @@ def efforts_of(
     return feed_forward.efforts(motion), feed_forward.violations(motion)
 
 
-class GravityCommands(LifecycleCallbacks):
-    """Topic of gravity torques for an effort controller, which needs ``command_joints``.
-
-    Attributes:
-        kernel: kernel of the torques; None without command joints.
-    """
-
-    def __init__(
-        self,
-        node: ManagedNode,
-        parameters: ParameterSet[DynamicsParameters],
-        on_change: Callable[[], None],
-    ) -> None:
-        """Send commands while the node is active; call ``on_change`` in its transitions."""
-        self._node = node
-        self._parameters = parameters
-        self._topic: Output | None = None
-        self.kernel: Kernel | None = None
-        node.manage(self, on_change)
-
-    @property
-    def output(self) -> Output | None:
-        """Publisher of the commands while they are sent, otherwise None."""
-        return self._topic if self._node.active and self.kernel is not None else None
-
-    @property
-    def exclusive_topic(self) -> str:
-        """Topic on which no other node may publish at activation; '' if there is none."""
-        if self._topic is None or self._parameters.values.allow_other_publishers:
-            return ''
-        return self._topic.topic
-
-    def outputs(self) -> list[Output]:
-        """Return the publisher if it exists, whether or not commands are sent."""
-        return [] if self._topic is None else [self._topic]
-
-    def details(self) -> dict[str, str]:
-        """Return the lifecycle state."""
-        return {'lifecycle': self._node.lifecycle}
-
-    def warning(self) -> Explanation:
-        """Return why configured commands are not sent; empty if they are."""
-        if not self._parameters.values.command_joints or self._node.active:
-            return Explanation(Reason.OK, '')
-        why = self._node.inactive()
-        return Explanation(why.reason, f'no gravity_commands: {why}')
-
-    def start(self) -> None:
-        """Configure and activate the node if ``autostart`` is set and there are command joints."""
-        if self._parameters.values.command_joints and self._node.lifecycle == UNCONFIGURED:
-            self._node.begin(self._parameters.values.autostart)
-
-    def end(self) -> None:
-        """Deactivate the node before the process ends."""
-        self._node.end()
-
-    def adopt(self, kernel: Kernel | None) -> None:
-        """Switch to the kernel of other joints; None ends the commands."""
-        if kernel is None and self.output is not None:
-            self.deactivate()
-        self.kernel = kernel
-
-    # --- transitions ----------------------------------------------------------------------------
-
-    def configure(self) -> None:
-        """Create the topic.
-
-        Raises:
-            InvalidArgumentError: there are no command joints.
-        """
-        if not self._parameters.values.command_joints:
-            raise InvalidArgumentError('command_joints', 'empty', 'the joints of the controller')
-        self._topic = Output(self._node, Float64MultiArray, '~/gravity_commands')
-
-    def activate(self) -> None:
-        """Do nothing: ``output`` is available from now on."""
-
-    def deactivate(self) -> None:
-        """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
-        topic, kernel = self._topic, self.kernel
-        if topic is None or kernel is None or self._parameters.values.commands_at_end == 'hold':
-            return
-        topic.publish(gravity_commands(kernel.trace.outputs[0].size))
-        topic.wait_until_received()
-
-    def cleanup(self) -> None:
-        """Destroy the topic."""
-        if self._topic is not None:
-            self._topic.close()
-            self._topic = None
-
-
-def gravity_commands(count: int) -> Float64MultiArray:
-    """Return a command of ``count`` zeros."""
-    return Float64MultiArray(data=[0.0] * count)
-
-
 NAME = 'dynamics_node'
 
 MOVING = 0.05
 """Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
 
 
-class Dynamics(RobotComponent[DynamicsParameters]):
-    """Component that publishes gravity torques and manages payload and gravity."""
+class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
+    """Component that publishes gravity torques and manages payload and gravity.
+
+    While its node is active and has ``command_joints``, it sends gravity torques to an effort
+    controller; the rest works in every state of the node.
+    """
 
     uses_masses = True
+
+    node: ManagedNode
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, DynamicsParameters)
@@ -260,9 +140,12 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         self._prepared: PreparedDynamics | None = None
         self._state: RobotState | None = None
         self._change: tuple[Robot, Any] | None = None
-        self._gravity_commands = GravityCommands(node, self.parameters, self._commands_changed)
+        self._commands: Output | None = None
+        node.manage(self, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
-        self._load = LoadPublisher(node, context)
+        self._payload = Output(node, Payload, 'payload', LATCHED)
+        self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
+        self._published: dict[str, Any] = {}
         for kind, name, handler in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
             (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
@@ -277,7 +160,8 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     @property
     def sends_torques(self) -> bool:
         """Whether torques that depend on gravity and payload move the robot now."""
-        return self._gravity_commands.output is not None
+        prepared = self._prepared
+        return bool(self._commands and self.node.active and prepared and prepared.commands)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -300,30 +184,53 @@ class Dynamics(RobotComponent[DynamicsParameters]):
 
     def prepare(self, robot: Robot, *_: object) -> PreparedDynamics:
         """Check the command joints and compile the kernels of the topics."""
-        return PreparedDynamics.of(robot, self.values.command_joints)
+        joints = self.values.command_joints
+        check_known(robot, joints)
+        commands = _gravity_of(robot, joints) if joints else None
+        return PreparedDynamics(robot, _gravity_of(robot, tuple(robot.joint_v_indices)), commands)
 
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
+        if prepared.commands is None:
+            self._end_commands()
         self._prepared, self._state = prepared, None
-        self._gravity_commands.adopt(prepared.commands)
-        assert self.context.built is not None
-        self._load.publish(self.context.built.request)
+        self._publish_load()
+
+    def _publish_load(self) -> None:
+        """Publish payload and gravity of the current robot, each only if it has changed."""
+        context, published = self.context, self._published
+        assert context.built is not None
+        payload, gravity = context.built.request.payload, context.built.request.gravity
+        current = {'payload': payload, 'gravity': (context.root_frame_id(), gravity)}
+        if published.get('payload') != payload:
+            head = header(context.now(), context.names.frame_id_of(payload.frame))
+            matrix = payload.inertia_matrix()
+            inertia = inertia_message(payload.mass, payload.center_of_mass, matrix)
+            self._payload.publish(Payload(header=head, inertia=inertia))
+        if published.get('gravity') != current['gravity']:
+            head = header(context.now(), context.root_frame_id())
+            self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity)))
+        self._published = current
 
     def leave(self, prepared: Any) -> None:
         """End the gravity commands if the other robot cannot be used."""
         if isinstance(prepared, Exception):
-            self._gravity_commands.adopt(None)
+            self._end_commands()
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of the services, and load what goals need."""
-        kernels = self._prepared.warm_up() if self._prepared else ()
+        if self._prepared is None:
+            return [PayloadAction.load]
+        robot = self._prepared.robot
+        names = () if is_large(robot) else ('forward_dynamics', *TERMS)
+        kernels = (partial(robot.kernel, name) for name in ('inverse_dynamics', *names))
         return [*kernels, PayloadAction.load]
 
     def outputs(self) -> list[Output]:
         """Return the publishers of gravity torques, commands, payload and gravity."""
-        load = self._load.outputs
-        return [self._torques, *self._gravity_commands.outputs(), *load]
+        commands = [] if self._commands is None else [self._commands]
+        return [self._torques, *commands, self._payload, self._gravity]
 
     def details(self) -> dict[str, str]:
         """Return payload, gravity and lifecycle state."""
@@ -336,16 +243,16 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         return {
             'payload': payload_text,
             'gravity [m/s^2]': gravity,
-            **self._gravity_commands.details(),
+            'lifecycle': self.node.lifecycle,
         }
 
     def end(self) -> None:
         """Send the final command before the process ends."""
-        self._gravity_commands.end()
+        self.node.end()
 
     def start(self) -> None:
         """Start the commands, and apply the payload of the parameters."""
-        self._gravity_commands.start()
+        self._start_commands()
         payload = self.values.payload.or_none()
         if payload.mass:
             self.context.changes.change_and_report('payload', payload=payload)
@@ -366,7 +273,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
             payload = self.values.payload.or_none()
             self.context.changes.change_and_report('payload', payload=payload)
         if 'command_joints' in names:
-            self._gravity_commands.start()
+            self._start_commands()
             self.context.changes.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
@@ -378,24 +285,80 @@ class Dynamics(RobotComponent[DynamicsParameters]):
 
     def publications(self) -> list[Publication]:
         """Return the outputs: gravity torques, and gravity commands while they are active."""
-        self.warning = self._gravity_commands.warning()
+        self.warning = self._inactive()
         prepared = self._prepared
         if prepared is None:
             return []
-        q, efforts = self.arrays.q, partial(empty_efforts, prepared.names)
+        q, efforts = self.arrays.q, partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
         torques, rate = {'effort': Evaluate(prepared.torques, (q,))}, self.rate_of
         found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
-        output, kernel = self._gravity_commands.output, self._gravity_commands.kernel
-        if output is not None and kernel is not None:
-            zeros = partial(gravity_commands, kernel.trace.outputs[0].size)
-            commands = {'data': Evaluate(kernel, (q,))}
-            found.append(publish(output, zeros, commands, FRESH, rate('gravity_commands')))
+        if self.sends_torques and self._commands is not None and prepared.commands is not None:
+            zeros, commands = self._zeros, {'data': Evaluate(prepared.commands, (q,))}
+            found.append(publish(self._commands, zeros, commands, FRESH, rate('gravity_commands')))
         return found
 
+    # --- commands while the node is active --------------------------------------------------------
+
+    @property
+    def exclusive_topic(self) -> str:
+        """Topic on which no other node may publish at activation; '' if there is none."""
+        alone = self._commands is not None and not self.values.allow_other_publishers
+        return self._commands.topic if alone and self._commands else ''
+
+    def configure(self) -> None:
+        """Create the topic.
+
+        Raises:
+            InvalidArgumentError: there are no command joints.
+        """
+        if not self.values.command_joints:
+            raise InvalidArgumentError('command_joints', 'empty', 'the joints of the controller')
+        self._commands = Output(self.node, Float64MultiArray, '~/gravity_commands')
+
+    def activate(self) -> None:
+        """Do nothing: commands are published from now on."""
+
+    def deactivate(self) -> None:
+        """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
+        prepared = self._prepared
+        if self._commands is None or prepared is None or prepared.commands is None:
+            return
+        if self.values.commands_at_end != 'hold':
+            self._commands.publish(self._zeros())
+            self._commands.wait_until_received()
+
+    def cleanup(self) -> None:
+        """Destroy the topic."""
+        if self._commands is not None:
+            self._commands.close()
+            self._commands = None
+
+    def _start_commands(self) -> None:
+        """Configure and activate the node if ``autostart`` is set and there are command joints."""
+        if self.values.command_joints and self.node.lifecycle == UNCONFIGURED:
+            self.node.begin(self.values.autostart)
+
+    def _end_commands(self) -> None:
+        """Send the last command before a robot without command joints."""
+        if self.sends_torques:
+            self.deactivate()
+
     def _commands_changed(self) -> None:
-        """Update the outputs after gravity commands have begun or ended."""
+        """Update the outputs after commands have begun or ended."""
         self.context.begin_epoch()
-        self.warning = self._gravity_commands.warning()
+        self.warning = self._inactive()
+
+    def _zeros(self) -> Float64MultiArray:
+        """Return a command of zeros for the command joints."""
+        kernel = self._prepared.commands if self._prepared else None
+        return Float64MultiArray(data=[0.0] * (kernel.trace.outputs[0].size if kernel else 0))
+
+    def _inactive(self) -> Explanation:
+        """Return why configured commands are not sent; empty if they are."""
+        if not self.values.command_joints or self.node.active:
+            return Explanation(Reason.OK, '')
+        why = self.node.inactive()
+        return Explanation(why.reason, f'no gravity_commands: {why}')
 
     # --- services -------------------------------------------------------------------------------
 
@@ -410,8 +373,8 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         q, v = state.q, state.required('velocity')
         tau = await self.context.compute(
             robot,
-            [kernel('inverse_dynamics', *wrenches)],
-            lambda owner: owner.inverse_dynamics(q, v, acceleration, wrenches),
+            [('inverse_dynamics', *wrenches)],
+            lambda: robot.inverse_dynamics(q, v, acceleration, wrenches),
         )
         fill_torques(response, robot, state.stamp, tau)
 
@@ -424,8 +387,8 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         q, v, effort = state.q, state.required('velocity'), state.required('effort')
         a = await self.context.compute(
             robot,
-            [kernel('forward_dynamics', *wrenches)],
-            lambda owner: owner.forward_dynamics(q, v, effort, wrenches),
+            [('forward_dynamics', *wrenches)],
+            lambda: robot.forward_dynamics(q, v, effort, wrenches),
         )
         fill_accelerations(response, robot, a)
 
@@ -436,7 +399,9 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         q, v = state.q, state.required('velocity')
 
         await self.context.compute(
-            state.robot, map(kernel, TERMS), lambda robot: fill_terms(response, robot, q, v)
+            state.robot,
+            [(name,) for name in TERMS],
+            lambda: fill_terms(response, state.robot, q, v),
         )
 
     async def _trajectory_efforts(self, request: Any, response: Any) -> None:
@@ -448,9 +413,9 @@ class Dynamics(RobotComponent[DynamicsParameters]):
             robot, q = self.context.required_robot(), self.context.latest_state().q
         efforts, violations = await self.context.compute(
             robot,
-            (kernel('inverse_dynamics'), kernel('gravity')),
-            lambda owner: efforts_of(owner, motion, q, settings),
-            self.context.searches,
+            [('inverse_dynamics',), ('gravity',)],
+            lambda: efforts_of(robot, motion, q, settings),
+            self.context.threads.searches,
         )
         response.trajectory = request.trajectory
         fill_efforts(response.trajectory, motion, efforts)

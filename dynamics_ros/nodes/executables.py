@@ -10,7 +10,7 @@ impedance_controller_node also runs contact_node in its process if it reacts to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.lifecycle import ManagedNode
@@ -61,21 +61,6 @@ def check_names(nodes: Mapping[str, Node]) -> None:
         )
 
 
-def application(context: RobotContext, components: Sequence[Component]) -> Application:
-    """Return the application of components, which process each state in the given order.
-
-    Raises:
-        DynamicsRosError: an unknown parameter is set for a node.
-    """
-    for component in components:
-        context.add(component)
-    nodes = [component.node for component in components]
-    start_reports(context.node, [Diagnostics(context, component) for component in components])
-    GravityFollower(context)
-    check_undeclared(nodes, context.node if components[1:] else None)
-    return Application(nodes, context)
-
-
 def build(*names: str) -> Application:
     """Create nodes on one robot; dynamics_node, or else the first one, has its parameters.
 
@@ -92,27 +77,31 @@ def build(*names: str) -> Application:
     context = RobotContext(host)
     if 'dynamics_node' not in nodes:
         LoadSubscriber(context)
-    components: list[Component] = [
-        getattr(module, COMPONENTS[name][1])(node, context)
-        for module, (name, node) in zip(modules, nodes.items(), strict=True)
-    ]
+    for module, (name, node) in zip(modules, nodes.items(), strict=True):
+        context.add(getattr(module, COMPONENTS[name][1])(node, context))
     if names == ('impedance_controller_node',):
-        components = [*_collision_detector(components[0], context), *components]
-    return application(context, components)
+        _add_collision_detector(context)
+    components = context.components
+    start_reports(host, [Diagnostics(context, component) for component in components])
+    GravityFollower(context)
+    all_nodes = [component.node for component in components]
+    check_undeclared(all_nodes, host if components[1:] else None)
+    return Application(all_nodes, context)
 
 
-def _collision_detector(impedance: Any, context: RobotContext) -> list[Component]:
-    """Return contact_node as the detector of collisions, if an arm reacts to them."""
+def _add_collision_detector(context: RobotContext) -> None:
+    """Run contact_node as the detector of collisions, if an arm reacts to them."""
+    impedance: Any = context.components[0]
     if impedance.parameters.values.collision.reaction == 'none':
         impedance.watch(None)
-        return []
+        return
     from dynamics_ros.nodes.contact_node import NAME, Contact
 
     node = GuardedNode(NAME)
     check_names({'impedance_controller_node': impedance.node, NAME: node})
     contact = Contact(node, context)
     impedance.watch(contact)
-    return [contact]
+    context.components.insert(0, contact)  # it processes a state first
 
 
 kinematics_node, dynamics_node, contact_node, impedance_controller_node, cartesian_servo_node = (

@@ -4,11 +4,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
-from inspect import iscoroutine, iscoroutinefunction
+from collections.abc import Callable, Iterable, Iterator
+from inspect import iscoroutine
 from operator import attrgetter
 from typing import Any
 
@@ -21,7 +18,6 @@ from rcl_interfaces.srv import (
     SetParameters,
     SetParametersAtomically,
 )
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
@@ -65,16 +61,13 @@ class GuardedNode(Node):
     /clock with an invalid time are ignored.
 
     Attributes:
-        faults: log of unexpected errors of callbacks.
-        ignored: number of messages that this class has refused, by reason; its components count
-            their refused messages separately.
+        faults: log of unexpected errors of callbacks, and numbers of refused messages.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
         """Create the node; arguments as of ``rclpy.node.Node``."""
         # Set first, because rclpy creates its own services through the methods below.
         self._log: NodeLog | None = None
-        self.ignored: Counter[str] = Counter()
         self.faults = FaultLog(self)
         super().__init__(name, **options)
 
@@ -118,55 +111,40 @@ class GuardedNode(Node):
     def create_service(
         self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any
     ) -> Service[Any, Any]:
-        """Create a service; arguments as of ``rclpy.node.Node``."""
-        guarded = self.guarded_service(srv_type, srv_name, callback)
-        if iscoroutinefunction(guarded):
-            # In an exclusive group, all other callbacks would wait while the coroutine waits.
-            options.setdefault('callback_group', ReentrantCallbackGroup())
-        service = super().create_service(srv_type, srv_name, guarded, **options)
-        self._await_responses(service)
+        """Create a service; arguments as of ``rclpy.node.Node``; coroutines may answer it."""
+        service = super().create_service(srv_type, srv_name, callback, **options)
+        self.guard_service(service)
         return service
 
-    def guarded_service(
-        self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
-    ) -> Callable[[Any, Any], Any]:
-        """Return a service callback that turns errors into responses with the reason.
+    def guard_service(self, service: Service[Any, Any]) -> None:
+        """Turn errors of a service into responses with the reason, and await its coroutines.
 
-        It also refuses requests that are too large. It is a coroutine function if the given
-        callback is one. The log reports errors with the name of the service.
+        It also refuses requests that are too large. The log reports errors with the name of the
+        service. The events executor of rclpy 7.1.6 (Jazzy) tries to send a coroutine: rclpy issue
+        1473; and in an exclusive group, other callbacks wait for a coroutine function.
         """
+        kind, name, callback = service.srv_type, service.srv_name, service.callback
 
         def refusal(error: Exception) -> Any:
             if not isinstance(error, DynamicsRosError):
                 self.faults.report(name, error)
             return refused(kind, error)
 
-        if iscoroutinefunction(callback):
-
-            async def answer_later(request: Any, response: Any) -> Any:
-                try:
-                    check_size(request)
-                    return _printable(await callback(request, response))
-                except Exception as error:
-                    return refusal(error)
-
-            return answer_later
+        async def awaited(answer: Any) -> Any:
+            try:
+                return _printable(await answer)
+            except Exception as error:
+                return refusal(error)
 
         def answer(request: Any, response: Any) -> Any:
             try:
                 check_size(request)
-                return _printable(callback(request, response))
+                result = callback(request, response)
+                return awaited(result) if iscoroutine(result) else _printable(result)
             except Exception as error:
                 return refusal(error)
 
-        return answer
-
-    def _await_responses(self, service: Service[Any, Any]) -> None:
-        """Make a service await a coroutine response before sending it, and report errors.
-
-        The events executor of rclpy 7.1.6 (Jazzy) tries to send the coroutine: rclpy issue 1473.
-        """
-        send = self.faults.guarded(service.srv_name, service.send_response)
+        send = self.faults.guarded(name, service.send_response)
 
         def send_when_done(response: Any, header: Any) -> None:
             if not iscoroutine(response):
@@ -179,12 +157,11 @@ class GuardedNode(Node):
             assert self.executor is not None, 'the executor has called the service'
             guarded_executor(self.executor, self.faults).create_task(finish())
 
-        service.send_response = send_when_done
+        service.callback, service.send_response = answer, send_when_done
 
     def _ignore(self, reason: str, text: str) -> None:
         """Count a refused message, and log the first one with this reason."""
-        self.ignored[reason] += 1
-        if self.ignored[reason] == 1:
+        if self.faults.count(f'refused: {reason}') == 1:
             self.get_logger().error(f'{text}; from now on diagnostics counts such messages')
 
     def _valid_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
@@ -235,73 +212,36 @@ def check_size(request: Any) -> None:
         raise InvalidArgumentError('request', f'{size} bytes', f'at most {limit}')
 
 
-def size_of(message: Any) -> int:
-    """Return the size of the content of a message [bytes], with 8 for each number.
+def size_of(value: Any) -> int:
+    """Return the size of a message, or of a part of it, in memory: 8 for each number [bytes].
 
     Serialization would give the exact size, and take longer than most requests.
     """
-    kind: Any = type(message)
-    size, texts, lists, measures = _layout(kind)
-    for text in texts(message):
-        size += len(text) if text.isascii() else _bytes_of(text)
-    for values, measure in zip(lists(message), measures, strict=True):
-        if values:
-            size += sum(map(measure, values)) if measure else 8 * len(values)
-    return size
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(size_of, value))
+    if hasattr(value, '__len__'):
+        return 8 * len(value)
+    kind = type(value)
+    if kind not in _PARTS:
+        _PARTS[kind] = [attrgetter(path) for path in _parts(value)]
+    return 8 + sum([size_of(part(value)) for part in _PARTS[kind]])
 
 
-Measure = Callable[[Any], int] | None
-"""Function that returns the size of an entry of a sequence [bytes]; None for a number."""
+_PARTS: dict[type, list[Callable[[Any], Any]]] = {}
+"""Functions that return the texts and sequences of a message and of the messages in it, by type."""
 
 
-@cache
-def _layout(kind: Any) -> tuple[int, Callable[..., Any], Callable[..., Any], tuple[Measure, ...]]:
-    """Return what ``size_of`` needs for a message type.
-
-    Returns:
-        Size of all fields of constant size, functions that return all texts and all sequences of a
-        message and of the messages in it, and what measures an entry of each sequence.
-    """
-    fixed, texts, lists = _fields(kind)
-    return fixed, _getter(texts), _getter(list(lists)), tuple(lists.values())
-
-
-def _fields(kind: Any, prefix: str = '') -> tuple[int, list[str], dict[str, Measure]]:
-    """Return the constant size of a message type, paths of texts, and those of sequences."""
-    fixed = 0
-    texts: list[str] = []
-    lists: dict[str, Measure] = {}
-    for name, declared in kind.get_fields_and_field_types().items():
-        path, plural = f'{prefix}{name}', declared.startswith('sequence') or declared.endswith(']')
-        element = declared.removeprefix('sequence<').partition('[')[0].partition(',')[0]
-        package, _, own = element.rstrip('>').partition('/')
-        is_text = package.startswith(('string', 'wstring'))
-        if own and not plural:
-            message = getattr(import_module(f'{package}.msg'), own)
-            nested_fixed, nested_texts, nested_lists = _fields(message, f'{path}.')
-            fixed, texts, lists = fixed + nested_fixed, texts + nested_texts, lists | nested_lists
-        elif own or (is_text and plural):
-            lists[path] = size_of if own else _bytes_of
-        elif is_text:
-            texts.append(path)
-        elif declared.endswith(']'):
-            fixed += 8 * int(declared[:-1].rpartition('[')[2])
-        elif plural:
-            lists[path] = None
+def _parts(message: Any, prefix: str = '') -> Iterator[str]:
+    """Return the paths of the fields of a message that are texts or sequences."""
+    fields: Iterable[str] = getattr(message, 'get_fields_and_field_types', tuple)()
+    for name in fields:
+        value = getattr(message, name)
+        if hasattr(value, '__len__'):
+            yield prefix + name
         else:
-            fixed += 8
-    return fixed, texts, lists
-
-
-def _bytes_of(text: str) -> int:
-    return len(text.encode(errors='replace'))
-
-
-def _getter(paths: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that returns the values of fields, as a tuple for any number of them."""
-    if len(paths) > 1:
-        return attrgetter(*paths)
-    return lambda message: tuple([attrgetter(path)(message) for path in paths])
+            yield from _parts(value, f'{prefix}{name}.')
 
 
 def refused(kind: Any, error: Exception) -> Any:

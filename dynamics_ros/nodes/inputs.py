@@ -381,7 +381,7 @@ class RobotInputs:
         """Switch to another robot, and keep the data of joints with the same name."""
         before = self.buffer
         timeout = self._parameters.values.joint_timeout
-        buffer = StateBuffer(built.robot, built.request.locked_names, timeout)
+        buffer = StateBuffer(built.robot, built.request.locked_joints.names, timeout)
         if before is not None:
             buffer.adopt(before)
         if before is None or built.robot.joint_names != before.robot.joint_names:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -25,13 +26,12 @@ from dynamics_ros.errors import (
     StaleStateError,
     UnknownFrameError,
 )
-from dynamics_ros.nodes.context import RobotComponent
+from dynamics_ros.nodes.context import KernelKey, RobotComponent
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import Description, check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
-from dynamics_ros.nodes.workers import kernel
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
@@ -89,16 +89,8 @@ class Target(NamedTuple):
     carrier: str
 
 
-class Outcome(NamedTuple):
-    """Result of a search.
-
-    Attributes:
-        results: solutions, the nearest to the seed first, or one result without success.
-        seconds: duration of the search [s].
-    """
-
-    results: list[InverseKinematicsResult]
-    seconds: float
+Outcome = tuple[list['InverseKinematicsResult'], float]
+"""Solutions, the nearest to the seed first, or one result without success; and the duration [s]."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +121,11 @@ class Search:
         return tuple([target.frame for target in self.targets])
 
     @computed_once
-    def kernels(self) -> frozenset[str]:
-        """Names of the needed kernels, other than those of the solver."""
-        names = [f'jacobian({frame}, local_world_aligned)' for frame in self.frames]
-        for target in self.targets:
-            names += [f'forward_kinematics({x})' for x in (target.frame, target.carrier) if x]
-        return frozenset(names)
+    def kernels(self) -> frozenset[KernelKey]:
+        """Keys of the needed kernels, other than those of the solver."""
+        keys: set[KernelKey] = {('jacobian', frame, 'local_world_aligned') for frame in self.frames}
+        placed = {frame for target in self.targets for frame in (target.frame, target.carrier)}
+        return frozenset(keys | {('forward_kinematics', frame) for frame in placed if frame})
 
     def quick(self, robot: Robot) -> Outcome | None:
         """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
@@ -143,7 +134,7 @@ class Search:
         if not robot.has_kernels(self.kernels):
             return None
         outcome = self._search_one(robot, min(MAX_BLOCKING_TIME, self.timeout))
-        return outcome if outcome.results[0].success else None
+        return outcome if outcome[0][0].success else None
 
     def run(self, robot: Robot, free_since: float) -> Outcome:
         """Run the search and return its outcome.
@@ -182,7 +173,7 @@ class Search:
             )
         for result in found:
             _ = result.manipulability  # computed here, where its kernel may be compiled
-        return Outcome(list(found), elapsed)
+        return list(found), elapsed
 
     def _search_one(self, robot: Robot, timeout: float) -> Outcome:
         poses, frames = self._goal(robot)
@@ -191,7 +182,7 @@ class Search:
         if result.success:
             _ = result.manipulability  # as in ``run``
         _solved.setdefault(robot, set()).add(self.frames)
-        return Outcome([result], result.elapsed)
+        return [result], result.elapsed
 
     def _goal(self, robot: Robot) -> tuple[Any, Any]:
         """Return a target pose (4, 4) in the root frame and its frame, or several of each."""
@@ -245,12 +236,12 @@ class InverseKinematicsService:
             options=options,
             several_options=several_options,
         )
-        outcome = await self.find(robot, search)
-        results, best = outcome.results, outcome.results[0]
+        results, elapsed = await self.find(robot, search)
+        best = results[0]
         response.position_error = best.position_error
         response.rotation_error = best.rotation_error
         response.iterations = sum([result.iterations for result in results])
-        response.elapsed = duration_message(outcome.seconds)
+        response.elapsed = duration_message(elapsed)
         if best.success or request.approximate:
             fill_positions(response.solution, robot, stamp, best.q)
         if not best.success:
@@ -292,19 +283,18 @@ class InverseKinematicsService:
         description = context.built.description
         if self._links is None or self._links[:2] != (description, margin):
             links = await context.compute(
-                robot, (), lambda owner: links_of(owner, description, margin), context.searches
+                robot, (), lambda: links_of(robot, description, margin), context.threads.searches
             )
             self._links = description, margin, links
         return self._obstacles.around(self._links[2])
 
     async def find(self, robot: Robot, search: Search) -> Outcome:
         """Run a search: here if it is quick, otherwise in the thread of searches."""
-        context, kernels = self._context, search.kernels
-        outcome = search.quick(context.requests.owner(robot, kernels))
+        outcome = search.quick(robot)
         if outcome is None:
-            worker = context.searches
-            outcome = await context.compute(
-                robot, kernels, lambda owner: search.run(owner, worker.free_since), worker
+            worker = self._context.threads.searches
+            outcome = await self._context.compute(
+                robot, search.kernels, lambda: search.run(robot, worker.free_since), worker
             )
         return outcome
 
@@ -403,48 +393,13 @@ class MoveItError(DynamicsRosError):
         self.code = code
 
 
-def check_supported(request: Any, values: KinematicsParameters) -> None:
-    """Check that a request asks for nothing unsupported.
-
-    Args:
-        request: moveit_msgs/PositionIKRequest.
-        values: parameters of kinematics_node.
-
-    Raises:
-        MoveItError: unknown group, or constraints.
-    """
-    group = values.group_name
-    if group and request.group_name != group:
-        text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
-        raise MoveItError(Code.INVALID_GROUP_NAME, text)
-    kinds = 'joint', 'position', 'orientation', 'visibility'
-    given = [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]
-    if given:
-        text = f'constraints: {" and ".join(given)} constraints are not supported; expected none'
-        raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, text)
-
-
-def requested_targets(request: Any, default_link: Callable[[], str]) -> list[tuple[str, Any, str]]:
-    """Return link, pose and field name of each target of a request.
-
-    Args:
-        request: moveit_msgs/PositionIKRequest.
-        default_link: returns the link of a target that names none.
-
-    Raises:
-        MoveItError: the numbers of links and poses differ.
-    """
-    poses, links = request.pose_stamped_vector, request.ik_link_names
-    if not poses:
-        return [(request.ik_link_name or default_link(), request.pose_stamped, 'pose_stamped')]
-    links = list(links) or [request.ik_link_name or default_link()]
-    if len(links) != len(poses):
-        text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
-        raise MoveItError(Code.INVALID_LINK_NAME, text)
-    return [
-        (link, pose, f'pose_stamped_vector[{i}]')
-        for i, (link, pose) in enumerate(zip(links, poses, strict=True))
-    ]
+@contextmanager
+def refused_as(code: Code, *kinds: type[DynamicsRosError], text: str = '{}') -> Iterator[None]:
+    """Replace errors of some classes by one with a code of MoveIt, and their text by another."""
+    try:
+        yield
+    except kinds as error:
+        raise MoveItError(code, text.format(error)) from None
 
 
 CODES = {
@@ -485,25 +440,23 @@ class MoveItServices:
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
         """Answer GetPositionFK: poses of links."""
-        return await self._answer(self._forward_kinematics, request, response)
+        return await self._answer(self._forward_kinematics(request, response), response)
 
     async def inverse_kinematics(self, request: Any, response: Any) -> Any:
         """Answer GetPositionIK: joint positions for poses of links."""
-        return await self._answer(self._inverse_kinematics, request.ik_request, response)
+        return await self._answer(self._inverse_kinematics(request.ik_request, response), response)
 
-    async def _answer(
-        self, handler: Callable[[Any, Any], Awaitable[None]], request: Any, response: Any
-    ) -> Any:
+    async def _answer(self, filled: Awaitable[None], response: Any) -> Any:
+        """Fill a response, and its code; that of an error tells what is wrong."""
+        error_code, text = Code.SUCCESS, ''
         try:
-            await handler(request, response)
-            error_code, text = Code.SUCCESS, ''
-        except MoveItError as error:
-            error_code, text = error.code, str(error)
+            await filled
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self._component.faults.report('a MoveIt service', error)
             codes = (code for kind, code in CODES.items() if isinstance(error, kind))
             error_code, text = next(codes, Code.FAILURE), str(error)
+            error_code = error.code if isinstance(error, MoveItError) else error_code
         response.error_code.val = int(error_code)
         if hasattr(response.error_code, 'message'):  # from Iron on
             response.error_code.message = text
@@ -523,8 +476,8 @@ class MoveItServices:
         names = [*links, *([carrier] if carrier else [])]
         poses = await self._context.compute(
             robot,
-            [kernel('forward_kinematics', name) for name in names],
-            lambda owner: [owner.forward_kinematics(state.q, name) for name in names],
+            [('forward_kinematics', name) for name in names],
+            lambda: [robot.forward_kinematics(state.q, name) for name in names],
         )
         if carrier:
             located = poses.pop()
@@ -535,18 +488,23 @@ class MoveItServices:
             response.fk_link_names.append(link)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        values = self._component.values
-        check_supported(request, values)
+        values, searches = self._component.values, self._searches
+        if values.group_name and request.group_name != values.group_name:
+            text = f'unknown group {request.group_name!r}; expected {values.group_name!r}'
+            raise MoveItError(Code.INVALID_GROUP_NAME, f'group_name: {text}')
+        kinds = 'joint', 'position', 'orientation', 'visibility'
+        given = [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]
+        if given:
+            text = f'{" and ".join(given)} constraints are not supported; expected none'
+            raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, f'constraints: {text}')
         seed = await self._state(request.robot_state, seconds(request.timeout))
-        robot = seed.robot
+        robot, defaults = seed.robot, values.inverse_kinematics
         check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
-        targets = [
-            await self._searches.target(robot, pose, self._link(robot, link), name=name)
-            for link, pose, name in requested_targets(request, self._tip)
-        ]
-        defaults = values.inverse_kinematics
         search = Search(
-            targets=targets,
+            targets=[
+                await searches.target(robot, pose, self._link(robot, link), name=name)
+                for link, pose, name in self._targets(request)
+            ],
             seed=seed.q,
             count=1,
             timeout=defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout)),
@@ -556,37 +514,46 @@ class MoveItServices:
             },
         )
         if request.avoid_collisions and values.avoid_collisions_policy != 'ignore':
-            try:
-                search.options['collisions'] = await self._searches.collisions(robot)
-            except DynamicsRosError as error:
-                text = (
-                    f'avoid_collisions: {error}; expected false, or the parameter '
-                    "avoid_collisions_policy set to 'ignore'"
-                )
-                raise MoveItError(Code.COLLISION_CHECKING_UNAVAILABLE, text) from None
-        outcome = await self._searches.find(robot, search)
-        best = outcome.results[0]
+            text = (
+                'avoid_collisions: {}; expected false, or the parameter avoid_collisions_policy '
+                "set to 'ignore'"
+            )
+            with refused_as(Code.COLLISION_CHECKING_UNAVAILABLE, DynamicsRosError, text=text):
+                search.options['collisions'] = await searches.collisions(robot)
+        (best,), _ = await searches.find(robot, search)
         if not best.success:
             raise SearchError.of(best)
         solution = response.solution.joint_state
         fill_positions(solution, robot, seed.stamp, best.q)
         solution.header.frame_id = self._context.root_frame_id()
 
+    def _targets(self, request: Any) -> list[tuple[str, Any, str]]:
+        """Return link, pose and field name of each target of a moveit_msgs/PositionIKRequest.
+
+        Raises:
+            MoveItError: the numbers of links and poses differ.
+        """
+        poses = request.pose_stamped_vector
+        links = list(poses and request.ik_link_names) or [request.ik_link_name or self._tip()]
+        if not poses:
+            return [(links[0], request.pose_stamped, 'pose_stamped')]
+        if len(links) != len(poses):
+            text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
+            raise MoveItError(Code.INVALID_LINK_NAME, text)
+        names = (f'pose_stamped_vector[{i}]' for i in range(len(poses)))
+        return list(zip(links, poses, names, strict=True))
+
     async def _state(self, message: Any, limit: float = 0.0) -> RequestedState:
         if message.multi_dof_joint_state.joint_names:
             text = 'robot_state.multi_dof_joint_state: not supported; expected none'
             raise MoveItError(Code.INVALID_ROBOT_STATE, text)
-        try:
+        with refused_as(Code.INVALID_ROBOT_STATE, NoStateError, InvalidArgumentError):
             return await requested_state(
                 *(self._context, message.joint_state, NOT_GIVEN),
                 argument='robot_state.joint_state',
                 limit=limit,
             )
-        except (NoStateError, InvalidArgumentError) as error:
-            raise MoveItError(Code.INVALID_ROBOT_STATE, str(error)) from None
 
     def _link(self, robot: Robot, name: str) -> str:
-        try:
+        with refused_as(Code.INVALID_LINK_NAME, UnknownFrameError):
             return self._context.names.required_frame(robot, name, 'link')
-        except UnknownFrameError as error:
-            raise MoveItError(Code.INVALID_LINK_NAME, str(error)) from None

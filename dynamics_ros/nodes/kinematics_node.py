@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -17,14 +16,14 @@ from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.end_effector import manipulability
 from dynamics_ros.multibody.link_tree import Links, LinkTree
-from dynamics_ros.nodes.context import RobotComponent, RobotContext
+from dynamics_ros.nodes.context import KernelKey, RobotComponent, RobotContext
 from dynamics_ros.nodes.inverse_kinematics import InverseKinematicsService, MoveItServices, warm_up
 from dynamics_ros.nodes.outputs import (
     FRESH,
     LATCHED,
+    RELIABLE,
     VELOCITY,
     FrameOutputs,
     Output,
@@ -33,7 +32,6 @@ from dynamics_ros.nodes.outputs import (
 )
 from dynamics_ros.nodes.robot_request import FrameNames, check_count
 from dynamics_ros.nodes.services import requested_state, serve
-from dynamics_ros.nodes.workers import kernel
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import known_frames
 from dynamics_ros.robot import Robot
@@ -59,60 +57,25 @@ from dynamics_ros_msgs.srv import (
 )
 
 
-@dataclass(frozen=True)
-class PreparedKinematics:
-    """Kernels of the configured topics for a robot.
+class PreparedKinematics(NamedTuple):
+    """Outputs for a robot that has the kernels of these.
 
     Attributes:
         robot: the robot.
         frames: frames with topics.
-        poses, twists: kernels of the pose and of the twist of each frame.
-        twist_reference: reference of the twists.
-        center_of_mass: kernel of the centre of mass; None if no moving body has mass.
+        reference: reference of the twists.
         tree: transforms for tf; None if tf is not published.
     """
 
     robot: Robot
     frames: tuple[str, ...]
-    poses: tuple[Kernel, ...]
-    twists: tuple[Kernel, ...]
-    twist_reference: str
-    center_of_mass: Kernel | None
+    reference: str
     tree: LinkTree | None
 
-    @classmethod
-    def of(
-        cls, robot: Robot, values: KinematicsParameters, default_frame: str
-    ) -> PreparedKinematics:
-        """Check the frames, and compile the kernels.
-
-        Raises:
-            DynamicsRosError: the parameters do not fit the robot.
-        """
-        frames, reference = (
-            known_frames(robot, values.frames, default_frame),
-            values.twist_reference,
-        )
-        return cls(
-            robot,
-            frames,
-            tuple(robot.kernel('pose', frame) for frame in frames),
-            tuple(robot.kernel('frame_velocity', frame, reference) for frame in frames),
-            reference,
-            robot.kernel('center_of_mass') if robot.total_mass > 0.0 else None,
-            LinkTree.of(robot, base=values.publish_base_tf) if values.publish_tf else None,
-        )
-
-    def warm_up(self) -> list[Callable[[], object]]:
-        """Return functions that compile the kernels of services and markers."""
-        robot, frames, q = self.robot, self.frames, self.robot.neutral()
-        slices: list[Callable[[], object]] = []
-        slices += [partial(robot.jacobian, q, frame) for frame in frames]
-        slices += [partial(robot.forward_kinematics, q, frame) for frame in frames]
-        slices += [partial(warm_up, robot, frame) for frame in frames]
-        if self.center_of_mass is not None:
-            slices.append(partial(robot.center_of_mass, q))
-        return slices
+    @property
+    def has_mass(self) -> bool:
+        """Whether the robot has a centre of mass."""
+        return self.robot.total_mass > 0.0
 
 
 def tf_message() -> Any:
@@ -124,59 +87,17 @@ def tf_message() -> Any:
     return message_type('tf2_msgs/msg/TFMessage', 'publish_tf', 'false without it')
 
 
-class TransformOutputs:
-    """Publishers of /tf and /tf_static.
-
-    Attributes:
-        moving: publisher of /tf.
-    """
-
-    def __init__(self, node: Node) -> None:
-        kind = tf_message()
-        self._node = node
-        self.moving = Output(node, kind, '/tf')
-        self._fixed = Output(node, kind, '/tf_static', LATCHED)
-        self._published: tuple[LinkTree, str] | None = None
-
-    def all(self) -> list[Output]:
-        """Return both publishers."""
-        return [self.moving, self._fixed]
-
-    def close(self) -> None:
-        """Destroy both publishers."""
-        for output in self.all():
-            output.close()
-
-    def publish_fixed(self, tree: LinkTree, prefix: str) -> None:
-        """Publish the fixed transforms of a tree on /tf_static, unless they were published last."""
-        if (
-            self._published is not None
-            and self._published[0] is tree
-            and self._published[1] == prefix
-        ):
-            return
-        self._published = tree, prefix
-        stamp = self._node.get_clock().now().to_msg()
-        self._fixed.publish(_message(stamp, tree.fixed, tree.poses, prefix, prefix))
-
-    @staticmethod
-    def empty(tree: LinkTree, names: FrameNames) -> Any:
-        """Return the message of moving transforms, for a template."""
-        links = tree.moving
-        return _message(Time(), links, [np.eye(4)] * len(links), *names)
-
-    @staticmethod
-    def fields(tree: LinkTree, q: Array) -> Fields:
-        """Return the kernel of the moving transforms at q (nq), which fills ``empty``."""
-        assert tree.transforms is not None, 'the tree has moving links'
-        paths = tuple(f'transforms.{i}.transform' for i in range(len(tree.moving)))
-        return {paths: Evaluate(tree.transforms, (q,))}
-
-
-def _message(stamp: Time, links: Links, poses: Iterable[Array], root: str, prefix: str) -> Any:
-    """Return the transforms of links in their parents; a parent '' is the root frame."""
+def transforms_of(
+    links: Links, poses: Iterable[Array], names: FrameNames, stamp: Time | None = None
+) -> Any:
+    """Return the message of transforms of links in their parents; '' is the root frame."""
     transforms = [
-        transform_stamped(stamp, f'{prefix}{parent}' if parent else root, f'{prefix}{child}', pose)
+        transform_stamped(
+            stamp or Time(),
+            f'{names.prefix}{parent}' if parent else names.root,
+            f'{names.prefix}{child}',
+            pose,
+        )
         for (parent, child), pose in zip(links, poses, strict=True)
     ]
     return tf_message()(transforms=transforms)
@@ -197,7 +118,9 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         self._prepared: PreparedKinematics | None = None
         self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
         self._markers = Output(node, MarkerArray, '~/markers')
-        self._tf = self._tf_outputs()
+        self._tf: dict[str, Output] = {}
+        self._fixed: tuple[LinkTree | None, str] = None, ''
+        self._create_tf()
         self._searches = InverseKinematicsService(self, self._default_frame)
         self.moveit = MoveItServices(self, self._searches, self._default_frame)
         if self.values.moveit_services:
@@ -213,8 +136,19 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
-        prepared = PreparedKinematics.of(robot, self.values, default_frame)
-        topic_names(prepared.frames)
+        values = self.values
+        frames, reference = (
+            known_frames(robot, values.frames, default_frame),
+            values.twist_reference,
+        )
+        topic_names(frames)
+        for frame in frames:
+            robot.kernel('pose', frame)
+            robot.kernel('frame_velocity', frame, reference)
+        tree = LinkTree.of(robot, base=values.publish_base_tf) if values.publish_tf else None
+        prepared = PreparedKinematics(robot, frames, reference, tree)
+        if prepared.has_mass:
+            robot.kernel('center_of_mass')
         return prepared
 
     def adopt(self, prepared: PreparedKinematics) -> None:
@@ -229,8 +163,9 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if before is None:
             return
         head = header(self.context.now(), self.context.root_frame_id())
-        vanished = before.center_of_mass is not None and after.center_of_mass is None
-        deleted = markers.deleted_frames(head, len(after.frames), len(before.frames), vanished)
+        deleted = markers.deleted_frames(
+            head, len(after.frames), len(before.frames), before.has_mass and not after.has_mass
+        )
         if deleted is not None:
             self._markers.publish(deleted)
 
@@ -240,33 +175,48 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if prepared is None:
             return []
         self._publish_fixed()
-        rate, arrays, names = self.rate_of, self.arrays, self.context.names
-        found = []
-        for frame, pose, twist in zip(
-            prepared.frames, prepared.poses, prepared.twists, strict=True
-        ):
+        rate, arrays, names, robot = self.rate_of, self.arrays, self.context.names, prepared.robot
+        found, poses = (
+            [],
+            {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames},
+        )
+        for frame, pose in poses.items():
             output, prototype = outputs[frame, 'pose'], partial(empty_pose, names.root)
-            fields: Fields = {'pose': Evaluate(pose, (arrays.q,))}
-            found.append(publish(output, prototype, fields, FRESH, rate('pose')))
-            frame_id = self._twist_frame(frame, prepared.twist_reference)
+            found.append(publish(output, prototype, {'pose': pose}, FRESH, rate('pose')))
+            frame_id = self._twist_frame(frame, prepared.reference)
             output, prototype = outputs[frame, 'twist'], partial(empty_twist, frame_id)
-            fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
+            twist = robot.kernel('frame_velocity', frame, prepared.reference)
+            fields: Fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
             found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate('twist')))
-        tf, tree = self._tf, prepared.tree
-        if tf is not None and tree is not None and tree.transforms is not None:
-            transforms, fields = partial(tf.empty, tree, names), tf.fields(tree, arrays.q)
-            found.append(publish(tf.moving, transforms, fields, FRESH, rate('tf')))
-        empty, fields = self._empty_markers, self._marker_fields()
-        return [*found, publish(self._markers, empty, fields, FRESH, self.values.markers.rate)]
+        tree = prepared.tree
+        if self._tf and tree is not None and tree.transforms is not None:
+            paths = tuple(f'transforms.{i}.transform' for i in range(len(tree.moving)))
+            still = partial(transforms_of, tree.moving, [np.eye(4)] * len(tree.moving), names)
+            fields = {paths: Evaluate(tree.transforms, (arrays.q,))}
+            found.append(publish(self._tf['/tf'], still, fields, FRESH, rate('tf')))
+        settings, count = self.values.markers, len(poses)
+        fields = {f'markers.{i}.pose': pose for i, pose in enumerate(poses.values())}
+        if prepared.has_mass:
+            center = Evaluate(robot.kernel('center_of_mass'), (arrays.q,))
+            fields[f'markers.{count}.pose.position'] = center
+        diameter = settings.center_of_mass_diameter if prepared.has_mass else 0.0
+        axes = partial(markers.empty_frames, names.root, count, settings.axis_length, diameter)
+        return [*found, publish(self._markers, axes, fields, FRESH, settings.rate)]
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Return functions that compile the kernels of services and markers."""
-        return self._prepared.warm_up() if self._prepared else ()
+        """Return functions that compile the kernels of services."""
+        if self._prepared is None:
+            return ()
+        robot, frames, *_ = self._prepared
+        q, methods = robot.neutral(), (robot.jacobian, robot.forward_kinematics)
+        return [
+            *(partial(method, q, frame) for method in methods for frame in frames),
+            *(partial(warm_up, robot, frame) for frame in frames),
+        ]
 
     def outputs(self) -> list[Output]:
         """Return the publishers of poses, twists, markers and transforms."""
-        tf = self._tf.all() if self._tf else []
-        return [*self._frame_outputs.all(), self._markers, *tf]
+        return [*self._frame_outputs.all(), self._markers, *self._tf.values()]
 
     def _check(self, values: KinematicsParameters) -> None:
         topic_names(values.frames)
@@ -278,41 +228,29 @@ class Kinematics(RobotComponent[KinematicsParameters]):
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
         if 'publish_tf' in names:
-            if self._tf is not None:
-                self._tf.close()
-            self._tf = self._tf_outputs()
+            self._create_tf()
         if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
             self.context.changes.rebuild(NAME)
 
-    def _tf_outputs(self) -> TransformOutputs | None:
-        wanted = self.values.publish_tf
-        return TransformOutputs(self.node) if wanted else None
+    def _create_tf(self) -> None:
+        """Create the publishers of transforms if the parameters ask for them."""
+        for output in self._tf.values():
+            output.close()
+        self._tf, self._fixed = {}, (None, '')
+        if self.values.publish_tf:
+            for topic, qos in (('/tf', RELIABLE), ('/tf_static', LATCHED)):
+                self._tf[topic] = Output(self.node, tf_message(), topic, qos)
 
     def _publish_fixed(self) -> None:
-        prepared, prefix = self._prepared, self.context.names.prefix
-        if self._tf is not None and prepared is not None and prepared.tree is not None:
-            self._tf.publish_fixed(prepared.tree, prefix)
-
-    # --- topics ---------------------------------------------------------------------------------
-
-    def _empty_markers(self) -> MarkerArray:
-        """Return the markers of the axes of frames and of the centre of mass, for a template."""
-        prepared, settings = self._prepared, self.values.markers
-        assert prepared is not None, 'it was there when the markers were declared'
-        diameter = settings.center_of_mass_diameter if prepared.center_of_mass is not None else 0.0
-        count, root = len(prepared.frames), self.context.names.root
-        return markers.empty_frames(root, count, settings.axis_length, diameter)
-
-    def _marker_fields(self) -> Fields:
-        prepared, q = self._prepared, self.arrays.q
-        assert prepared is not None, 'it is there when the markers are declared'
-        fields = {
-            f'markers.{i}.pose': Evaluate(pose, (q,)) for i, pose in enumerate(prepared.poses)
-        }
-        if prepared.center_of_mass is not None:
-            place = f'markers.{len(prepared.poses)}.pose.position'
-            fields[place] = Evaluate(prepared.center_of_mass, (q,))
-        return fields
+        """Publish the fixed transforms on /tf_static, unless they were published last."""
+        tree, names = self._prepared and self._prepared.tree, self.context.names
+        if not self._tf or tree is None:
+            return
+        if self._fixed[0] is tree and self._fixed[1] == names.prefix:
+            return
+        self._fixed = tree, names.prefix
+        message = transforms_of(tree.fixed, tree.poses, names, self.context.now())
+        self._tf['/tf_static'].publish(message)
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'
@@ -332,16 +270,16 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         frames = frames or self._configured_frames()
         root = self.context.root_frame_id()
         q, v = state.q, state.velocity
-        kernels = [kernel('forward_kinematics', frame) for frame in frames]
+        kernels: list[KernelKey] = [('forward_kinematics', frame) for frame in frames]
         if v is not None:
-            kernels += [kernel('frame_velocity', frame, reference) for frame in frames]
+            kernels += [('frame_velocity', frame, reference) for frame in frames]
 
-        def fill(owner: Robot) -> None:
+        def fill() -> None:
             for frame in frames:
-                pose = owner.forward_kinematics(q, frame)
+                pose = robot.forward_kinematics(q, frame)
                 response.poses.append(pose_stamped(state.stamp, root, pose))
                 if v is not None:
-                    twist = owner.frame_velocity(q, v, frame, reference)
+                    twist = robot.frame_velocity(q, v, frame, reference)
                     twist_frame = self._twist_frame(frame, reference)
                     response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
 
@@ -364,8 +302,8 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             frame = names.required_frame(state.robot, request.frame, 'frame')
         jacobian = await self.context.compute(
             state.robot,
-            [kernel('jacobian', frame, reference)],
-            lambda owner: owner.jacobian(state.q, frame, reference),
+            [('jacobian', frame, reference)],
+            lambda: state.robot.jacobian(state.q, frame, reference),
         )
         response.velocity_names = velocity_names(state.robot)
         response.rows, response.columns = jacobian.shape

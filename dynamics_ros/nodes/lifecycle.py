@@ -7,11 +7,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.task import Future
@@ -32,6 +32,8 @@ LIFECYCLE_STATES = {
 }
 """Why a node sends no commands, by its lifecycle state."""
 
+RECOVER = 'recover'
+"""Transition of rclpy after one that failed."""
 
 LEASE = 22.0
 """Time for which the middleware may report the publishers of a process that was killed [s]: the
@@ -98,16 +100,13 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
     def __init__(self, name: str, **options: Any) -> None:
         """Create the node; arguments as of ``rclpy.node.Node``."""
         GuardedNode.__init__(self, name, **options)
-        # While an activation waits, other requests are answered.
-        count, group = len(list(self.services)), ReentrantCallbackGroup()
-        LifecycleNodeMixin.__init__(self, callback_group=group)
+        count = len(list(self.services))
+        LifecycleNodeMixin.__init__(self)
         # rclpy creates these services without calling ``create_service``.
         for service in list(self.services)[count:]:
-            callback = service.callback
             if service.srv_type is ChangeState:
-                callback = self._activate_alone(callback)
-                self._await_responses(service)
-            service.callback = self.guarded_service(service.srv_type, service.srv_name, callback)
+                service.callback = self._activate_alone(service.callback)
+            self.guard_service(service)
         self.lifecycle = UNCONFIGURED
         self.refusal = Explanation(Reason.OK, '')
         self._commander: LifecycleCallbacks | None = None
@@ -227,61 +226,16 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
 
     # --- transitions, called by rclpy -------------------------------------------------------------
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``configure`` of the commander."""
-        return self._transition('configure', INACTIVE, self._managed.configure)
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``activate`` of the commander."""
-        return self._transition('activate', ACTIVE, self._activate)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``deactivate`` of the commander, which brings the robot to rest."""
-        # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send any.
-        self.lifecycle = INACTIVE
-        return self._transition('deactivate', INACTIVE, self._managed.deactivate)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``cleanup`` of the commander."""
-        return self._transition('clean up', UNCONFIGURED, self._managed.cleanup)
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Deactivate and clean up for good."""
-        return self._transition('shut down', FINALIZED, self._deactivate_and_clean_up)
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Deactivate and clean up after a failed transition; keep its reason."""
-        refusal = self.refusal
-        result = self._transition('recover', UNCONFIGURED, self._deactivate_and_clean_up)
-        self.refusal = refusal
-        return result
-
-    def _activate(self) -> None:
-        others = self._others()
-        if others:
-            expected = 'its end, or allow_other_publishers beside a multiplexer'
-            raise InvalidArgumentError('commands', others, expected)
-        self._managed.activate()
-
-    def _deactivate_and_clean_up(self) -> None:
-        """Deactivate, if active, and clean up."""
-        was_active, self.lifecycle = self.active, INACTIVE
-        if was_active:
-            self._managed.deactivate()
-        self._managed.cleanup()
-
-    def _transition(
-        self, verb: str, goal: str, action: Callable[[], None]
-    ) -> TransitionCallbackReturn:
-        """Run the action of a transition, called ``verb`` in messages, and store why it failed."""
-        self.refusal = Explanation(Reason.OK, '')
+    def _transition(self, verb: str, goal: str, _state: LifecycleState) -> TransitionCallbackReturn:
+        """Run a transition, called ``verb`` in messages, and store why it failed."""
+        before, self.refusal = self.refusal, Explanation(Reason.OK, '')
         try:
-            action()
+            self._run(verb)
         except DynamicsRosError as error:
             self.refusal = Explanation(Reason.TRANSITION_FAILED, f'cannot {verb}: {error}')
             self.get_logger().error(self.refusal)
             # FAILURE returns to the previous state, which is correct only if a start has failed.
-            is_start = goal in (INACTIVE, ACTIVE) and verb != 'deactivate'
+            is_start = verb in ('configure', 'activate')
             result = (
                 TransitionCallbackReturn.FAILURE if is_start else TransitionCallbackReturn.ERROR
             )
@@ -295,5 +249,31 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             self.lifecycle = goal
             self.get_logger().info(goal)
             result = TransitionCallbackReturn.SUCCESS
+        if verb == RECOVER:
+            self.refusal = before  # of the transition that failed
         self._on_change()
         return result
+
+    def _run(self, verb: str) -> None:
+        """Call the commander for a transition."""
+        if verb == 'configure':
+            self._managed.configure()
+        elif verb == 'activate':
+            if others := self._others():
+                expected = 'its end, or allow_other_publishers beside a multiplexer'
+                raise InvalidArgumentError('commands', others, expected)
+            self._managed.activate()
+        else:
+            # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send.
+            was_active, self.lifecycle = self.active, INACTIVE
+            if was_active:
+                self._managed.deactivate()
+            if verb != 'deactivate':
+                self._managed.cleanup()
+
+    on_configure = partialmethod(_transition, 'configure', INACTIVE)
+    on_activate = partialmethod(_transition, 'activate', ACTIVE)
+    on_deactivate = partialmethod(_transition, 'deactivate', INACTIVE)
+    on_cleanup = partialmethod(_transition, 'clean up', UNCONFIGURED)
+    on_shutdown = partialmethod(_transition, 'shut down', FINALIZED)
+    on_error = partialmethod(_transition, RECOVER, UNCONFIGURED)

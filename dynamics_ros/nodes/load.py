@@ -19,7 +19,7 @@ from sensor_msgs.msg import Imu
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import GravityFilter
 from dynamics_ros.nodes.context import RobotContext
-from dynamics_ros.nodes.outputs import LATCHED, Output
+from dynamics_ros.nodes.outputs import LATCHED
 from dynamics_ros.nodes.reporting import (
     MIDDLEWARE_ERRORS,
     NodeTime,
@@ -29,53 +29,17 @@ from dynamics_ros.nodes.reporting import (
     describe_error,
     steady_timer,
 )
-from dynamics_ros.nodes.robot_request import RobotRequest, check_gravity
+from dynamics_ros.nodes.robot_request import check_gravity
 from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.wire.conversions import (
     Array,
     down_of_imu,
-    header,
     inertia_arrays,
-    inertia_message,
     nanoseconds,
     transform_matrix,
     vector_array,
-    vector_message,
 )
 from dynamics_ros_msgs.msg import Payload
-
-
-class LoadPublisher:
-    """Publisher of the current payload and gravity."""
-
-    def __init__(self, node: Node, context: RobotContext) -> None:
-        """Create the topics ``payload`` and ``gravity`` of a node."""
-        self._context = context
-        self._payload = Output(node, Payload, 'payload', LATCHED)
-        self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
-        self._published_payload: PayloadParameters | None = None
-        self._published_gravity: tuple[str, tuple[float, ...]] | None = None
-
-    @property
-    def outputs(self) -> list[Output]:
-        """Both publishers."""
-        return [self._payload, self._gravity]
-
-    def publish(self, request: RobotRequest) -> None:
-        """Publish payload and gravity of the current robot, each only if it has changed."""
-        context, payload = self._context, request.payload
-        if payload != self._published_payload:
-            self._published_payload = payload
-            head = header(context.now(), context.names.frame_id_of(payload.frame))
-            inertia = inertia_message(
-                payload.mass, payload.center_of_mass, payload.inertia_matrix()
-            )
-            self._payload.publish(Payload(header=head, inertia=inertia))
-        gravity = context.root_frame_id(), request.gravity
-        if gravity != self._published_gravity:
-            self._published_gravity = gravity
-            head = header(context.now(), gravity[0])
-            self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity[1])))
 
 
 class LoadSubscriber:

@@ -97,7 +97,7 @@ class ParameterSet(Generic[Settings]):
         self._timer = node.create_timer(PERIOD, self._call_listeners, clock=clock)
         self._timer.cancel()
         self.values = self._declare(kind())
-        _sets.setdefault(node, []).append(self)
+        _declared.setdefault(node, {}).update(self._declared)
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
 
@@ -133,7 +133,7 @@ class ParameterSet(Generic[Settings]):
         Raises:
             DynamicsRosError: a check refuses the values.
         """
-        changed = [self._parameter(self._declared[name], value) for name, value in values.items()]
+        changed = [_parameter(self._declared[name], value) for name, value in values.items()]
         self._storing = True
         try:
             result = self._node.set_parameters_atomically(changed)
@@ -177,20 +177,6 @@ class ParameterSet(Generic[Settings]):
         """Return the current value of a parameter."""
         return _value(self.values, self._declared[name])
 
-    def converted(self, parameter: Parameter[Any]) -> Parameter[Any]:
-        """Convert a parameter to its declared type; return it unchanged if that fails."""
-        item = self._declared.get(parameter.name)
-        if item is None or parameter.type_ is Parameter.Type.NOT_SET:
-            return parameter
-        try:
-            return self._parameter(item, item.typed(parameter.value))
-        except InvalidArgumentError:
-            return parameter  # ``_check`` refuses it with the reason
-
-    def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
-        stored = list(value) if isinstance(value, tuple) else value
-        return Parameter(item.name, ROS_TYPES[item.type], stored)
-
     def _declare(self, values: Settings) -> Settings:
         """Declare all parameters; return ``values`` with the given values in place of defaults."""
         node, items = self._node, list(self._declared.values())
@@ -200,9 +186,7 @@ class ParameterSet(Generic[Settings]):
         for item, parameter in zip(items, node.declare_parameters('', free), strict=True):
             values = replaced(values, item.path, item.checked(parameter.value))
         # All at once: separate changes would each be published on /parameter_events.
-        node.set_parameters_atomically(
-            [self._parameter(item, _value(values, item)) for item in items]
-        )
+        node.set_parameters_atomically([_parameter(item, _value(values, item)) for item in items])
         for item in items:
             node.set_descriptor(item.name, descriptor(item, item.constraint.read_only))
         return values
@@ -258,19 +242,27 @@ def _value(settings: Any, item: Declared) -> Any:
     return settings
 
 
-_sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()
-"""Parameter sets of each node."""
+def _parameter(item: Declared, value: Any) -> Parameter[Any]:
+    stored = list(value) if isinstance(value, tuple) else value
+    return Parameter(item.name, ROS_TYPES[item.type], stored)
 
 
-def converted(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
-    """Convert the parameters of a request to the types with which a node has declared them.
+_declared: WeakKeyDictionary[Node, dict[str, Declared]] = WeakKeyDictionary()
+"""Parameters of each node that its parameter sets have declared, by name."""
+
+
+def _converted(node: Node, given: Parameter[Any]) -> Parameter[Any]:
+    """Convert a parameter of a request to the type with which a node has declared it.
 
     `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
     """
-    result = list(asked)
-    for parameters in _sets.get(node, ()):
-        result = [parameters.converted(parameter) for parameter in result]
-    return result
+    item = _declared.get(node, {}).get(given.name)
+    if item is None or given.type_ is Parameter.Type.NOT_SET:
+        return given
+    try:
+        return _parameter(item, item.typed(given.value))
+    except InvalidArgumentError:
+        return given  # ``ParameterSet`` refuses it with the reason
 
 
 FILE_OPTION = '--params-file'
@@ -370,7 +362,7 @@ def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Par
             if given.name in REMOVED:
                 problem = f'{given.name!r} is no more; use {REMOVED[given.name]}'
             raise ParameterNotDeclaredException(problem)
-    return converted(node, requested)
+    return [_converted(node, given) for given in requested]
 
 
 def _names(node: Node) -> list[str]:

@@ -58,16 +58,6 @@ usage: ros2 run dynamics_ros {name} [--ros-args ARGUMENTS]
 FILE_OPTION, DESCRIPTION = '--params-file', 'robot_description:='
 
 
-def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether the arguments ask for help."""
-    return '--help' in arguments or '-h' in arguments
-
-
-def usage() -> str:
-    """Return the usage text of the current command."""
-    return USAGE.format(name=Path(sys.argv[0]).name)
-
-
 def check_command_line(arguments: Sequence[str]) -> None:
     """Check the arguments before ``rclpy.init`` reads them.
 
@@ -184,8 +174,8 @@ def _run_until_signal(build: Callable[[], Application], arguments: Sequence[str]
     for number in signals:
         signal.signal(number, lambda *_: None)
     command = sys.argv[1:] if arguments is None else arguments
-    if wants_help(command):
-        print(usage(), end='')
+    if {'--help', '-h'} & {*command}:
+        print(USAGE.format(name=Path(sys.argv[0]).name), end='')
         return 0
     try:
         try:
@@ -228,7 +218,12 @@ def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
     gc.freeze()
     gc.enable()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    responses = _send_responses_in_threads(faults)
+    # No response delays joint states.
+    responses = ThreadPoolExecutor(MAX_RESPONSES, 'responses')
+    send_responses_by(
+        lambda send: responses.submit(faults.guarded('sending a response', send)),
+        lambda: faults.count('responses lost because their client seems to have left'),
+    )
     try:
         spin(executor, application.nodes[0], _signal_future(tasks, read_fd))
     finally:
@@ -238,16 +233,6 @@ def _run_nodes(build: Callable[[], Application], read_fd: int) -> int:
             responses.shutdown(cancel_futures=True)
             dispose(executor, application.nodes)
     return 0
-
-
-def _send_responses_in_threads(faults: FaultLog) -> ThreadPoolExecutor:
-    """Send responses of services in threads, so that none delays joint states; return these."""
-    threads = ThreadPoolExecutor(MAX_RESPONSES, 'responses')
-    send_responses_by(
-        lambda send: threads.submit(faults.guarded('sending a response', send)),
-        faults.count_lost_response,
-    )
-    return threads
 
 
 def _cannot_start(reason: str) -> int:

@@ -132,7 +132,7 @@ _SENT, _CLIENT_GONE = 0, 2
 
 
 def send_responses_by(
-    submit: Callable[[Callable[[], None]], object], lost: Callable[[], None] = lambda: None
+    submit: Callable[[Callable[[], None]], object], lost: Callable[[], object] = lambda: None
 ) -> bool:
     """Make rclpy send the responses of all services and actions in other threads.
 
@@ -165,7 +165,7 @@ def send_responses_by(
 
 def _deferred(
     submit: Callable[[Callable[[], None]], object],
-    lost: Callable[[], None],
+    lost: Callable[[], object],
     original: Any,
     function: Any,
     reset_error: Any,

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a node: its log, result codes, errors, refusals, clocks, counts and rates."""
+"""Reports of a node: its log, result codes, errors, clocks, counts and rates."""
 
 from __future__ import annotations
 
@@ -321,14 +321,12 @@ class FaultLog:
     Other nodes may be able to trigger an error repeatedly, and must not be able to flood the log.
 
     Attributes:
-        counts: number of errors, by place and class of the error.
-        lost_responses: number of responses to clients that seem to have left.
+        counts: numbers of errors and of other events, by the key that diagnostics shows.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self.counts: Counter[str] = Counter()
-        self.lost_responses = 0
         self._seen: set[tuple[str, int, int]] = set()
         self._lock = threading.Lock()
 
@@ -349,10 +347,11 @@ class FaultLog:
 
         return call
 
-    def count_lost_response(self) -> None:
-        """Count a response that the middleware did not send; may be called in any thread."""
+    def count(self, key: str) -> int:
+        """Count an event; return how many there have been; may be called in any thread."""
         with self._lock:
-            self.lost_responses += 1
+            self.counts[key] += 1
+            return self.counts[key]
 
     def report(self, where: str, error: BaseException) -> None:
         """Log or count an unexpected error of an activity, ``where``."""
@@ -363,8 +362,8 @@ class FaultLog:
             last = last.tb_next
         location = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
         kind = f'{where}: {type(error).__name__}'
+        self.count(f'unexpected errors: {kind}')
         with self._lock:
-            self.counts[kind] += 1
             if (kind, *location) in self._seen:
                 return
             self._seen.add((kind, *location))
@@ -400,49 +399,5 @@ def guarded_executor(executor: Executor, faults: FaultLog) -> Executor:
     return cast(Executor, _GuardedExecutor(executor, faults))
 
 
-MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
-"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
-log."""
-
-
 class SourceLostError(DynamicsRosError):
     """The source of gravity is lost; the text says since when."""
-
-
-class Refusals:
-    """Current refusals of a node, by subject."""
-
-    def __init__(self, node: Node, faults: FaultLog) -> None:
-        """Start without refusals, which the log of the node is going to report."""
-        self._node, self._faults = node, faults
-        self._texts: dict[str, str] = {}
-        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
-
-    @property
-    def first(self) -> str:
-        """Text of the oldest current refusal; '' without one."""
-        return next(iter(self._texts.values()), '')
-
-    def __contains__(self, subject: str) -> bool:
-        """Whether a subject is refused at present."""
-        return subject in self._texts
-
-    def record(self, subject: str, error: BaseException | None, consequence: str) -> None:
-        """Record and log a refusal, or remove it.
-
-        Args:
-            subject: what is refused.
-            error: the reason; None: the subject is no longer refused.
-            consequence: text to append to the reason.
-        """
-        if error is None:
-            self._texts.pop(subject, None)
-            return
-        if not isinstance(error, DynamicsRosError):
-            self._faults.report(subject, error)
-        text = f'{subject} refused: {error}{consequence}'
-        if isinstance(error, SourceLostError):
-            text = str(error)
-        if text != self._texts.get(subject) and self._logged.passes(time.monotonic()):
-            self._node.get_logger().error(text)
-        self._texts[subject] = text

@@ -1,27 +1,29 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the robot: by parameters, topics and services, with the reasons of refusals."""
+"""Components of a process, and the robot that they work on, which parameters and topics change."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError
-from dynamics_ros.nodes.outputs import LATCHED
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.nodes.outputs import LATCHED, Output, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import FaultLog, Refusals, steady_timer
+from dynamics_ros.nodes.reporting import Burst, FaultLog, SourceLostError
 from dynamics_ros.nodes.robot_request import (
     ARGUMENTS,
     FILE,
+    OF_PARAMETERS,
     Built,
     Description,
     DescriptionFile,
@@ -29,11 +31,119 @@ from dynamics_ros.nodes.robot_request import (
     RobotRequest,
     approached,
     check_locked_joints,
-    requested_values,
 )
-from dynamics_ros.nodes.workers import SupersededError, Worker
+from dynamics_ros.nodes.workers import SupersededError, Threads
 from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import prepare_conversions
+
+
+class Component(ABC):
+    """Component of a process, such as kinematics: a node with parameters, outputs and services.
+
+    Attributes:
+        node: node of its parameters, topics and services.
+        faults: log of unexpected errors.
+        problem: why it is not ready for the current robot; '' if it is.
+        unavailable_reason: why it published nothing for the last state; '' if it published or has
+            no subscribers.
+        warning: warning about its outputs for the last state; '' without one.
+        uses_masses: whether its outputs are wrong if masses are missing in the description.
+    """
+
+    uses_masses: ClassVar[bool] = False
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.faults = FaultLog.of(node)
+        self.problem = ''
+        self.unavailable_reason = ''
+        self.warning = ''
+
+    @property
+    def sends_torques(self) -> bool:
+        """Whether torques that depend on gravity and payload move the robot now."""
+        return False
+
+    def resistance(self, before: Robot) -> str:
+        """Return why torques show that a change of gravity or payload is wrong; '' if they do not.
+
+        Args:
+            before: the robot before the change.
+        """
+        return ''
+
+    @abstractmethod
+    def prepare(self, robot: Robot, default_frame: str, description: Description) -> Any:
+        """Prepare for a robot; called in another thread, so it must not change the current state.
+
+        Args:
+            robot: the robot.
+            default_frame: frame to use where the parameters name none.
+            description: what the robot was made from.
+
+        Returns:
+            Argument of ``adopt``.
+
+        Raises:
+            DynamicsRosError: the configuration does not fit the robot.
+        """
+
+    @abstractmethod
+    def adopt(self, prepared: Any) -> None:
+        """Switch to the result of ``prepare``; called between two messages."""
+
+    def leave(self, prepared: Any) -> None:  # noqa: B027 - most components move nothing
+        """Finish with the current robot before the switch to another one.
+
+        Args:
+            prepared: result of ``prepare`` for the other robot, or its error; after an error,
+                ``adopt`` is not called.
+        """
+
+    def observe(self, state: RobotState) -> None:
+        """Process a state; called for every state, even if no outputs are computed for it."""
+        self.unavailable_reason = ''
+
+    def publications(self) -> Sequence[Publication]:
+        """Return the outputs of the component for the current epoch of the plan."""
+        return ()
+
+    def write_inputs(self) -> None:  # noqa: B027 - the state buffer has the inputs of most
+        """Write the latest state to the arrays that fill the messages, before they are computed."""
+
+    @abstractmethod
+    def outputs(self) -> list[Output]:
+        """Return all publishers except that of diagnostics."""
+
+    def start(self) -> None:  # noqa: B027 - most components need no start
+        """Apply parameters to the robot; called when the executor has been created."""
+
+    def end(self) -> None:  # noqa: B027 - most components move nothing
+        """Send the last messages before the process ends."""
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Return functions that prepare the first requests, to be called in another thread.
+
+        Each function is short. Called at start, and after each ``adopt``.
+        """
+        return ()
+
+    def details(self) -> dict[str, str]:
+        """Return additional values for diagnostics."""
+        return {}
+
+    def failed(self, error: Exception) -> None:
+        """Set ``unavailable_reason`` because of an error; other components continue to publish."""
+        if isinstance(error, DynamicsRosError):
+            self.unavailable_reason = Explanation(Reason.COMPUTATION_FAILED, str(error))
+            return
+        # FaultLog ignores errors after a signal has shut the context down.
+        text = f'unexpected error: {type(error).__name__}: {error}'
+        self.unavailable_reason = Explanation(Reason.UNEXPECTED_ERROR, text)
+        self.faults.report('computing the outputs', error)
+
 
 STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
@@ -44,72 +154,60 @@ NO_REBUILD = frozenset(
 """Parameters that do not change the robot, or change it in another way."""
 
 
+MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
+"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
+log."""
+
+
 class RobotChanges:
     """Rebuilds the robot when parameters, the topic robot_description or requests change it.
 
     A changed robot is built in a thread, while the current one stays in use. Changes apply in
     order, but of several waiting ones with the same subject only the newest. A refused change
     leaves the robot as it is.
+
+    Attributes:
+        built: the current robot with the request that it was built from, or None.
     """
 
     def __init__(
         self,
         node: Node,
         parameters: ParameterSet[RobotParameters],
-        worker: Worker,
-        prepare: Callable[[Robot, str, Description], Any],
+        threads: Threads,
+        components: Sequence[Component],
         adopt: Callable[[Built], None],
-        busy: Callable[[bool], None],
         on_change: Callable[[], None],
-        sends_torques: Callable[[], bool] = lambda: False,
-        resistance: Callable[[Robot], str] = lambda before: '',
     ) -> None:
         """Subscribe to parameters and topic; ``build_first`` starts building.
-
-        The functions are called in the executor's thread, except ``prepare``.
 
         Args:
             node: node of the topic.
             parameters: parameters of the robot.
-            worker: thread in which robots are built.
-            prepare: prepares the components for a robot, its default frame and its description;
-                called in a thread.
-            adopt: makes a robot the current one.
-            busy: called with True when a change begins, and with False when it has ended.
+            threads: threads, one of which builds robots.
+            components: components that are prepared for each robot; more may be added.
+            adopt: switches the components to a robot, and sets ``built``.
             on_change: called whenever the diagnostics may have changed.
-            sends_torques: whether gravity and payload act on the robot, so that they change
-                gradually.
-            resistance: why torques show that such a change since a robot is wrong; '' if they do
-                not. It is then undone.
         """
-        self._node, self._parameters, self._prepare = node, parameters, prepare
-        self._adopt, self._busy, self._on_change = adopt, busy, on_change
-        self._sends_torques, self._resistance = sends_torques, resistance
-        self._robot: Robot | None = None
+        self._node, self._parameters, self._threads = node, parameters, threads
+        self._components, self._adopt, self._on_change = components, adopt, on_change
+        self.built: Built | None = None
         self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
         self._order: Counter[str] = Counter()
         self._stepped = 0.0
-        self._refusals = Refusals(node, FaultLog.of(node))
-        self._request = RobotRequest(
-            gravity=parameters.values.gravity, **requested_values(parameters.values)
-        )
-        self._maker = RobotMaker()
-        self._worker = worker
-        self._pending = 0
-        self._executor: Executor | None = None
-        self._in_force = False
-        self._topic_description = ''
+        self._refused: dict[str, str] = {}
+        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
         values = parameters.values
+        self._request = RobotRequest(gravity=values.gravity, **self._values_of(OF_PARAMETERS))
+        self._maker = RobotMaker()
+        self._pending = 0
+        self._topic_description = ''
         self._file = DescriptionFile.of(
             values.robot_description_file, values.robot_description_arguments
         )
-        check_locked_joints(parameters.values.locked_joints)
+        check_locked_joints(values.locked_joints)
         parameters.add_listener(self._parameters_changed)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-
-    def start(self, executor: Executor) -> None:
-        """Accept changes from now on, which also apply to the first robot."""
-        self._executor = executor
 
     def build_first(self) -> None:
         """Start to build the robot from the description, if there is one already."""
@@ -124,12 +222,12 @@ class RobotChanges:
     @property
     def refusal(self) -> str:
         """Reason of a refused description, payload or parameter; '' if none is refused."""
-        return self._refusals.first
+        return next(iter(self._refused.values()), '')
 
     @property
     def description_refused(self) -> bool:
         """Whether the newest description is refused, and none is being made ready."""
-        return 'robot_description' in self._refusals and not self.building
+        return 'robot_description' in self._refused and not self.building
 
     def change(self, subject: str, *, always: bool = False, **values: Any) -> Future[None]:
         """Change the robot; the caller reports a refusal.
@@ -143,67 +241,59 @@ class RobotChanges:
             Future that completes when the change has taken effect, with an error if it is refused
             or superseded. A request that is repeated meanwhile gets the same future.
         """
-        executor = self._executor
-        assert executor is not None, 'start() must be called first'
         newest = self._newest.get(subject)
         if self._pending == 1 and newest and newest[0] == values and not newest[1].done():
             return newest[1]
-        result: Future[None] = Future(executor=executor)
-        before: tuple[Robot, dict[str, Any]] | None = None
-
-        def submit() -> None:
-            if self._newest[subject][1] is not result:
-                end(SupersededError(f'a newer request for {subject} came in'))
-                return
-            nonlocal before
-            if before is not None and self._sends_torques():
-                # Looked at before the next step: torques follow the last one by now.
-                wrong = self._resistance(before[0])
-                if wrong:
-                    end(InvalidArgumentError(', '.join(values), wrong, 'what the robot carries'))
-                    self.change(subject, **before[1])
-                    return
-            elif self._robot is not None:
-                before = self._robot, {name: getattr(self._request, name) for name in values}
-            building = self._worker.submit(executor, lambda: self._build(values, always), subject)
-            building.add_done_callback(finish)
-
-        def finish(done: Future[tuple[Built | None, bool]]) -> None:
-            try:
-                built, complete = done.result()
-                self._take(built)
-                if complete:
-                    end(None)
-                else:
-                    self._later(submit)
-            except Exception as error:
-                end(error)
-
-        def end(error: Exception | None) -> None:
-            self._pending -= 1
-            if error is None:
-                result.set_result(None)
-            else:
-                result.set_exception(error)
-                result.exception()  # rclpy prints errors of futures that have not been read
-            self._busy(False)
-            self._on_change()
-
-        self._busy(True)
+        result = self._threads.future()
+        self._threads.builder.hold(1)
         self._pending += 1
         self._newest[subject] = values, result
-        submit()
+        self._threads.run(self._apply(subject, values, always, result))
         self._on_change()
         return result
 
-    def _later(self, action: Callable[[], None]) -> None:
-        """Call an action after ``STEP_TIME``."""
+    async def _apply(
+        self, subject: str, values: dict[str, Any], always: bool, result: Future[None]
+    ) -> None:
+        """Apply a change, in steps while gravity or payload act on the robot; complete a future."""
+        error: Exception | None = None
+        try:
+            before, complete = None, False
+            while not complete:
+                if self._newest[subject][1] is not result:
+                    raise SupersededError(subject)
+                if before is None and self.built is not None:
+                    before = self.built.robot, {x: getattr(self._request, x) for x in values}
+                elif before is not None and self._sends_torques():
+                    # Looked at before the next step: torques follow the last one by now.
+                    robot, undo = before
+                    wrong = [x.resistance(robot) for x in self._components]
+                    if any(wrong):
+                        self.change(subject, **undo)
+                        problem = next(filter(None, wrong))
+                        expected = 'what the robot carries'
+                        raise InvalidArgumentError(', '.join(values), problem, expected)
+                built, complete = await self._threads.submit(
+                    self._threads.changes, lambda: self._build(values, always), subject
+                )
+                if built is not None:
+                    self._adopt(built)
+                if not complete:
+                    await self._threads.sleep(STEP_TIME)
+        except Exception as raised:
+            error = raised
+        self._pending -= 1
+        if error is None:
+            result.set_result(None)
+        else:
+            result.set_exception(error)
+            result.exception()  # rclpy prints errors of futures that have not been read
+        self._threads.builder.hold(-1)
+        self._threads.resume()
+        self._on_change()
 
-        def act() -> None:
-            self._node.destroy_timer(timer)
-            action()
-
-        timer = steady_timer(self._node, STEP_TIME, act)
+    def _sends_torques(self) -> bool:
+        return any(component.sends_torques for component in self._components)
 
     def _build(self, values: Mapping[str, Any], always: bool) -> tuple[Built | None, bool]:
         """Build the robot of a changed request, in the worker's thread.
@@ -211,26 +301,41 @@ class RobotChanges:
         Returns:
             The robot, None without a new one, and whether all values have been reached.
         """
+        started = time.perf_counter()
         wanted = request = replace(self._request, **values)
         if request == self._request and not always:
             return None, True
-        if self._in_force and self._sends_torques():
+        if self.built is not None and self._sends_torques():
             self._maker.check(wanted)
             now = time.monotonic()
             request = approached(self._request, wanted, min(now - self._stepped, STEP_TIME))
             self._stepped = now
-        built = self._maker.make(request, self._prepare) if request.description else None
+        built = None
+        if request.description:
+            built = self._maker.make(request)
+            built.prepared = self._prepare(built)
+            built.seconds = time.perf_counter() - started
         self._request = request
         return built, request == wanted
 
-    def _take(self, built: Built | None) -> None:
-        if built is not None:
-            self._in_force, self._robot = True, built.robot
-            self._adopt(built)
+    def _prepare(self, built: Built) -> list[Any]:
+        """Return the result of ``prepare`` of each component, or its error."""
+        prepare_conversions()
+        prepared: list[Any] = []
+        for component in self._components:
+            try:
+                prepared.append(
+                    component.prepare(built.robot, built.default_frame, built.description)
+                )
+            except Exception as error:
+                if not isinstance(error, DynamicsRosError):
+                    component.faults.report('making ready for the robot', error)
+                prepared.append(error)
+        return prepared
 
     def rebuild(self, subject: str) -> None:
         """Prepare the components again for the same robot."""
-        if self._executor is not None:
+        if self._threads.executor is not None:
             self.change(subject, always=True)
 
     def change_and_report(self, subject: str, **values: Any) -> None:
@@ -254,33 +359,41 @@ class RobotChanges:
     def _record(self, subject: str, error: BaseException | None) -> None:
         if isinstance(error, SupersededError):
             return
-        kept = '; the one before is kept' if self._in_force else ''
-        self._refusals.record(subject, error, kept)
+        if error is None:
+            self._refused.pop(subject, None)
+        else:
+            if not isinstance(error, DynamicsRosError):
+                FaultLog.of(self._node).report(subject, error)
+            kept = '; the one before is kept' if self.built is not None else ''
+            text = f'{subject} refused: {error}{kept}'
+            if isinstance(error, SourceLostError):
+                text = str(error)
+            if text != self._refused.get(subject) and self._logged.passes(time.monotonic()):
+                self._node.get_logger().error(text)
+            self._refused[subject] = text
         self._on_change()
 
+    def _values_of(self, names: Sequence[str]) -> dict[str, Any]:
+        return {name: getattr(self._parameters.values, name) for name in names}
+
     def _parameters_changed(self, names: frozenset[str]) -> None:
-        values = self._parameters.values
-        if self._executor is None:
+        if self._threads.executor is None:
             return
         if 'robot_description' in names and self._description():
             self._use_description(self._description())
         if 'gravity' in names:
             # A separate change, like that of the service, so that it replaces no other change.
-            self.change_and_report('gravity', gravity=values.gravity)
+            self.change_and_report('gravity', **self._values_of(['gravity']))
         if names - NO_REBUILD - {'gravity'}:
-            self.change_and_report(
-                'parameters', **requested_values(values, locked=self._locked_joints_fit())
-            )
-
-    def _locked_joints_fit(self) -> bool:
-        """Return whether names and positions of locked joints match; otherwise report that."""
-        try:
-            check_locked_joints(self._parameters.values.locked_joints)
-        except InvalidArgumentError as error:
-            self.report('locked_joints', error)
-            return False
-        self.report('locked_joints', None)
-        return True
+            changed = self._values_of(OF_PARAMETERS)
+            try:
+                check_locked_joints(changed['locked_joints'])
+            except InvalidArgumentError as error:
+                self.report('locked_joints', error)
+                del changed['locked_joints']  # while they do not match, the ones before stay
+            else:
+                self.report('locked_joints', None)
+            self.change_and_report('parameters', **changed)
 
     def _description(self) -> str | DescriptionFile:
         """Return the description of the parameter, else the file, else that of the topic, or ''."""

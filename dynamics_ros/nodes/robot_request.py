@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
-from dynamics_ros.parameters.robot import LockedJointParameters, RobotParameters
+from dynamics_ros.parameters.robot import LockedJointParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, check_frame_id, declared
 
@@ -175,21 +174,31 @@ class DescriptionFile(NamedTuple):
             raise ModelError(FILE, str(error)) from error
 
 
+NO_LOCKED_JOINTS = LockedJointParameters()
+
+
 @dataclass(frozen=True)
 class RobotRequest:
     """Everything that determines the robot; without a description there is no robot yet."""
 
     description: str | DescriptionFile = ''
     root_joint: str = 'fixed'
-    locked_names: tuple[str, ...] = ()
-    locked_positions: tuple[float, ...] = ()
+    locked_joints: LockedJointParameters = NO_LOCKED_JOINTS
     gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
     backend: str = 'auto'
     payload: PayloadParameters = NO_PAYLOAD
     largest_payload: float = 0.0
 
+    def without_load(self) -> RobotRequest:
+        """Return the request without payload and with the gravity of the default."""
+        return replace(self, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
 
-@dataclass(frozen=True)
+
+OF_PARAMETERS = ('root_joint', 'backend', 'largest_payload', 'locked_joints')
+"""Values of a request that are parameters of the same name, besides gravity."""
+
+
+@dataclass
 class Built:
     """Robot that is ready for use.
 
@@ -197,27 +206,29 @@ class Built:
         request: the request that it was built from.
         robot: the robot, with gravity and payload.
         description: contents of the description.
-        default_frame: frame to use where the parameters name none.
         prepared: results of ``prepare`` of the components.
         seconds: time to build the robot and to prepare the components [s].
-        doubts: usable but suspicious contents of the description.
     """
 
     request: RobotRequest
     robot: Robot
     description: Description
-    default_frame: str
-    prepared: Any
-    seconds: float
-    doubts: tuple[str, ...] = ()
+    prepared: Sequence[Any] = ()
+    seconds: float = 0.0
+
+    @property
+    def default_frame(self) -> str:
+        """Frame to use where the parameters name none."""
+        return self.robot.tool_frame
 
     def details(self) -> dict[str, str]:
         """Return properties of the robot and of its kernels, for diagnostics."""
-        kernels = self.robot.kernels.values()
+        kernels, model = self.robot.kernels.values(), self.robot.model
+        doubts = filter(None, (*self.description.robot.doubts, *model.warnings, model.doubt))
         return {
             'robot': self.robot.name,
             'degrees of freedom': str(self.robot.nv),
-            'warnings about the description': '; '.join(self.doubts) or 'none',
+            'warnings about the description': '; '.join(doubts) or 'none',
             'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
             'kernel calls': call_path(),
             'kernels': str(len(kernels)),
@@ -233,46 +244,24 @@ class RobotMaker:
     """
 
     def __init__(self) -> None:
-        self._latest: tuple[RobotRequest, Robot, Description] | None = None
+        self._latest: Built | None = None
 
-    def make(
-        self, request: RobotRequest, prepare: Callable[[Robot, str, Description], Any]
-    ) -> Built:
-        """Build the robot of a request, and prepare the components for it.
+    def make(self, request: RobotRequest) -> Built:
+        """Build the robot of a request; the previous one if nothing has changed.
 
-        Args:
-            request: request with a description.
-            prepare: prepares the components for a robot, its default frame and its description.
+        Robots that differ in gravity, or in the payload at the tool frame or at a frame that has
+        had a payload before, share their kernels, so nothing is compiled for them.
 
         Raises:
             DynamicsRosError: the request is invalid.
         """
-        started = time.perf_counter()
-        robot, description = self._robot(request)
-        default_frame = robot.tool_frame
-        prepared = prepare(robot, default_frame, description)
-        seconds = time.perf_counter() - started
-        doubts = (
-            *description.robot.doubts,
-            *robot.model.warnings,
-            *filter(None, [robot.model.doubt]),
-        )
-        return Built(request, robot, description, default_frame, prepared, seconds, doubts)
-
-    def check(self, request: RobotRequest) -> None:
-        """Refuse the payload of a request that the latest robot cannot carry.
-
-        Raises:
-            InvalidArgumentError: a value is out of its range.
-        """
-        if self._latest is not None:
-            check_payload(request.payload, self._latest[1], request.largest_payload)
-
-    def _robot(self, request: RobotRequest) -> tuple[Robot, Description]:
-        """Return the robot with gravity and payload; the previous one if nothing has changed."""
-        if self._latest is not None and self._latest[0] == request:
-            return self._latest[1:]
-        robot, description = self._similar_robot(request)
+        latest = self._latest
+        if latest is not None and latest.request == request:
+            return replace(latest)
+        if latest is not None and latest.request.without_load() == request.without_load():
+            robot, description = latest.robot, latest.description
+        else:
+            robot, description = self._unloaded(request)
         payload = request.payload
         if tuple(robot.model.gravity) != request.gravity:
             robot = robot.with_gravity(request.gravity)
@@ -287,17 +276,20 @@ class RobotMaker:
             payload.center_of_mass,
             payload.inertia_matrix(),
         )
-        self._latest = (request, robot, description)
-        return robot, description
+        self._latest = Built(request, robot, description)
+        return replace(self._latest)
 
-    def _similar_robot(self, request: RobotRequest) -> tuple[Robot, Description]:
-        """Return a robot of the same description; build a new one only if that has changed.
+    def check(self, request: RobotRequest) -> None:
+        """Refuse the payload of a request that the latest robot cannot carry.
 
-        Robots that differ in gravity, or in the payload at the tool frame or at a frame that has
-        had a payload before, share their kernels, so nothing is compiled for them.
+        Raises:
+            InvalidArgumentError: a value is out of its range.
         """
-        if self._latest is not None and _without_load(self._latest[0]) == _without_load(request):
-            return self._latest[1:]
+        if self._latest is not None:
+            check_payload(request.payload, self._latest.robot, request.largest_payload)
+
+    def _unloaded(self, request: RobotRequest) -> tuple[Robot, Description]:
+        """Build the robot of a description without payload."""
         if self._latest is not None:
             # Compile in another process, so that messages of the current robot are not delayed.
             compile_process.enable()
@@ -306,13 +298,10 @@ class RobotMaker:
             description = given.read()
         else:
             description = Description(read_description(given), given)
-        locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
+        joints = request.locked_joints
+        locked = dict(zip(joints.names, joints.positions, strict=True))
         model = build_model(description.robot, request.root_joint, request.gravity, locked)
         return Robot(model, backend=request.backend, adjustable=True), description
-
-
-def _without_load(request: RobotRequest) -> RobotRequest:
-    return replace(request, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
 
 
 def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:
@@ -377,19 +366,6 @@ def approached(request: RobotRequest, wanted: RobotRequest, dt: float) -> RobotR
     if change > PAYLOAD_RATE * dt and load.frame == goal_load.frame:
         wanted = replace(wanted, payload=load.towards(goal_load, PAYLOAD_RATE * dt / change))
     return wanted
-
-
-def requested_values(parameters: RobotParameters, *, locked: bool = True) -> dict[str, Any]:
-    """Return the values of a request that parameters set, with or without locked joints."""
-    values: dict[str, Any] = {
-        'root_joint': parameters.root_joint,
-        'backend': parameters.backend,
-        'largest_payload': parameters.largest_payload,
-    }
-    if locked:
-        joints = parameters.locked_joints
-        values |= {'locked_names': joints.names, 'locked_positions': joints.positions}
-    return values
 
 
 def check_links(description: RobotDescription) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -15,13 +14,12 @@ from geometry_msgs.msg import Pose, Twist, WrenchStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
-from dynamics_ros.nodes.reporting import failure, steady_timer, success
+from dynamics_ros.nodes.reporting import failure, success
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, wrench_array
 from dynamics_ros.wire.services import RequestedState
@@ -96,9 +94,6 @@ def serve(node: Node, kind: Any, name: str, handler: Handler) -> None:
     node.create_service(kind, name, answer, qos_profile=SERVICE_QOS)
 
 
-CHECK_PERIOD = 0.1
-"""Period of the checks for the end of a recording and for cancellation [s]."""
-
 FEEDBACK_PERIOD = 1.0
 """Period of the feedback [s]."""
 
@@ -132,25 +127,6 @@ class Watcher(Protocol[Estimated]):
         """
 
 
-@dataclass
-class _Watch(Generic[Estimate]):
-    """Recording of the active goal; ``begin`` and last feedback by the monotonic clock [s]."""
-
-    handle: Any
-    robot: Robot
-    watcher: Watcher[Estimate]
-    begin: float
-    finished: Future[None]
-    reported: float
-    problem: DynamicsRosError | None = None
-
-    def end(self, problem: DynamicsRosError | None = None) -> None:
-        """End the recording, unless it has already ended."""
-        if not self.finished.done():
-            self.problem = problem
-            self.finished.set_result(None)
-
-
 class WatchAction(ABC, Generic[Estimate]):
     """Action that records joint states for one goal at a time and computes an estimate.
 
@@ -170,9 +146,7 @@ class WatchAction(ABC, Generic[Estimate]):
         node = component.node
         self.component, self.context = component, component.context
         self._busy = False
-        self._watch: _Watch[Estimate] | None = None
-        self._timer = steady_timer(node, CHECK_PERIOD, self._tick)
-        self._timer.cancel()
+        self._recording: tuple[Robot, Watcher[Estimate]] | None = None
         self._server = ActionServer(
             node,
             self.kind,
@@ -216,10 +190,9 @@ class WatchAction(ABC, Generic[Estimate]):
         """
 
     def update(self, state: RobotState) -> None:
-        """Record a state if a goal is active."""
-        watch = self._watch
-        if watch is not None and not self._changed(watch):
-            watch.watcher.add(state)
+        """Record a state if a goal is active, and the robot is still the one of its start."""
+        if self._recording is not None and self._recording[0] is self.context.robot:
+            self._recording[1].add(state)
 
     def _answer_goal(self, _goal: Any) -> GoalResponse:
         """Accept one goal at a time; log a rejection, since actions cannot return the reason."""
@@ -240,25 +213,11 @@ class WatchAction(ABC, Generic[Estimate]):
         result = self.kind.Result()
         try:
             await self.context.first_robot()
-            estimate, watch = None, self._start_watch(handle)
-            try:
-                await watch.finished
-            finally:
-                self._timer.cancel()
-                self._watch = None
-            if not handle.is_cancel_requested:
-                if watch.problem is not None:
-                    raise watch.problem
-                # In a thread, because kernels may be compiled and a recording has many samples.
-                searches = self.context.searches
-                estimate = await self.context.submit(searches, watch.watcher.estimate)
-            if handle.is_cancel_requested:
+            estimate = await self._estimate(handle)
+            if estimate is None:
                 result.result.message = 'cancelled'
                 handle.canceled()
                 return result
-            if self._changed(watch):
-                raise DynamicsRosError(ROBOT_CHANGED)
-            assert estimate is not None
             await self.finish(estimate, handle.request, result)
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
@@ -270,43 +229,45 @@ class WatchAction(ABC, Generic[Estimate]):
         handle.succeed()
         return result
 
-    def _start_watch(self, handle: Any) -> _Watch[Estimate]:
-        robot = self.context.required_robot()
-        watcher = self.begin(handle.request)
-        now = time.monotonic()
-        finished: Future[None] = Future(executor=self.context.executor)
-        self._watch = _Watch(handle, robot, watcher, now, finished, now)
-        self._timer.reset()
-        return self._watch
+    async def _estimate(self, handle: Any) -> Estimate | None:
+        """Record states for a goal and return the estimate; None if the goal is cancelled.
 
-    def _changed(self, watch: _Watch[Estimate]) -> bool:
-        """Return whether the robot, its payload or gravity has changed; then end the recording."""
-        changed = self.context.robot is not watch.robot
-        if changed:
-            watch.end(DynamicsRosError(ROBOT_CHANGED))
-        return changed
+        Raises:
+            DynamicsRosError: the robot has changed, or the states are insufficient.
+        """
+        threads, robot = self.context.threads, self.context.required_robot()
+        watcher, begin = self.begin(handle.request), time.monotonic()
 
-    def _tick(self) -> None:
-        watch = self._watch
-        if watch is None or self._changed(watch) or watch.finished.done():
-            return
-        now = time.monotonic()
+        def elapsed() -> float:
+            return time.monotonic() - begin
+
+        def is_over() -> bool:
+            over = handle.is_cancel_requested or self.context.robot is not robot
+            return over or watcher.ended(elapsed())
+
+        self._recording = robot, watcher
         try:
-            if watch.handle.is_cancel_requested or watch.watcher.ended(now - watch.begin):
-                watch.end()
-                return
-        except DynamicsRosError as error:
-            watch.end(error)
-            return
-        if now - watch.reported >= FEEDBACK_PERIOD:
-            watch.reported = now
-            feedback = partial(self.feedback, watch.watcher, now - watch.begin)
-            future = self.context.submit(self.context.searches, feedback)
-            future.add_done_callback(lambda done: self._report(watch, done))
+            while not is_over():
+                await threads.until(is_over, FEEDBACK_PERIOD)
+                if not is_over():
+                    await self._report(handle, watcher, elapsed())
+        finally:
+            self._recording = None
+        if handle.is_cancel_requested:
+            return None
+        if self.context.robot is robot:
+            # In a thread, because kernels may be compiled and a recording has many samples.
+            estimate = await threads.submit(threads.searches, watcher.estimate)
+            if handle.is_cancel_requested:
+                return None
+        if self.context.robot is not robot:
+            raise DynamicsRosError(ROBOT_CHANGED)
+        return estimate
 
-    def _report(self, watch: _Watch[Estimate], done: Future[Any]) -> None:
-        error = done.exception()
-        if error is not None:
+    async def _report(self, handle: Any, watcher: Watcher[Estimate], elapsed: float) -> None:
+        threads = self.context.threads
+        try:
+            compute = partial(self.feedback, watcher, elapsed)
+            handle.publish_feedback(await threads.submit(threads.searches, compute))
+        except Exception as error:
             self.component.faults.report(self.name, error)
-        elif not watch.finished.done():
-            watch.handle.publish_feedback(done.result())

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.estimation.contact_settings import ContactSettings
-from dynamics_ros.parameters.robot import PUBLISH_RATE
+from dynamics_ros.parameters.robot import PUBLISH_RATE, fixed
 from dynamics_ros.settings import parameter
 
 
@@ -23,16 +23,10 @@ class ArrowParameters:
     """Markers of contacts for RViz."""
 
     rate: float = parameter(
-        20.0,
-        'Maximum rate of marker messages; 0: one for every joint state',
-        unit='Hz',
-        minimum=0.0,
+        20.0, 'Maximum rate of marker messages; 0: one for every joint state', 'Hz', minimum=0.0
     )
     force_scale: float = parameter(
-        0.01,
-        'Length of an arrow per force; per torque five times as much',
-        unit='m/N',
-        minimum=1e-6,
+        0.01, 'Length of an arrow per force; per torque five times as much', 'm/N', minimum=1e-6
     )
 
 
@@ -40,35 +34,27 @@ class ArrowParameters:
 class WristSensorParameters:
     """Force-torque sensor; mass, center_of_mass, bias and reversed by ~/identify_wrist_sensor."""
 
-    topic: str = parameter(
-        '',
-        'Topic of its readings, geometry_msgs/WrenchStamped. Empty: no sensor',
-        read_only=True,
-    )
+    topic: str = fixed('', 'Topic of its readings, geometry_msgs/WrenchStamped. Empty: no sensor')
     frame: str = parameter(
         '',
         'Frame of the model at whose origin and in whose axes it reads. Empty: frame_id',
         is_frame=True,
     )
-    mass: float = parameter(
-        0.0, 'Mass of what hangs on the sensor', unit='kg', minimum=0.0, maximum=1e4
-    )
+    mass: float = parameter(0.0, 'Mass of what hangs on the sensor', 'kg', (0.0, 1e4))
     center_of_mass: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0), 'Its centre of mass in the frame', unit='m', sizes=(3,)
+        (0.0, 0.0, 0.0), 'Its centre of mass in the frame', 'm', sizes=(3,)
     )
     bias: tuple[float, ...] = parameter(
-        (0.0,) * 6, 'Force and torque that are subtracted', unit='N, Nm', sizes=(6,)
+        (0.0,) * 6, 'Force and torque that are subtracted', 'N, Nm', sizes=(6,)
     )
     reversed: bool = parameter(
         False, 'The driver states the wrench of the robot on the environment'
     )
-    gain: float = parameter(
-        50.0, 'Bandwidth of ~/measured_wrench', unit='1/s', minimum=0.1, maximum=1e4
-    )
+    gain: float = parameter(50.0, 'Bandwidth of ~/measured_wrench', '1/s', (0.1, 1e4))
     contact_force: float = parameter(
         5.0,
         'Measured force that is a contact; of torques one tenth of it, in Nm',
-        unit='N',
+        'N',
         minimum=1e-3,
         may_be_infinite=True,
     )
@@ -78,13 +64,12 @@ class WristSensorParameters:
 class ContactParameters(ContactSettings):
     """Parameters of contact_node."""
 
-    calibration_file: str = parameter(
+    calibration_file: str = fixed(
         '',
         'File of calibrate_robot --parameters or of ~/calibrate. Its values are used for the '
         'parameters that are not given. Empty: none',
-        read_only=True,
     )
-    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
     location: LocationParameters = field(default_factory=LocationParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)
     wrist_sensor: WristSensorParameters = field(default_factory=WristSensorParameters)

@@ -31,27 +31,17 @@ class PayloadParameters:
 
     frame: str = parameter('', 'Frame of the model to which the payload is fixed')
     mass: float = parameter(
-        0.0,
-        'Mass, up to largest_payload; 0: no payload',
-        unit='kg',
-        minimum=0.0,
-        maximum=MAX_PAYLOAD,
+        0.0, 'Mass, up to largest_payload; 0: no payload', 'kg', (0.0, MAX_PAYLOAD)
     )
     center_of_mass: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0),
-        'Centre of mass in that frame',
-        unit='m',
-        sizes=(3,),
-        minimum=-10.0,
-        maximum=10.0,
+        (0.0, 0.0, 0.0), 'Centre of mass in that frame', 'm', (-10.0, 10.0), sizes=(3,)
     )
     inertia: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
         'Inertia about the centre of mass, axes of that frame: ixx ixy ixz iyy iyz izz',
-        unit='kg m^2',
+        'kg m^2',
+        (-1e6, 1e6),
         sizes=(6,),
-        minimum=-1e6,
-        maximum=1e6,
     )
 
     def or_none(self) -> PayloadParameters:
@@ -111,11 +101,7 @@ class IdentificationParameters:
     """Parameters of the action identify_payload: duration, efforts and friction."""
 
     duration: float = parameter(
-        10.0,
-        'Duration of the recording if a goal gives none',
-        unit='s',
-        minimum=0.1,
-        maximum=600.0,
+        10.0, 'Duration of the recording if a goal gives none', 's', (0.1, 600.0)
     )
     effort: EffortSettings = field(default_factory=EffortSettings)
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
@@ -129,7 +115,7 @@ class FeedForwardParameters:
         False, 'The robot compensates its own weight, so efforts do not include gravity torques'
     )
     friction_compensation: float = parameter(
-        1.0, 'Share of the friction that efforts compensate', minimum=0.0, maximum=1.0
+        1.0, 'Share of the friction that efforts compensate', limits=(0.0, 1.0)
     )
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
 
@@ -146,7 +132,7 @@ class DynamicsRates:
 class DynamicsParameters(CommandingParameters):
     """Parameters of dynamics_node."""
 
-    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
     publish_rates: DynamicsRates = field(default_factory=DynamicsRates)
     command_joints: tuple[str, ...] = parameter(
         (),

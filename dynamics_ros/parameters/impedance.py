@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
-from dynamics_ros.parameters.robot import DIRECTIONS, TargetParameters
+from dynamics_ros.parameters.robot import DIRECTIONS, TargetParameters, fixed
 from dynamics_ros.settings import parameter
 
 MAX_STIFFNESS = 1e5
@@ -24,18 +24,10 @@ class WrenchParameters:
     """Limits of wrench targets; without contact, only damping limits the speed of the tool."""
 
     force: float = parameter(
-        50.0,
-        'Largest force of a wrench target; larger ones are refused',
-        unit='N',
-        minimum=0.0,
-        maximum=1e4,
+        50.0, 'Largest force of a wrench target; larger ones are refused', 'N', (0.0, 1e4)
     )
     torque: float = parameter(
-        10.0,
-        'Largest torque of a wrench target; larger ones are refused',
-        unit='Nm',
-        minimum=0.0,
-        maximum=1e3,
+        10.0, 'Largest torque of a wrench target; larger ones are refused', 'Nm', (0.0, 1e3)
     )
 
 
@@ -44,18 +36,10 @@ class PostureParameters:
     """Impedance of the joints in the null space of the tool, towards the initial posture."""
 
     stiffness: tuple[float, ...] = parameter(
-        (5.0,),
-        f'Stiffness of the joints. {EACH}',
-        unit='Nm/rad or N/m',
-        minimum=0.0,
-        maximum=1e5,
+        (5.0,), f'Stiffness of the joints. {EACH}', 'Nm/rad or N/m', (0.0, 1e5)
     )
     damping: tuple[float, ...] = parameter(
-        (2.0,),
-        f'Damping of the joints. {EACH}',
-        unit='Nms/rad or Ns/m',
-        minimum=0.0,
-        maximum=1e4,
+        (2.0,), f'Damping of the joints. {EACH}', 'Nms/rad or Ns/m', (0.0, 1e4)
     )
 
 
@@ -64,25 +48,17 @@ class TorqueParameters:
     """Limits of the torques."""
 
     share: float = parameter(
-        1.0,
-        'Share of the effort limits in the description that may be used',
-        minimum=0.001,
-        maximum=1.0,
+        1.0, 'Share of the effort limits in the description that may be used', limits=(0.001, 1.0)
     )
     limit: tuple[float, ...] = parameter(
         (),
         f'Largest torque, in addition to that share. {EACH}. Empty: only that share, for which '
         'every commanded joint needs an effort limit in the description',
-        unit='Nm or N',
-        minimum=1e-3,
-        maximum=1e6,
+        'Nm or N',
+        (1e-3, 1e6),
     )
     max_rate: tuple[float, ...] = parameter(
-        (1000.0,),
-        f'Largest rate of change of a torque. {EACH}',
-        unit='Nm/s or N/s',
-        minimum=1.0,
-        maximum=1e6,
+        (1000.0,), f'Largest rate of change of a torque. {EACH}', 'Nm/s or N/s', (1.0, 1e6)
     )
 
 
@@ -93,20 +69,16 @@ class JointRangeParameters:
     margin: float = parameter(
         0.1,
         'Distance from the end of a range from which a spring pushes the joint back',
-        unit='rad or m',
-        minimum=0.0,
-        maximum=10.0,
+        'rad or m',
+        (0.0, 10.0),
     )
-    stiffness: float = parameter(
-        50.0, 'Stiffness of that spring', unit='Nm/rad or N/m', minimum=0.0, maximum=1e5
-    )
+    stiffness: float = parameter(50.0, 'Stiffness of that spring', 'Nm/rad or N/m', (0.0, 1e5))
     guard_rate: float = parameter(
         20.0,
         'Largest rate at which a joint may approach the end of its range; a larger value brakes '
         'later and harder',
-        unit='1/s',
-        minimum=10.0,
-        maximum=1000.0,
+        '1/s',
+        (10.0, 1000.0),
     )
 
 
@@ -118,9 +90,8 @@ class EnergyParameters:
         float('inf'),
         'Capacity of the tank, which is filled at activation and by ~/acknowledge. With an empty '
         'tank the arm only brakes; inf: no limit',
-        unit='J',
-        minimum=0.0,
-        maximum=1e6,
+        'J',
+        (0.0, 1e6),
         may_be_infinite=True,
     )
 
@@ -137,49 +108,43 @@ class GuidingParameters:
     lower: tuple[float, ...] = parameter(
         (),
         'Walls: smallest x y z of the tool in the root frame. Empty: none',
-        unit='m',
+        'm',
+        (-1e6, 1e6),
         sizes=(0, 3),
-        minimum=-1e6,
-        maximum=1e6,
     )
     upper: tuple[float, ...] = parameter(
         (),
         'Walls: largest x y z of the tool in the root frame. Empty: none',
-        unit='m',
+        'm',
+        (-1e6, 1e6),
         sizes=(0, 3),
-        minimum=-1e6,
-        maximum=1e6,
     )
     stiffness: tuple[float, ...] = parameter(
         (1000.0, 1000.0, 1000.0, 20.0, 20.0, 20.0),
         'Stiffness of locked directions and walls, along and around x y z',
-        unit='N/m, Nm/rad',
+        'N/m, Nm/rad',
+        (0.0, 1e5),
         sizes=(6,),
-        minimum=0.0,
-        maximum=1e5,
     )
     damping: tuple[float, ...] = parameter(
         (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
         'Damping of free directions, along and around x y z',
-        unit='Ns/m, Nms/rad',
+        'Ns/m, Nms/rad',
+        (0.0, 1e4),
         sizes=(6,),
-        minimum=0.0,
-        maximum=1e4,
     )
     speed: float = parameter(
         0.25,
         'Speed of the tool from which it is braked; inf: no limit',
-        unit='m/s',
-        minimum=0.01,
-        maximum=10.0,
+        'm/s',
+        (0.01, 10.0),
         may_be_infinite=True,
     )
     angular_speed: float = parameter(
         1.0,
         'Angular speed of the tool from which it is braked; inf: no limit',
-        unit='rad/s',
-        minimum=0.01,
-        maximum=100.0,
+        'rad/s',
+        (0.01, 100.0),
         may_be_infinite=True,
     )
 
@@ -200,20 +165,13 @@ class CollisionParameters:
     duration: float = parameter(
         0.5,
         'Maximum duration of a reaction, after which the arm brakes and holds; inf only with float',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
+        's',
+        (0.01, 3600.0),
         may_be_infinite=True,
     )
-    damping: float = parameter(
-        5.0,
-        'float: rate at which motion decays',
-        unit='1/s',
-        minimum=0.0,
-        maximum=100.0,
-    )
+    damping: float = parameter(5.0, 'float: rate at which motion decays', '1/s', (0.0, 100.0))
     distance: float = parameter(
-        0.1, 'retract: distance along the path of the tool', unit='m', minimum=0.001, maximum=2.0
+        0.1, 'retract: distance along the path of the tool', 'm', (0.001, 2.0)
     )
 
 
@@ -237,10 +195,9 @@ class ImpedanceParameters(TargetParameters):
         (400.0, 400.0, 400.0, 10.0, 10.0, 10.0),
         'Stiffness of the tool along and around x y z, or a symmetric 6 x 6 matrix row by row; '
         '~/stiffness_command replaces it until the parameter is set again',
-        unit='N/m, Nm/rad',
+        'N/m, Nm/rad',
+        (-MAX_STIFFNESS, MAX_STIFFNESS),
         sizes=(6, 36),
-        minimum=-MAX_STIFFNESS,
-        maximum=MAX_STIFFNESS,
     )
     stiffness_frame: str = parameter(
         '',
@@ -249,17 +206,14 @@ class ImpedanceParameters(TargetParameters):
         'root frame',
     )
     damping_ratio: float = parameter(
-        0.9, 'Damping ratio of all directions of the tool; 1: critical', minimum=0.05, maximum=5.0
+        0.9, 'Damping ratio of all directions of the tool; 1: critical', limits=(0.05, 5.0)
     )
-    blending_time: float = parameter(
-        0.3, 'Duration of a change of stiffness', unit='s', minimum=0.01, maximum=10.0
-    )
+    blending_time: float = parameter(0.3, 'Duration of a change of stiffness', 's', (0.01, 10.0))
     friction_compensation: float = parameter(
         0.0,
         'Share of the modelled friction that is compensated; compensating more than the actual '
         'friction makes the arm move by itself',
-        minimum=0.0,
-        maximum=1.0,
+        limits=(0.0, 1.0),
     )
     friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
     robot_carries_itself: bool = parameter(
@@ -271,60 +225,46 @@ class ImpedanceParameters(TargetParameters):
         'zero: zeros, for a robot whose brakes or drives then hold it',
         choices=('hold', 'zero'),
     )
-    fallback_controller: str = parameter(
+    fallback_controller: str = fixed(
         '',
         'Controller of ros2_control that is activated in place of the subscribers of '
         '~/joint_commands if the node hands over an arm whose joint states cannot be used, such as '
         'one that holds the position or lets the drives brake. Needs controller_manager_msgs. '
         'Empty: none',
-        read_only=True,
     )
     stop_time: float = parameter(
-        1.5,
-        'Maximum time of braking before the node is deactivated',
-        unit='s',
-        minimum=0.1,
-        maximum=10.0,
+        1.5, 'Maximum time of braking before the node is deactivated', 's', (0.1, 10.0)
     )
-    rate: float = parameter(
-        250.0,
-        'Rate of the commands while joint states are missing',
-        unit='Hz',
-        minimum=10.0,
-        maximum=1000.0,
-        read_only=True,
+    rate: float = fixed(
+        250.0, 'Rate of the commands while joint states are missing', 'Hz', (10.0, 1000.0)
     )
     command_timeout: float = parameter(
         0.5,
         'Age at which a target that is not repeated ends; then the tool is held; inf: never',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
+        's',
+        (0.01, 3600.0),
         may_be_infinite=True,
     )
     joint_state_timeout: float = parameter(
         0.1,
         'Time without joint states after which a target ends; the arm already brakes from the '
         'third missing joint state on',
-        unit='s',
-        minimum=0.01,
-        maximum=10.0,
+        's',
+        (0.01, 10.0),
     )
     largest_inertia: float = parameter(
         100.0,
         'Largest apparent inertia of the tool in any direction; near singularities, where it would '
         'be exceeded, the control law is damped',
-        unit='kg',
-        minimum=0.1,
-        maximum=1e6,
+        'kg',
+        (0.1, 1e6),
     )
     joint_speed_share: float = parameter(
         1.5,
         'Share of its velocity limit in the description beyond which a joint ends what the arm '
         'does: the arm brakes until all joints are slower than a tenth of theirs. A joint without '
         'a limit counts as limited to 10 rad/s or m/s',
-        minimum=0.2,
-        maximum=10.0,
+        limits=(0.2, 10.0),
     )
     setpoint: SetpointLimits = field(default_factory=SetpointLimits)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)

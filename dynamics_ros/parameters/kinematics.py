@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, output_rate
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed, output_rate
 from dynamics_ros.settings import parameter
 
 
@@ -16,14 +16,11 @@ class MarkerParameters:
     """Markers of frames and centre of mass for RViz."""
 
     rate: float = parameter(
-        20.0,
-        'Maximum rate of marker messages; 0: one for every joint state',
-        unit='Hz',
-        minimum=0.0,
+        20.0, 'Maximum rate of marker messages; 0: one for every joint state', 'Hz', minimum=0.0
     )
-    axis_length: float = parameter(0.1, 'Length of the axes of a frame', unit='m', minimum=0.001)
+    axis_length: float = parameter(0.1, 'Length of the axes of a frame', 'm', minimum=0.001)
     center_of_mass_diameter: float = parameter(
-        0.05, 'Diameter of the sphere at the centre of mass', unit='m', minimum=0.001
+        0.05, 'Diameter of the sphere at the centre of mass', 'm', minimum=0.001
     )
 
 
@@ -31,17 +28,15 @@ class MarkerParameters:
 class InverseKinematicsParameters:
     """Defaults of the service compute_inverse_kinematics."""
 
-    timeout: float = parameter(
-        0.1, 'Time limit if a request gives none', unit='s', minimum=0.001, maximum=60.0
-    )
+    timeout: float = parameter(0.1, 'Time limit if a request gives none', 's', (0.001, 60.0))
     max_timeout: float = parameter(
-        5.0, 'Longest time limit that a request may ask for', unit='s', minimum=0.001, maximum=60.0
+        5.0, 'Longest time limit that a request may ask for', 's', (0.001, 60.0)
     )
     position_tolerance: float = parameter(
-        1e-5, 'Largest distance to the target of a solution', unit='m', minimum=1e-9
+        1e-5, 'Largest distance to the target of a solution', 'm', minimum=1e-9
     )
     rotation_tolerance: float = parameter(
-        1e-5, 'Largest angle to the target of a solution', unit='rad', minimum=1e-9
+        1e-5, 'Largest angle to the target of a solution', 'rad', minimum=1e-9
     )
 
     def time_limit(self, requested: float) -> float:
@@ -80,7 +75,7 @@ class KinematicsParameters:
         'root frame, in root axes',
         choices=('local_world_aligned', 'local', 'world'),
     )
-    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
     publish_rates: KinematicsRates = field(default_factory=KinematicsRates)
     publish_tf: bool = parameter(
         False,
@@ -93,11 +88,10 @@ class KinematicsParameters:
         'With publish_tf, also publish the pose of a moving base in the frame of odom, if no other '
         'node does so on /tf',
     )
-    moveit_services: bool = parameter(
+    moveit_services: bool = fixed(
         False,
         'Provide the services compute_fk and compute_ik of MoveIt; needs moveit_msgs. Do not set '
         'it together with move_group in the same namespace, which has services of these names',
-        read_only=True,
     )
     group_name: str = parameter(
         '',
@@ -110,7 +104,7 @@ class KinematicsParameters:
         'checked. error: an error; ignore: solutions of all requests disregard collisions',
         choices=('error', 'ignore'),
     )
-    collision_margin: float = parameter(0.01, COLLISION_MARGIN, unit='m', minimum=0.0, maximum=1.0)
+    collision_margin: float = parameter(0.01, COLLISION_MARGIN, 'm', (0.0, 1.0))
     markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(
         default_factory=InverseKinematicsParameters

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, parameter
+
+fixed = partial(parameter, read_only=True)
+"""Creates a field, as ``parameter``, of a parameter that is fixed at start."""
 
 REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
@@ -54,7 +58,7 @@ def output_rate(what: str) -> float:
     value: float = parameter(
         -1.0,
         f'Maximum rate of {what}; 0: one message for every joint state; negative: publish_rate',
-        unit='Hz',
+        'Hz',
         minimum=-1.0,
     )
     return value
@@ -62,20 +66,17 @@ def output_rate(what: str) -> float:
 
 def description_file(otherwise: str) -> str:
     """Return the field of the file of the robot; ``otherwise`` says what an empty one means."""
-    value: str = parameter(
+    value: str = fixed(
         '',
         'File of the robot, used if robot_description is empty: URDF, xacro (its name ends in '
         f'.xacro), MJCF or SDF. Relative to the folder of the start. Empty: {otherwise}',
-        read_only=True,
     )
     return value
 
 
 def description_arguments() -> tuple[str, ...]:
     """Return the field of the arguments of a xacro file."""
-    value: tuple[str, ...] = parameter(
-        (), 'Arguments of the xacro file, each name:=value', read_only=True
-    )
+    value: tuple[str, ...] = fixed((), 'Arguments of the xacro file, each name:=value')
     return value
 
 
@@ -126,11 +127,10 @@ def check_known(robot: Robot, joints: Sequence[str]) -> None:
 class CommandingParameters:
     """Parameters of every node that commands a robot."""
 
-    autostart: bool = parameter(
+    autostart: bool = fixed(
         False,
         'Configure and activate the commands to the robot at start; false: left to a lifecycle '
         'manager, or ros2 lifecycle set',
-        read_only=True,
     )
     allow_other_publishers: bool = parameter(
         False,
@@ -143,16 +143,13 @@ class CommandingParameters:
 class TargetParameters(CommandingParameters):
     """Parameters of every node that moves a robot to targets."""
 
-    rate: float = parameter(
-        200.0, 'Rate of the commands', unit='Hz', minimum=1.0, maximum=1000.0, read_only=True
-    )
+    rate: float = fixed(200.0, 'Rate of the commands', 'Hz', (1.0, 1000.0))
     transform_timeout: float = parameter(
         1.0,
         'Age of a transform, by its stamp, at which a target in its frame ends; static transforms '
         'have no age; inf: never',
-        unit='s',
-        minimum=0.01,
-        maximum=3600.0,
+        's',
+        (0.01, 3600.0),
         may_be_infinite=True,
     )
 
@@ -167,11 +164,7 @@ class LockedJointParameters:
 
     names: tuple[str, ...] = parameter((), 'Joints to lock at a constant position')
     positions: tuple[float, ...] = parameter(
-        (),
-        'Position of each locked joint, in the order of names',
-        unit='rad or m',
-        minimum=-1e6,
-        maximum=1e6,
+        (), 'Position of each locked joint, in the order of names', 'rad or m', (-1e6, 1e6)
     )
 
 
@@ -179,32 +172,22 @@ class LockedJointParameters:
 class GravitySourceParameters:
     """Source of the direction of gravity, for a robot on a tilting base."""
 
-    kind: str = parameter(
+    kind: str = fixed(
         'parameter',
         'Source of gravity. parameter: the parameter gravity and the service set_gravity; imu: the '
         'topic imu, from a sensor fixed to the root link; tf: the pose of the root link in '
         'level_frame',
         choices=('parameter', 'imu', 'tf'),
-        read_only=True,
     )
-    level_frame: str = parameter(
-        'world', 'Frame of tf whose z axis points up', read_only=True, is_frame=True
+    level_frame: str = fixed('world', 'Frame of tf whose z axis points up', is_frame=True)
+    time_constant: float = fixed(
+        0.5, 'Time constant of the filter of the direction', 's', (0.0, 3600.0)
     )
-    time_constant: float = parameter(
-        0.5,
-        'Time constant of the filter of the direction',
-        unit='s',
-        minimum=0.0,
-        maximum=3600.0,
-        read_only=True,
-    )
-    least_angle: float = parameter(
+    least_angle: float = fixed(
         0.01,
         'Smallest tilt that changes the gravity of the model, at most ten times a second',
-        unit='rad',
-        minimum=1e-4,
-        maximum=3.0,
-        read_only=True,
+        'rad',
+        (1e-4, 3.0),
     )
 
 
@@ -224,18 +207,16 @@ class RobotParameters:
     gravity: tuple[float, ...] = parameter(
         (0.0, 0.0, -9.81),
         'Acceleration of free fall in the root frame',
-        unit='m/s^2',
+        'm/s^2',
+        (-MAX_GRAVITY, MAX_GRAVITY),
         sizes=(3,),
-        minimum=-MAX_GRAVITY,
-        maximum=MAX_GRAVITY,
     )
     largest_payload: float = parameter(
         0.0,
         'Largest accepted mass of a payload, from any source; 0: the mass of the robot without '
         'payload',
-        unit='kg',
-        minimum=0.0,
-        maximum=MAX_PAYLOAD,
+        'kg',
+        (0.0, MAX_PAYLOAD),
     )
     gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(
@@ -248,25 +229,22 @@ class RobotParameters:
         'Prefix of every frame_id of a frame of the model, as in robot_state_publisher',
         is_frame=True,
     )
-    joint_state_topic: str = parameter(
+    joint_state_topic: str = fixed(
         'joint_states',
         'Topic of the joint states: joint_states, or dynamic_joint_states of ros2_control, which '
         'needs control_msgs and more CPU time for each message',
         choices=('joint_states', 'dynamic_joint_states'),
-        read_only=True,
     )
     state_timeout: float = parameter(
         5.0,
         'Age from which services refuse to use the latest state, by the clock of the node; 0: '
         'never',
-        unit='s',
-        minimum=0.0,
-        maximum=1e6,
+        's',
+        (0.0, 1e6),
     )
     joint_timeout: float = parameter(
         1.0,
         'A joint is stale if its stamp is older than the newest one by more than this; 0: never',
-        unit='s',
-        minimum=0.0,
-        maximum=1e6,
+        's',
+        (0.0, 1e6),
     )

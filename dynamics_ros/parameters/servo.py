@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, DIRECTIONS, TargetParameters
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, DIRECTIONS, TargetParameters, fixed
 from dynamics_ros.settings import parameter
 
 
@@ -17,38 +17,31 @@ class SpeedParameters:
     linear: float = parameter(
         0.5,
         'Largest linear speed of the frame; faster targets are scaled down',
-        unit='m/s',
-        minimum=1e-6,
-        maximum=10.0,
+        'm/s',
+        (1e-6, 10.0),
     )
     angular: float = parameter(
         1.0,
         'Largest angular speed of the frame; faster targets are scaled down',
-        unit='rad/s',
-        minimum=1e-6,
-        maximum=50.0,
+        'rad/s',
+        (1e-6, 50.0),
     )
     joint_scale: float = parameter(
-        1.0,
-        'Share of the velocity limits in the description that may be used',
-        minimum=0.001,
-        maximum=1.0,
+        1.0, 'Share of the velocity limits in the description that may be used', limits=(0.001, 1.0)
     )
     joint: float = parameter(
         2.0,
         'Largest speed of a joint, in addition to those limits; inf: only those limits, which '
         'every commanded joint must then have',
-        unit='rad/s or m/s',
-        minimum=1e-6,
-        maximum=100.0,
+        'rad/s or m/s',
+        (1e-6, 100.0),
         may_be_infinite=True,
     )
     joint_acceleration: float = parameter(
         10.0,
         'Largest acceleration of a joint, at start, at stop and before limits',
-        unit='rad/s^2 or m/s^2',
-        minimum=1e-3,
-        maximum=1000.0,
+        'rad/s^2 or m/s^2',
+        (1e-3, 1000.0),
     )
 
 
@@ -59,14 +52,10 @@ class SingularityParameters:
     slow_condition: float = parameter(
         30.0,
         'Condition number of the Jacobian from which motion towards a singularity is slowed',
-        minimum=1.0,
-        maximum=1e9,
+        limits=(1.0, 1e9),
     )
     stop_condition: float = parameter(
-        60.0,
-        'Condition number at which motion towards a singularity stops',
-        minimum=1.0,
-        maximum=1e9,
+        60.0, 'Condition number at which motion towards a singularity stops', limits=(1.0, 1e9)
     )
 
 
@@ -77,11 +66,10 @@ AXES = 'along and around the axes of admittance.frame'
 class AdmittanceParameters:
     """Motion that yields to a measured wrench while ~/admittance/enable is true."""
 
-    wrench_topic: str = parameter(
+    wrench_topic: str = fixed(
         '',
         'Topic (geometry_msgs/WrenchStamped) of the wrench of the environment on the frame '
         'header.frame_id, at its origin and in its axes. Empty: no admittance',
-        read_only=True,
     )
     frame: str = parameter(
         '', 'Frame of the axes of mass, damping, stiffness. Empty: the moved one'
@@ -89,26 +77,23 @@ class AdmittanceParameters:
     mass: tuple[float, ...] = parameter(
         (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
         f'Virtual mass and inertia {AXES}',
-        unit='kg, kg m^2',
+        'kg, kg m^2',
+        (1e-3, 1e4),
         sizes=(6,),
-        minimum=1e-3,
-        maximum=1e4,
     )
     damping: tuple[float, ...] = parameter(
         (150.0, 150.0, 150.0, 8.0, 8.0, 8.0),
         f'Virtual damping {AXES}',
-        unit='Ns/m, Nms/rad',
+        'Ns/m, Nms/rad',
+        (1e-2, 1e6),
         sizes=(6,),
-        minimum=1e-2,
-        maximum=1e6,
     )
     stiffness: tuple[float, ...] = parameter(
         (0.0,) * 6,
         f'Virtual stiffness {AXES}, to the pose at the start; 0: hand guiding',
-        unit='N/m, Nm/rad',
+        'N/m, Nm/rad',
+        (0.0, 1e6),
         sizes=(6,),
-        minimum=0.0,
-        maximum=1e6,
     )
     locked: tuple[str, ...] = parameter(
         (),
@@ -119,58 +104,48 @@ class AdmittanceParameters:
         (3.0, 0.3),
         'Force and torque that move nothing; more than the noise of the sensor, or the tare is '
         'refused',
-        unit='N, Nm',
+        'N, Nm',
+        (0.0, 1e4),
         sizes=(2,),
-        minimum=0.0,
-        maximum=1e4,
     )
     largest_wrench: tuple[float, ...] = parameter(
         (200.0, 20.0),
         'Force and torque beyond which the wrench is not plausible, and the robot is stopped',
-        unit='N, Nm',
+        'N, Nm',
+        (0.0, 1e4),
         sizes=(2,),
-        minimum=0.0,
-        maximum=1e4,
     )
     reach: tuple[float, ...] = parameter(
         (0.5, 1.5),
         'Largest distance and angle of the frame from its pose at the start; inf: no limit',
-        unit='m, rad',
+        'm, rad',
+        (0.0, 100.0),
         sizes=(2,),
-        minimum=0.0,
-        maximum=100.0,
         may_be_infinite=True,
     )
     sensor_timeout: float = parameter(
-        0.05,
-        'Time without a wrench after which the robot is stopped',
-        unit='s',
-        minimum=0.001,
-        maximum=1.0,
+        0.05, 'Time without a wrench after which the robot is stopped', 's', (0.001, 1.0)
     )
     frozen_time: float = parameter(
         0.1,
         'Time with exactly the same wrench after which the robot is stopped; inf: never, for a '
         'simulated sensor without noise',
-        unit='s',
-        minimum=0.01,
-        maximum=10.0,
+        's',
+        (0.01, 10.0),
         may_be_infinite=True,
     )
     delay: float = parameter(
         0.01,
         'Time from a force to the motion by it: of the sensor, the driver and the arm',
-        unit='s',
-        minimum=0.0,
-        maximum=1.0,
+        's',
+        (0.0, 1.0),
     )
     environment_stiffness: float = parameter(
         1e4,
         'Stiffness of what the tool may touch; a damping with which that contact is unstable for '
         'the delay is a warning in the log, with the damping that would do',
-        unit='N/m',
-        minimum=0.0,
-        maximum=1e9,
+        'N/m',
+        (0.0, 1e9),
     )
 
 
@@ -197,44 +172,29 @@ class ServoParameters(TargetParameters):
         'trajectories: all joints that move the frame',
     )
     command_timeout: float = parameter(
-        0.25,
-        'Age at which a target that is not repeated ends',
-        unit='s',
-        minimum=0.01,
-        maximum=10.0,
+        0.25, 'Age at which a target that is not repeated ends', 's', (0.01, 10.0)
     )
     joint_state_timeout: float = parameter(
-        0.1,
-        'Time without joint states after which the robot is stopped',
-        unit='s',
-        minimum=0.01,
-        maximum=10.0,
+        0.1, 'Time without joint states after which the robot is stopped', 's', (0.01, 10.0)
     )
     following_tolerance: float = parameter(
         0.2,
         'Distance of a joint from its commanded position at which the robot is stopped, until it '
         'catches up or ~/pause is called with false; inf: never',
-        unit='rad or m',
-        minimum=1e-4,
-        maximum=10.0,
+        'rad or m',
+        (1e-4, 10.0),
         may_be_infinite=True,
     )
-    gain: float = parameter(
-        5.0, 'Decay rate of the error of a pose', unit='1/s', minimum=0.01, maximum=100.0
-    )
+    gain: float = parameter(5.0, 'Decay rate of the error of a pose', '1/s', (0.01, 100.0))
     joint_margin: float = parameter(
-        0.05,
-        'Distance that joints keep from their position limits',
-        unit='rad or m',
-        minimum=0.0,
-        maximum=10.0,
+        0.05, 'Distance that joints keep from their position limits', 'rad or m', (0.0, 10.0)
     )
     avoid_collisions: bool = parameter(
         False,
         'Keep links apart from each other and from the obstacles of ~/obstacles; needs the Python '
         'package coal and collision shapes in a URDF',
     )
-    collision_margin: float = parameter(0.02, COLLISION_MARGIN, unit='m', minimum=0.0, maximum=1.0)
+    collision_margin: float = parameter(0.02, COLLISION_MARGIN, 'm', (0.0, 1.0))
     speed: SpeedParameters = field(default_factory=SpeedParameters)
     singularity: SingularityParameters = field(default_factory=SingularityParameters)
     admittance: AdmittanceParameters = field(default_factory=AdmittanceParameters)

@@ -38,10 +38,9 @@ from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
 from dynamics_ros.nodes.robot_request import Description, DescriptionFile
 from dynamics_ros.parameters.contact import ArrowParameters
-from dynamics_ros.parameters.robot import description_arguments, description_file
+from dynamics_ros.parameters.robot import description_arguments, description_file, fixed
 from dynamics_ros.reasons import KEY
 from dynamics_ros.robot import Robot
-from dynamics_ros.settings import parameter
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 if TYPE_CHECKING:
@@ -79,55 +78,41 @@ SILENT_SECONDS = 2.0
 class ViewerParameters:
     """Parameters of the viewer; all are read-only after the start."""
 
-    host: str = parameter(
+    host: str = fixed(
         '127.0.0.1',
         'Address of the page: this machine only. 0.0.0.0: all networks, for everybody there',
-        read_only=True,
     )
-    port: int = parameter(
+    port: int = fixed(
         0,
         f'Port of the page. 0: {USUAL_PORT}, or the next free one when it is taken',
         minimum=0,
         maximum=65535,
-        read_only=True,
     )
-    open: bool = parameter(False, 'Open the page in a browser', read_only=True)
-    rate: float = parameter(
-        20.0, 'Pictures per second', unit='Hz', minimum=0.1, maximum=100.0, read_only=True
-    )
-    robot_description: str = parameter(
-        '', 'URDF as XML text. Empty: robot_description_file', read_only=True
-    )
+    open: bool = fixed(False, 'Open the page in a browser')
+    rate: float = fixed(20.0, 'Pictures per second', unit='Hz', minimum=0.1, maximum=100.0)
+    robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
     robot_description_file: str = description_file('wait for the topic')
     robot_description_arguments: tuple[str, ...] = description_arguments()
-    frame_prefix: str = parameter(
-        '',
-        'Before every frame of the robot in markers, as of the nodes',
-        read_only=True,
-        is_frame=True,
+    frame_prefix: str = fixed(
+        '', 'Before every frame of the robot in markers, as of the nodes', is_frame=True
     )
-    marker_topics: tuple[str, ...] = parameter(
+    marker_topics: tuple[str, ...] = fixed(
         ('kinematics_node/markers', 'contact_node/markers'),
         'Topics of visualization_msgs/MarkerArray',
-        read_only=True,
     )
-    contact_topic: str = parameter(
-        'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState', read_only=True
+    contact_topic: str = fixed(
+        'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState'
     )
-    gravity_topic: str = parameter(
+    gravity_topic: str = fixed(
         'dynamics_node/gravity_torques',
         'Topic of sensor_msgs/JointState, whose effort holds the robot at rest',
-        read_only=True,
     )
-    simulator: str = parameter(
-        'robot_simulator', 'Node whose service apply_wrench pushes the robot', read_only=True
-    )
-    force_scale: float = parameter(
+    simulator: str = fixed('robot_simulator', 'Node whose service apply_wrench pushes the robot')
+    force_scale: float = fixed(
         ArrowParameters.force_scale,
         'Length of an arrow per force, as markers.force_scale of contact_node',
         unit='m/N',
         minimum=1e-6,
-        read_only=True,
     )
 
 

@@ -110,7 +110,8 @@ def test_a_change_compiles_nothing_and_leaves_the_robot_before_alone(adjustable,
     for i in range(50):
         other = loaded(adjustable, (0.1 * i, 0.0, -9.81), (0.1 * i,))
         results(other, list(METHODS)[i % len(METHODS)], values)
-        assert other.has_kernels(adjustable.kernels) and other.shares_kernels_with(adjustable)
+        assert other.kernels.keys() >= adjustable.kernels.keys()
+        assert other.shares_kernels_with(adjustable)
     assert not compiled
     for name, found in before.items():
         for mine, other in zip(found, results(adjustable, name, values), strict=True):

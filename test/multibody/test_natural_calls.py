@@ -348,7 +348,7 @@ def test_dir_shows_what_is_public_and_nothing_else():
     robot.gravity(Q), robot.jacobian(Q)
     assert dir(robot) == before
     assert not [name for name in before if name.startswith('_') or not hasattr(robot, name)]
-    assert not {'has_kernels', 'shares_kernels_with', 'with_load_of', 'kept'} & set(before)
+    assert not {'has_kernels', 'shares_kernels_with', 'kept'} & set(before)
     assert {'gravity', 'inverse_kinematics', 'tool_frame', 'nq', 'from_name'} <= set(before)
     assert dir(dynamics_ros) == sorted(dynamics_ros.__all__)
     assert dir(kernels) == sorted(kernels.__all__)

@@ -22,25 +22,22 @@ from dynamics_ros.nodes.robot_request import (
     read_description,
 )
 from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.parameters.robot import LockedJointParameters
 
 ARM = RobotRequest(description(), backend='python')
 PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
 
 
-def made(maker: RobotMaker, request: RobotRequest):
-    """The robot of a request."""
-    return maker.make(request, lambda robot, frame, _: (robot, frame))
-
-
 def test_another_load_shares_what_is_compiled_and_another_description_does_not():
     maker = RobotMaker()
-    bare = made(maker, ARM).robot
+    bare = maker.make(ARM).robot
     q = bare.random_configuration(1)
-    loaded = made(maker, replace(ARM, payload=PAYLOAD, gravity=(0.0, 9.81, 0.0))).robot
+    loaded = maker.make(replace(ARM, payload=PAYLOAD, gravity=(0.0, 9.81, 0.0))).robot
     assert loaded.shares_kernels_with(bare)
     wanted = bare.with_gravity((0.0, 9.81, 0.0)).with_payload('tool0', 2.0, [0.0, 0.0, 0.1])
     assert loaded.gravity(q) == pytest.approx(wanted.gravity(q))
-    other = made(maker, replace(ARM, locked_names=(bare.joint_names[0],), locked_positions=(0.1,)))
+    locked = LockedJointParameters((bare.joint_names[0],), (0.1,))
+    other = maker.make(replace(ARM, locked_joints=locked))
     assert other.robot.nv == bare.nv - 1
     assert not other.robot.shares_kernels_with(bare)
 
@@ -72,8 +69,8 @@ def test_a_robot_of_a_file(tmp_path, monkeypatch, name, text, arguments, joints,
     monkeypatch.chdir(tmp_path)
     file = DescriptionFile.of(name, arguments)
     monkeypatch.chdir('/')
-    built = made(RobotMaker(), RobotRequest(file, backend='python'))
-    assert built.robot.joint_names == (joints or made(RobotMaker(), ARM).robot.joint_names)
+    built = RobotMaker().make(RobotRequest(file, backend='python'))
+    assert built.robot.joint_names == (joints or RobotMaker().make(ARM).robot.joint_names)
     assert built.description.folder == tmp_path
     assert built.description.urdf.lstrip().startswith('<') == (package != 'mujoco')
 
@@ -92,7 +89,7 @@ def test_the_error_of_a_file_names_the_parameter(tmp_path, name, text, words):
         (tmp_path / name).write_text(text)
     file = DescriptionFile.of(str(tmp_path / name), ())
     with pytest.raises(ModelError, match=f'^robot_description_file: .*{words}'):
-        made(RobotMaker(), RobotRequest(file))
+        RobotMaker().make(RobotRequest(file))
 
 
 def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
@@ -117,10 +114,10 @@ def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
 )
 def test_a_payload_that_nobody_can_mean_is_refused_and_the_one_before_stays(request_, words):
     maker = RobotMaker()
-    before = made(maker, carrying(2.0)).robot
+    before = maker.make(carrying(2.0)).robot
     with pytest.raises(InvalidArgumentError, match=words):
-        made(maker, request_)
-    assert made(maker, carrying(2.0)).robot is before
+        maker.make(request_)
+    assert maker.make(carrying(2.0)).robot is before
 
 
 @pytest.mark.parametrize(

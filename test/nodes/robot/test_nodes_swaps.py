@@ -94,7 +94,7 @@ class Rig:
         for node in self.nodes:
             self.executor.add_node(node)
         self.executor.create_task(self.context.start, self.executor)
-        self.spin_until(lambda: self.context.executor)
+        self.spin_until(lambda: self.context.threads.executor)
 
     def listen(self, wanted: bool) -> None:
         """Listen to every output, or to none."""
