@@ -19,7 +19,7 @@ from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.nodes.commander import Frames, Target, read_command
 from dynamics_ros.parameters.servo import AdmittanceParameters
 from dynamics_ros.reasons import Explanation, Reason
-from dynamics_ros.wire.conversions import Array, wrench_array
+from dynamics_ros.wire.conversions import Array, numbers
 
 
 class EnableTarget(Target):
@@ -97,7 +97,7 @@ class AdmittanceInput:
         now = time.monotonic()
         try:
             message = read_command(WrenchStamped, data)
-            wrench = wrench_array(message.wrench, 'wrench')
+            wrench = numbers(message.wrench, 'wrench')
         except DynamicsRosError as error:
             measured.refuse(now, f'wrench refused: {error}')
             return

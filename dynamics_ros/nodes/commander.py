@@ -29,7 +29,7 @@ from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, Explanation, Reason, reason_of
-from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
+from dynamics_ros.wire.conversions import Array, numbers, pose_matrix
 
 MAX_VALUE = 1e6
 """Largest number in a target [m/s, rad/s, m, N or Nm]; more is implausible and may overflow."""
@@ -181,7 +181,7 @@ class TwistTarget(VectorTarget):
 
     @staticmethod
     def _vector(message: Any) -> Array:
-        return twist_array(message.twist, 'twist_command.twist')
+        return numbers(message.twist, 'twist_command.twist')
 
 
 class WrenchTarget(VectorTarget):
@@ -192,7 +192,7 @@ class WrenchTarget(VectorTarget):
 
     @staticmethod
     def _vector(message: Any) -> Array:
-        return wrench_array(message.wrench, 'wrench_command.wrench')
+        return numbers(message.wrench, 'wrench_command.wrench')
 
 
 class PoseTarget(Target):

@@ -40,15 +40,13 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import (
     Array,
-    empty_pose,
-    empty_twist,
     finite_sequence,
     header,
     message_type,
     pose_stamped,
+    stamped,
     topic_names,
     transform_stamped,
-    twist_stamped,
 )
 from dynamics_ros.wire.services import velocity_names
 from dynamics_ros.wire.templates import Evaluate, Fields
@@ -245,11 +243,17 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         for frame, pose, twist in zip(
             prepared.frames, prepared.poses, prepared.twists, strict=True
         ):
-            output, prototype = outputs[frame, 'pose'], partial(empty_pose, names.root)
+            output, prototype = (
+                outputs[frame, 'pose'],
+                partial(pose_stamped, Time(), names.root, np.eye(4)),
+            )
             fields: Fields = {'pose': Evaluate(pose, (arrays.q,))}
             found.append(publish(output, prototype, fields, FRESH, rate('pose')))
             frame_id = self._twist_frame(frame, prepared.twist_reference)
-            output, prototype = outputs[frame, 'twist'], partial(empty_twist, frame_id)
+            output, prototype = (
+                outputs[frame, 'twist'],
+                partial(stamped, TwistStamped, Time(), frame_id),
+            )
             fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
             found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate('twist')))
         tf, tree = self._tf, prepared.tree
@@ -343,7 +347,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
                 if v is not None:
                     twist = owner.frame_velocity(q, v, frame, reference)
                     twist_frame = self._twist_frame(frame, reference)
-                    response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
+                    response.twists.append(stamped(TwistStamped, state.stamp, twist_frame, twist))
 
         await self.context.compute(robot, kernels, fill)
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Vector3Stamped
+from geometry_msgs.msg import Vector3, Vector3Stamped
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.time import Time
@@ -34,13 +34,13 @@ from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.wire.conversions import (
     Array,
     down_of_imu,
+    fill,
     header,
     inertia_arrays,
     inertia_message,
     nanoseconds,
-    transform_matrix,
-    vector_array,
-    vector_message,
+    numbers,
+    pose_matrix,
 )
 from dynamics_ros_msgs.msg import Payload
 
@@ -75,7 +75,7 @@ class LoadPublisher:
         if gravity != self._published_gravity:
             self._published_gravity = gravity
             head = header(context.now(), gravity[0])
-            self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity[1])))
+            self._gravity.publish(Vector3Stamped(header=head, vector=fill(Vector3(), gravity[1])))
 
 
 class LoadSubscriber:
@@ -120,7 +120,7 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped) -> tuple[flo
     Raises:
         InvalidArgumentError: the vector is longer than ``MAX_GRAVITY``, or in another frame.
     """
-    vector = vector_array(message.vector, 'gravity.vector')
+    vector = numbers(message.vector, 'gravity.vector')
     check_gravity('gravity.vector', vector)
     frame_id, names, robot = message.header.frame_id, context.names, context.robot
     moving = robot is not None and robot.model.root_joint_nv > 0
@@ -207,7 +207,7 @@ class Transforms:
             raise TransformError(
                 f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is {what} {max_age:g} s'
             )
-        return transform_matrix(message.transform, f'tf of {child!r}')
+        return pose_matrix(message.transform, f'tf of {child!r}')
 
 
 CHECK_PERIOD = 0.05
@@ -321,7 +321,7 @@ class GravityFollower:
         if down is not None:
             self._filter.add(stamp, R_root_imu @ down)
             return True
-        force = vector_array(message.linear_acceleration, 'imu.linear_acceleration')
+        force = numbers(message.linear_acceleration, 'imu.linear_acceleration')
         return self._filter.add_specific_force(stamp, R_root_imu @ force)
 
     # --- tf -------------------------------------------------------------------------------------

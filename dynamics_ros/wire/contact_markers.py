@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -24,7 +25,7 @@ from dynamics_ros.estimation import (
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array, header, point_message, time_message
+from dynamics_ros.wire.conversions import Array, fill, header, time_message
 
 from . import markers
 
@@ -102,7 +103,7 @@ def contact_markers(
     if link:
         text, height = f'{report.state.name.lower()}: {link}', LABEL_HEIGHT * sizes.diameter
         label = markers.label(head, 'link', text, height, color)
-        label.pose.position = point_message(pose_of(link)[:3, 3])
+        label.pose.position = fill(Point(), pose_of(link)[:3, 3])
         result.append(label)
     else:
         result.append(markers.deletion(head, 'link'))

@@ -17,9 +17,9 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.conversions import (
     Array,
     empty_efforts,
+    fill,
     header,
-    vector_message,
-    wrench_stamped,
+    stamped,
 )
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
@@ -196,7 +196,7 @@ class ContactMessages:
         )
 
     def _empty_wrench(self, i: int) -> WrenchStamped:
-        return wrench_stamped(Time(), self._axes(i), np.zeros(6))
+        return stamped(WrenchStamped, Time(), self._axes(i), np.zeros(6))
 
     def _empty_estimate(self, i: int) -> ExternalWrench:
         joints, stale = self._pipeline.joint_names, self._names.stale
@@ -273,7 +273,7 @@ def true_foot_contacts(
         wrenches: name of each foot to the wrench of the ground (6), or None for a foot in the air.
     """
     forces = [
-        vector_message(np.zeros(3) if wrench is None else wrench[:3])
+        fill(Vector3(), np.zeros(3) if wrench is None else wrench[:3])
         for wrench in wrenches.values()
     ]
     touching = [wrench is not None for wrench in wrenches.values()]

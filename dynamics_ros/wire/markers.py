@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Vector3
+from geometry_msgs.msg import Point, Vector3
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.collision import Obstacle
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.wire.conversions import Array, header, point_message, pose_matrix, pose_message
+from dynamics_ros.wire.conversions import Array, fill, header, pose_matrix, pose_message
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)
@@ -41,9 +41,9 @@ def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> M
     marker = _marker(header, 'frames', identifier, Marker.LINE_LIST)
     marker.pose = pose_message(pose)
     marker.scale.x = AXIS_THICKNESS * length
-    origin = point_message((0.0, 0.0, 0.0))
+    origin = fill(Point(), (0.0, 0.0, 0.0))
     for axis, color in enumerate((RED, GREEN, BLUE)):
-        marker.points += [origin, point_message([length * (i == axis) for i in range(3)])]
+        marker.points += [origin, fill(Point(), [length * (i == axis) for i in range(3)])]
         marker.colors += [color, color]
     return marker
 
@@ -51,7 +51,7 @@ def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> M
 def center_of_mass(header: Header, position: Array, diameter: float) -> Marker:
     """Return a sphere at the centre of mass (3), with a diameter [m]."""
     marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE)
-    marker.pose.position = point_message(position.tolist())
+    marker.pose.position = fill(Point(), position.tolist())
     marker.scale = Vector3(x=diameter, y=diameter, z=diameter)
     marker.color = YELLOW
     return marker
@@ -69,7 +69,7 @@ def arrow(
     """Return an arrow from a point (3) along a vector (3), with a shaft diameter [m]."""
     marker = _marker(header, namespace, identifier, Marker.ARROW)
     end = [a + b for a, b in zip(start, vector.tolist(), strict=True)]
-    marker.points = [point_message(start), point_message(end)]
+    marker.points = [fill(Point(), start), fill(Point(), end)]
     marker.scale = Vector3(x=diameter, y=2.0 * diameter, z=0.0)
     marker.color = color
     return marker
@@ -90,7 +90,7 @@ def points(
     """
     marker = _marker(header, namespace, 0, Marker.POINTS)
     marker.pose = pose_message(pose)
-    marker.points = [point_message(position) for position in positions.tolist()]
+    marker.points = [fill(Point(), position) for position in positions.tolist()]
     marker.scale.x = marker.scale.y = width
     marker.color = ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5)
     return marker

@@ -28,9 +28,8 @@ from dynamics_ros.wire.conversions import (
     empty_efforts,
     joint_values,
     pose_stamped,
+    stamped,
     transform_stamped,
-    twist_stamped,
-    wrench_stamped,
 )
 from dynamics_ros.wire.templates import Template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
@@ -252,8 +251,8 @@ ESTIMATE_FIELDS = (
 FLAGS = {'state', 'point_known', 'collision_latched', 'observable', 'degraded'}
 FORMS = {
     'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
-    'twist': (twist_stamped(Time(), '', np.zeros(6)), ('twist',), (6,)),
-    'wrench': (wrench_stamped(Time(), 'tool', np.zeros(6)), ('wrench',), (6,)),
+    'twist': (stamped(TwistStamped, Time(), '', np.zeros(6)), ('twist',), (6,)),
+    'wrench': (stamped(WrenchStamped, Time(), 'tool', np.zeros(6)), ('wrench',), (6,)),
     'efforts': (empty_efforts(NAMES), ('effort',), (6,)),
     'commands': (Float64MultiArray(data=[0.0] * 5), ('data',), (5,)),
     'tf': (
