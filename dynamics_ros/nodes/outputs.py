@@ -16,12 +16,11 @@ plan checks for subscribers every ``CHECK_PERIOD``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.exceptions import InvalidParameterTypeException
@@ -36,8 +35,8 @@ from dynamics_ros.estimation.samples.robot_state import RobotState, describe_sta
 from dynamics_ros.kernels import Program
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
-from dynamics_ros.reasons import FAULTS, KEY, Explanation, Reason
-from dynamics_ros.wire.conversions import diagnostic_status, topic_names
+from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros.wire.templates import Fields, Message, Template
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -488,50 +487,3 @@ def _describe_lacking(lacking: Need, topic: str, state: RobotState) -> Explanati
         return describe_stale(state)
     text = f'no {topic.rpartition("/")[2]}: no velocity of {", ".join(state.velocity_missing)}'
     return Explanation(Reason.VELOCITY_MISSING, text)
-
-
-PERIOD = 0.1
-"""Period of the messages [s]; a change is published at once."""
-
-
-class Status:
-    """Topic ~/status, which is published periodically and at every change.
-
-    Attributes:
-        output: publisher of the topic.
-        text: text of the last message.
-        subject: name of the described function, such as 'servo'.
-    """
-
-    def __init__(self, node: Node, subject: str) -> None:
-        """Create the topic.
-
-        Args:
-            node: the node.
-            subject: name of the described function.
-        """
-        self.output = Output(node, DiagnosticStatus, '~/status')
-        self.text, self.subject = Explanation(Reason.OK, ''), subject
-        self._name = f'{node.get_name()}: {subject}'
-        self._last_time = 0.0
-
-    def is_due(self, text: str) -> bool:
-        """Return whether a text is new, or was last published ``PERIOD`` ago."""
-        return text != self.text or time.monotonic() - self._last_time >= PERIOD
-
-    def publish(self, text: Explanation, ok: bool, robot: str, values: Mapping[str, str]) -> None:
-        """Publish the status.
-
-        Args:
-            text: description of the current action, with its code.
-            ok: whether there is no problem; otherwise the level is WARN, or ERROR
-                for a fault of the robot's state.
-            robot: name of the robot; '' without one.
-            values: further values by name.
-        """
-        self.text, self._last_time = text, time.monotonic()
-        level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
-        if text.reason in FAULTS:
-            level = DiagnosticStatus.ERROR
-        values = {KEY: text.reason.value, **values}
-        self.output.publish(diagnostic_status(level, self._name, text, robot, values))
