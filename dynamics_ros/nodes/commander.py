@@ -15,7 +15,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_srvs.srv import SetBool
 
 from dynamics_ros.commanding.joint_states import StallDetector
@@ -29,6 +28,7 @@ from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
+from dynamics_ros.wire.cdr import deserialized
 from dynamics_ros.wire.conversions import Array, diagnostic_status, numbers, pose_matrix
 
 MAX_VALUE = 1e6
@@ -101,14 +101,11 @@ def read_command(kind: Any, data: bytes) -> Any:
     """Deserialize a message of a type.
 
     Raises:
-        InvalidArgumentError: the bytes are too many or malformed.
+        DynamicsRosError: the bytes are too many or malformed.
     """
     if len(data) > MAX_BYTES:
         raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MAX_BYTES}')
-    try:
-        return deserialize_message(data, kind)
-    except Exception as error:  # rclpy documents no type of this error
-        raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
+    return deserialized(data, kind)
 
 
 class TargetKind(NamedTuple):

@@ -227,10 +227,11 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if before is None:
             return
         head = header(self.context.now(), self.context.root_frame_id())
-        vanished = before.center_of_mass is not None and after.center_of_mass is None
-        deleted = markers.deleted_frames(head, len(after.frames), len(before.frames), vanished)
-        if deleted is not None:
-            self._markers.publish(deleted)
+        deleted = markers.deletions(head, ('frames',), len(after.frames), len(before.frames))
+        if before.center_of_mass is not None and after.center_of_mass is None:
+            deleted.append(markers.deletion(head, 'center_of_mass'))
+        if deleted:
+            self._markers.publish(MarkerArray(markers=deleted))
 
     def publications(self) -> list[Publication]:
         """Return the outputs: poses, twists, transforms and markers."""

@@ -110,11 +110,6 @@ class Field(NamedTuple):
     data: bytes
 
     @property
-    def values(self) -> tuple[Any, ...]:
-        """The numbers of the message that was walked."""
-        return tuple(np.frombuffer(self.data, self.code).tolist())
-
-    @property
     def end(self) -> int:
         """Offset after the field [bytes]."""
         return self.offset + len(self.data)
@@ -293,29 +288,6 @@ class MessageReader(Generic[Values]):
         self._known = [(layout, read), *self._known[: MAX_LAYOUTS - 1]]
         return read(data)
 
-    def rows(self, messages: Sequence[bytes]) -> tuple[Callable[[bytes], Values], Array8] | None:
-        """Return the reader of the layout of several messages, and their bytes, one row each.
-
-        Args:
-            messages: at least one message.
-
-        Returns:
-            The result of ``from_layout``, and the bytes (n, size); None if the layouts differ or
-            the first one is unknown.
-
-        Raises:
-            MalformedMessageError: the first message is not of the type.
-        """
-        self.read(messages[0])
-        known = [(layout, read) for layout, read in self._known if layout.matches(messages[0])]
-        size = len(messages[0])
-        if not known or any(len(message) != size for message in messages):
-            return None
-        layout, read = known[0]
-        rows = np.frombuffer(b''.join(messages), np.uint8).reshape(-1, size)
-        constants = rows[:, layout.constant_offsets]
-        return (read, rows) if (constants == constants[0]).all() else None
-
 
 def deserialized(data: bytes, kind: Any) -> Any:
     """Deserialize a message of type ``kind`` with the middleware.
@@ -384,10 +356,16 @@ class JointStateReader(MessageReader[JointValues]):
         Raises:
             MalformedMessageError: the first message is not a joint state.
         """
-        found = self.rows(messages)
-        if found is None:
+        self.read(messages[0])
+        known = [(layout, read) for layout, read in self._known if layout.matches(messages[0])]
+        size = len(messages[0])
+        if not known or any(len(message) != size for message in messages):
             return None
-        columns, rows = found
+        layout, columns = known[0]
+        rows = np.frombuffer(b''.join(messages), np.uint8).reshape(-1, size)
+        constants = rows[:, layout.constant_offsets]
+        if not (constants == constants[0]).all():
+            return None
         assert isinstance(columns, Columns)
         return columns.rows(rows)
 

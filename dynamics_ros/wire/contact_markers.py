@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
-from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.estimation import (
     ContactLocation,
@@ -59,26 +57,13 @@ class Sizes(NamedTuple):
     diameter: float = 0.02
 
 
-class LocatedContact(NamedTuple):
-    """Contact location with the data that markers show.
-
-    Attributes:
-        location: location of the contact.
-        surface: points on the surface of the touched link (n, 3), in its frame [m].
-        is_reliable: whether the point of the location is reliable.
-    """
-
-    location: ContactLocation
-    surface: Array
-    is_reliable: bool
-
-
 def contact_markers(
     robot: Robot,
     state: RobotState,
     external: ExternalTorques,
     estimates: Sequence[WrenchEstimate],
-    contact: LocatedContact | None,
+    location: ContactLocation | None,
+    surface: Array,
     root: str,
     sizes: Sizes,
 ) -> MarkerArray:
@@ -88,12 +73,13 @@ def contact_markers(
         robot, state: the robot and its state.
         external: external torques with the state of the contact.
         estimates: estimated wrenches.
-        contact: contact location, or None.
+        location: location of the contact, or None.
+        surface: points (n, 3) on the surface of the touched link, in its frame [m].
         root: frame id of the root frame.
         sizes: sizes of arrows.
     """
     head, report = header(time_message(state.time), root), external.report
-    link = contact.location.link if contact else report.link
+    link = location.link if location else report.link
     pose_of, color = _poses(robot, state.q), COLORS[report.state]
     result = [
         markers.arrow(head, name, i, start, vector, sizes.diameter, color)
@@ -107,43 +93,19 @@ def contact_markers(
         result.append(label)
     else:
         result.append(markers.deletion(head, 'link'))
-    location: list[Marker] = []
-    if contact is not None and contact.location.point_frame:
-        pose = pose_of(contact.location.link)
-        location = _location_markers(head, contact, pose, sizes, color)
-    deletions = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
-    return MarkerArray(markers=[*result, *(location or deletions)])
-
-
-def deleted_arrows(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
-    """Return markers that delete surplus arrows after the number of frames changed.
-
-    Args:
-        root: frame id of the root frame.
-        stamp: stamp of the markers.
-        frames: number of contact frames.
-        before: previous number of contact frames.
-
-    Returns:
-        The markers; None if there are no surplus arrows.
-    """
-    deleted = markers.deletions(header(stamp, root), ARROWS, frames, before)
-    return MarkerArray(markers=deleted) if deleted else None
-
-
-def _location_markers(
-    head: Header, contact: LocatedContact, link_pose: Array, sizes: Sizes, color: ColorRGBA
-) -> list[Marker]:
-    """Return the surface of the touched link, and the force at the point if that is reliable."""
-    location, width = contact.location, sizes.diameter
-    surface = markers.points(head, SURFACE, link_pose, contact.surface, width, color)
-    if not contact.is_reliable:
-        return [surface, markers.deletion(head, FORCE)]
+    if location is None or not location.point_frame:
+        gone = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
+        return MarkerArray(markers=[*result, *gone])
+    pose = pose_of(location.link)
+    result.append(markers.points(head, SURFACE, pose, surface, sizes.diameter, color))
+    if not location.known:
+        return MarkerArray(markers=[*result, markers.deletion(head, FORCE)])
     # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
-    R, p = link_pose[:3, :3], link_pose[:3, 3]
+    R, p = pose[:3, :3], pose[:3, 3]
     vector = sizes.force_scale * R @ location.force
     start = (R @ location.point + p - vector).tolist()
-    return [surface, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+    result.append(markers.arrow(head, FORCE, 0, start, vector, sizes.diameter, color))
+    return MarkerArray(markers=result)
 
 
 def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:

@@ -127,7 +127,6 @@ class ContactMessages:
         state: RobotState,
         external: ExternalTorques,
         location: ContactLocation | None,
-        point_known: bool,
     ) -> None:
         """Write the latest state to the arrays, and renew the messages whose names have changed.
 
@@ -135,11 +134,11 @@ class ContactMessages:
             state: the estimated state.
             external: external torques.
             location: location of the contact, or None.
-            point_known: whether the point of the location is reliable.
         """
         pipeline, report = self._pipeline, external.report
         self._q[:], self._torques[:] = state.q, external.values
         pipeline.detector.write_thresholds(self._thresholds)
+        point_known = location is not None and location.known
         self._flags[:] = report.state, point_known, report.collision_latched
         if pipeline.adaptation is not None:
             self._change[:] = pipeline.adaptation.change

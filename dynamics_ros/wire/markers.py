@@ -131,22 +131,6 @@ def empty_frames(root: str, count: int, length: float, diameter: float) -> Marke
     return MarkerArray(markers=result)
 
 
-def deleted_frames(
-    head: Header, count: int, before: int, center_vanished: bool
-) -> MarkerArray | None:
-    """Return a message that deletes surplus markers of ``empty_frames``; None without any.
-
-    Args:
-        head: header of the message.
-        count, before: number of frames now and before.
-        center_vanished: whether there is no centre of mass any more.
-    """
-    deleted = deletions(head, ('frames',), count, before)
-    if center_vanished:
-        deleted.append(deletion(head, 'center_of_mass'))
-    return MarkerArray(markers=deleted) if deleted else None
-
-
 def deletions(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
     """Return markers that delete the identifiers ``first`` to ``count`` - 1 of each namespace."""
     return [deletion(header, name, i) for name in namespaces for i in range(first, count)]
