@@ -239,7 +239,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         return describe_not_finite(name for name in state.not_finite if name in joints)
 
     def _silence(self) -> str:
-        return self.inactive() or self._targets.problem
+        return self.node.inactive() or self._targets.problem
 
     def _check_robot(self, values: ServoParameters) -> None:
         check_servo(values)
@@ -417,7 +417,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def _idle(self) -> Explanation:
         if not self.active:
-            return self.inactive()
+            return self.node.inactive()
         if self._prepared is None or self.state is None or self.problem:
             why = self.problem or self.context.inputs.waiting_for()
             return Explanation(reason_of(why), f'waiting: {why}')

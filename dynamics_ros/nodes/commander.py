@@ -278,6 +278,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
     """
 
     subject: ClassVar[str]
+    node: ManagedNode
 
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
         super().__init__(node)
@@ -296,12 +297,11 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         self._status_text, self._status_time = Explanation(Reason.OK, ''), 0.0
         self._next_check, self._other_publishers = 0.0, ''
         self._target_topics: list[str] = []
-        self._managed = node
         self._tick_time = 0.0
 
     def subscribe_targets(self, kinds: Iterable[TargetKind]) -> None:
         """Create the subscriptions to targets of these types, the timer and the services."""
-        node = self._managed
+        node = self.node
         for kind in kinds:
             callback = partial(self._on_target, kind)
             topic = f'~/{kind.name}'
@@ -316,16 +316,16 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
 
     def start(self) -> None:
         """Configure and activate the node if ``autostart`` is set."""
-        self._managed.begin(self.parameters.values.autostart)
+        self.node.begin(self.parameters.values.autostart)
 
     def end(self) -> None:
         """Bring the robot to rest before the process ends."""
-        self._managed.end()
+        self.node.end()
 
     @property
     def active(self) -> bool:
         """Whether commands may be sent."""
-        return self._managed.active
+        return self.node.active
 
     @property
     def sends_torques(self) -> bool:
@@ -347,7 +347,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
             topics = [(self.commands.topic, 0), *((x, 1) for x in self._target_topics)]
             others = []
             for topic, expected in topics:
-                names = other_publishers(self._managed, topic)
+                names = other_publishers(self.node, topic)
                 extra = len(names) - expected
                 if extra > 0:
                     count = 'another publisher' if extra == 1 else f'{extra} other publishers'
@@ -363,18 +363,9 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         return self.commands.topic
 
     @property
-    def lifecycle(self) -> str:
-        """Lifecycle state of the node."""
-        return self._managed.lifecycle
-
-    @property
     def period(self) -> float:
         """Period of the timer [s]."""
         return 1.0 / self.parameters.values.rate
-
-    def inactive(self) -> Explanation:
-        """Return the lifecycle state and its reason; empty if the node is active."""
-        return self._managed.inactive()
 
     # --- methods of subclasses ------------------------------------------------------------------
 
@@ -420,7 +411,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
     def details(self) -> dict[str, str]:
         """Return the status and the lifecycle state."""
         text = self._status_text
-        return {self.subject: text, ACTION: text.reason.value, 'lifecycle': self.lifecycle}
+        return {self.subject: text, ACTION: text.reason.value, 'lifecycle': self.node.lifecycle}
 
     def status_is_due(self, action: object) -> bool:
         """Return whether an action is new, or was last published ``STATUS_PERIOD`` ago.
@@ -451,7 +442,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
             level = DiagnosticStatus.ERROR
         name = f'{self.node.get_name()}: {self.subject}'
         robot = self._prepared.robot.name if self._prepared is not None else ''
-        values = {KEY: text.reason.value, 'lifecycle': self.lifecycle, **values}
+        values = {KEY: text.reason.value, 'lifecycle': self.node.lifecycle, **values}
         self._status.publish(diagnostic_status(level, name, text, robot, values))
 
     # --- called by rclpy ------------------------------------------------------------------------

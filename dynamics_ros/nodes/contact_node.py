@@ -286,7 +286,7 @@ class Contact(RobotComponent[ContactParameters]):
         """Return the publishers of torques, contact, feet, friction, frames and markers."""
         single = self._torques, self._state, self._events, self._feet, self._friction
         measured = [] if self._wrist is None else [self._wrist.output]
-        return [*single, *measured, *self._frame_outputs.all(), self._markers]
+        return [*single, *measured, *self._frame_outputs.values(), self._markers]
 
     def details(self) -> dict[str, str]:
         """Return counts of the observer, the tare, and findings on geometry and efforts."""

@@ -142,7 +142,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         self._check(values)
         check_effort_joints(values.command_joints)
         if values.fallback_controller:
-            self._fallback = FallbackController(self._managed, values.fallback_controller)
+            self._fallback = FallbackController(self.node, values.fallback_controller)
         self.commands = EffortCommands(self.node)
 
     def activate(self) -> None:
@@ -234,7 +234,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         self._brake(self.unavailable_reason)
 
     def _silence(self) -> str:
-        return '' if self._state in LEAVING else self.inactive()
+        return '' if self._state in LEAVING else self.node.inactive()
 
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
@@ -472,15 +472,15 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
             def report(result: str) -> None:
                 text = f'{reason}; {result}'
                 self.node.get_logger().error(text)
-                if self._managed.refusal == reason:
-                    self._managed.refusal = Explanation(reason.reason, text)
+                if self.node.refusal == reason:
+                    self.node.refusal = Explanation(reason.reason, text)
                     self.report_lifecycle()
 
             # Asked for first: deactivation takes until the arm is at rest.
             problem = self._fallback.take_over(self.commands.topic, report)
             if problem:
                 reason = Explanation(reason.reason, f'{reason}; {problem}')
-        self._managed.give_up(reason)
+        self.node.give_up(reason)
 
     def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques if joint states are missing or cannot be processed."""
@@ -572,7 +572,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     def _idle(self) -> Action:
         if not self.active:
-            inactive = self.inactive()
+            inactive = self.node.inactive()
             return Action(inactive.reason, inactive)
         why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
         return Action(reason_of(why), f'waiting: {why}', has_problem=True)

@@ -271,7 +271,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
     def outputs(self) -> list[Output]:
         """Return the publishers of poses, twists, markers and transforms."""
         tf = self._tf.all() if self._tf else []
-        return [*self._frame_outputs.all(), self._markers, *tf]
+        return [*self._frame_outputs.values(), self._markers, *tf]
 
     def _check(self, values: KinematicsParameters) -> None:
         topic_names(values.frames)

@@ -103,7 +103,7 @@ def contact_markers(
     # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
     R, p = pose[:3, :3], pose[:3, 3]
     vector = sizes.force_scale * R @ location.force
-    start = (R @ location.point + p - vector).tolist()
+    start = R @ location.point + p - vector
     result.append(markers.arrow(head, FORCE, 0, start, vector, sizes.diameter, color))
     return MarkerArray(markers=result)
 
@@ -117,7 +117,7 @@ def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
 
 def _arrows(
     pose: Array, estimate: WrenchEstimate, sizes: Sizes
-) -> Iterator[tuple[str, list[float], Array]]:
+) -> Iterator[tuple[str, Array, Array]]:
     """Yield namespace, start (3) and vector (3) of the arrows, in the root frame.
 
     Args:
@@ -126,6 +126,6 @@ def _arrows(
         sizes: sizes of arrows.
     """
     R, p = pose[:3, :3], pose[:3, 3]
-    start = (R @ estimate.reference_point + p).tolist()
+    start = R @ estimate.reference_point + p
     yield 'force', start, sizes.force_scale * R @ estimate.wrench[:3]
     yield 'torque', start, sizes.torque_scale * R @ estimate.wrench[3:]

@@ -374,13 +374,19 @@ def motion_of(message: JointTrajectory) -> JointMotion:
     points = message.points
     if not 0 < len(points) <= MAX_POINTS:
         raise InvalidArgumentError('points', f'{len(points)}', f'1 to {MAX_POINTS}')
-    count = len(message.joint_names)
+    velocities, accelerations = (
+        rows if any(map(len, rows)) else None
+        for rows in (
+            [point.velocities for point in points],
+            [point.accelerations for point in points],
+        )
+    )
     return JointMotion.of(
         message.joint_names,
         [seconds(point.time_from_start) for point in points],
-        _rows('positions', [point.positions for point in points], count),
-        _rows_if_given('velocities', [point.velocities for point in points], count),
-        _rows_if_given('accelerations', [point.accelerations for point in points], count),
+        [point.positions for point in points],
+        velocities,
+        accelerations,
     )
 
 
@@ -400,16 +406,3 @@ def violation_message(violation: LimitViolation) -> LimitViolationMessage:
         value=violation.value,
         limit=violation.limit,
     )
-
-
-def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:
-    index = next((i for i, row in enumerate(rows) if len(row) != count), None)
-    if index is not None:
-        problem = f'{len(rows[index])} in point {index}'
-        raise InvalidArgumentError(argument, problem, f'one for each of {count} joints')
-    return list(rows)
-
-
-def _rows_if_given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
-    """Return the rows, or None if no point has values."""
-    return _rows(argument, rows, count) if any(len(row) for row in rows) else None

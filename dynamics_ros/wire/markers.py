@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -38,9 +39,10 @@ def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> M
         pose: pose of the frame (4, 4).
         length: length of an axis [m].
     """
-    marker = _marker(header, 'frames', identifier, Marker.LINE_LIST)
-    marker.pose = pose_message(pose)
-    marker.scale.x = AXIS_THICKNESS * length
+    scale = Vector3(x=AXIS_THICKNESS * length)
+    marker = _marker(
+        header, 'frames', identifier, Marker.LINE_LIST, pose=pose_message(pose), scale=scale
+    )
     origin = fill(Point(), (0.0, 0.0, 0.0))
     for axis, color in enumerate((RED, GREEN, BLUE)):
         marker.points += [origin, fill(Point(), [length * (i == axis) for i in range(3)])]
@@ -50,10 +52,9 @@ def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> M
 
 def center_of_mass(header: Header, position: Array, diameter: float) -> Marker:
     """Return a sphere at the centre of mass (3), with a diameter [m]."""
-    marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE)
-    marker.pose.position = fill(Point(), position.tolist())
-    marker.scale = Vector3(x=diameter, y=diameter, z=diameter)
-    marker.color = YELLOW
+    scale = Vector3(x=diameter, y=diameter, z=diameter)
+    marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE, scale=scale, color=YELLOW)
+    fill(marker.pose.position, position)
     return marker
 
 
@@ -61,18 +62,17 @@ def arrow(
     header: Header,
     namespace: str,
     identifier: int,
-    start: Sequence[float],
+    start: Array,
     vector: Array,
     diameter: float,
     color: ColorRGBA,
 ) -> Marker:
     """Return an arrow from a point (3) along a vector (3), with a shaft diameter [m]."""
-    marker = _marker(header, namespace, identifier, Marker.ARROW)
-    end = [a + b for a, b in zip(start, vector.tolist(), strict=True)]
-    marker.points = [fill(Point(), start), fill(Point(), end)]
-    marker.scale = Vector3(x=diameter, y=2.0 * diameter, z=0.0)
-    marker.color = color
-    return marker
+    points = [fill(Point(), start), fill(Point(), start + vector)]
+    scale = Vector3(x=diameter, y=2.0 * diameter, z=0.0)
+    return _marker(
+        header, namespace, identifier, Marker.ARROW, points=points, scale=scale, color=color
+    )
 
 
 def points(
@@ -88,12 +88,13 @@ def points(
         width: width of a point [m].
         color: colour of the points.
     """
-    marker = _marker(header, namespace, 0, Marker.POINTS)
-    marker.pose = pose_message(pose)
-    marker.points = [fill(Point(), position) for position in positions.tolist()]
-    marker.scale.x = marker.scale.y = width
-    marker.color = ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5)
-    return marker
+    return _marker(
+        *(header, namespace, 0, Marker.POINTS),
+        pose=pose_message(pose),
+        points=[fill(Point(), position) for position in positions],
+        scale=Vector3(x=width, y=width),
+        color=ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5),
+    )
 
 
 def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
@@ -106,13 +107,11 @@ def label(header: Header, namespace: str, text: str, height: float, color: Color
         height: height of a capital letter [m].
         color: colour of the letters.
     """
-    marker = _marker(header, namespace, 0, Marker.TEXT_VIEW_FACING)
-    marker.text = text
     # RViz uses scale.x as the width of a space, and 1 m if it is 0.
-    marker.scale.x = SPACE_WIDTH * height
-    marker.scale.z = height
-    marker.color = color
-    return marker
+    scale = Vector3(x=SPACE_WIDTH * height, z=height)
+    return _marker(
+        header, namespace, 0, Marker.TEXT_VIEW_FACING, text=text, scale=scale, color=color
+    )
 
 
 def empty_frames(root: str, count: int, length: float, diameter: float) -> MarkerArray:
@@ -138,14 +137,13 @@ def deletions(header: Header, namespaces: Sequence[str], first: int, count: int)
 
 def deletion(header: Header, namespace: str, identifier: int = 0) -> Marker:
     """Return a marker that deletes the marker of a namespace and identifier."""
-    marker = _marker(header, namespace, identifier, Marker.ARROW)
-    marker.action = Marker.DELETE
-    return marker
+    return _marker(header, namespace, identifier, Marker.ARROW, action=Marker.DELETE)
 
 
-def _marker(header: Header, namespace: str, identifier: int, kind: int) -> Marker:
-    marker = Marker(header=header, ns=namespace, id=identifier, type=kind, action=Marker.ADD)
-    marker.pose.orientation.w = 1.0
+def _marker(header: Header, namespace: str, identifier: int, kind: int, **fields: Any) -> Marker:
+    marker = Marker(header=header, ns=namespace, id=identifier, type=kind, **fields)
+    if 'pose' not in fields:
+        marker.pose.orientation.w = 1.0
     return marker
 
 

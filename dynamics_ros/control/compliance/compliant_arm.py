@@ -20,7 +20,7 @@ from dynamics_ros.algorithms.control.sampled import (
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
 
-from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, TORQUE_LIMITS, ImpedanceGains
+from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS, ImpedanceGains
 from .gains_by_settings import GainsBySettings
 from .guiding import Guiding, HeldPose
 from .impedance import (
@@ -117,8 +117,9 @@ class CompliantArm:
         gains = self._gains_by_settings.checked(settings)
         self._settings = settings
         if self.started:
-            self._gains = self._gains.limited_as(gains)
-            self._wanted = self._wanted.limited_as(gains)
+            limits = gains.joints[TORQUE_LIMITS]
+            self._gains = self._gains.with_rows(TORQUE_LIMITS, limits)
+            self._wanted = self._wanted.with_rows(TORQUE_LIMITS, limits)
 
     @property
     def started(self) -> bool:
@@ -226,7 +227,8 @@ class CompliantArm:
         robot, rest, n = controller.robot, np.zeros(controller.robot.nv), controller.robot.nv
         pull, springs = self._ranges.springs(q, *gains.joints[[RANGE_MARGINS, RANGE_SPRINGS]])
         # The guard would act on the torques of the ranges, which are added here instead.
-        gains, memory = gains.limited_to(NO_LIMIT).with_range_springs(0.0), controller.start(q)
+        gains = gains.with_rows(TORQUE_LIMITS, NO_LIMIT).with_rows(RANGE_SPRINGS, 0.0)
+        memory = controller.start(q)
         target = ImpedanceTarget.unchecked(self.pose, q, REST, REST)
 
         def torques(q: Array, v: Array) -> Array:
@@ -289,7 +291,7 @@ class CompliantArm:
         self._since_refresh = 0.0
         self._refresh(self.settings.compliance, 0.0)
         # A joint may stand in the margin of its range.
-        self._gains = self._wanted.with_range_springs(0.0)
+        self._gains = self._wanted.with_rows(RANGE_SPRINGS, 0.0)
         self._blending = self.settings.blending_time
 
     def forget(self) -> None:
@@ -365,7 +367,7 @@ class CompliantArm:
         if self._bound is None or not np.array_equal(bound, self._bound):
             # A direction that becomes bound is held at the current pose, so the gains can change at
             # once.
-            self._gains = self._wanted.with_range_springs(self._gains.joints[RANGE_SPRINGS])
+            self._gains = self._wanted.with_rows(RANGE_SPRINGS, self._gains.joints[RANGE_SPRINGS])
         self._blend(dt)
         self._bound = bound
         # Near a singularity, a tool of constant velocity would need ever faster joints, so the
@@ -493,7 +495,8 @@ class CompliantArm:
         gains = self._gains_by_settings.free(self.settings)
         beyond = self._ranges.beyond(q) > BEYOND
         if beyond.any():
-            gains = gains.without_ranges_of(beyond)
+            ends = np.where(beyond, [[-NO_LIMIT], [NO_LIMIT]], gains.joints[RANGES])
+            gains = gains.with_rows(RANGES, ends)
         assert self._memory is not None, 'start() comes first'
         return self._sent(
             self.controller.exert(ImpedanceState(q, v, dt), torque, gains, self._memory)

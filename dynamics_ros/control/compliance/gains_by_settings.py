@@ -77,7 +77,7 @@ class GainsBySettings:
             *(compliance.damping_ratio, settings.largest_inertia),
             compliance.least_damping,
         )
-        return gains.with_damping(damping)
+        return gains.replaced(damping=damping)
 
     def free(self, settings: ArmSettings) -> ImpedanceGains:
         """Gains without springs, and without friction, which moves an arm if it is wrong."""
