@@ -155,16 +155,3 @@ class Collisions:
         if self.detector is not None:
             self.detector.acknowledge()
         return f'the collision is over ({was})' if was else 'there was no collision'
-
-    def describe(self, doing: str, watching: bool) -> str:
-        """Text for the status.
-
-        Args:
-            doing: what the arm does besides a reaction.
-            watching: whether collisions cause a reaction.
-        """
-        if self.strategy:
-            return '; '.join(filter(None, (f'reacting: {self.strategy}', doing)))
-        if watching and self.detector is not None and self.detector.detection_problem:
-            return f'{doing}; collisions are not detected: {self.detector.detection_problem}'
-        return doing

@@ -434,10 +434,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     def _described(self, action: Action, watching: bool) -> Action:
         """Add the reaction to a collision, or why collisions are not detected."""
-        text = self._collisions.describe(action.text, watching)
-        if self._collisions.strategy:
+        strategy, detector = self._collisions.strategy, self._collisions.detector
+        if strategy:
+            text = '; '.join(filter(None, (f'reacting: {strategy}', action.text)))
             return Action(Reason.REACTING, text)
-        return action._replace(text=text, has_problem=action.has_problem or text != action.text)
+        if watching and detector is not None and detector.detection_problem:
+            text = f'{action.text}; collisions are not detected: {detector.detection_problem}'
+            return action._replace(text=text, has_problem=True)
+        return action
 
     def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
         """Return the efforts for the controller, in its joint order, from torques (nv)."""

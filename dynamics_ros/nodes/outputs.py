@@ -224,8 +224,12 @@ class FrameOutputs(dict[tuple[str, str], Output]):
                 continue
             if name != frame:
                 self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
-            for part, kind in self._kinds.items():
-                self[frame, part] = Output(self._node, kind, f'~/{name}/{part}')
+            self.update(
+                {
+                    (frame, part): Output(self._node, kind, f'~/{name}/{part}')
+                    for part, kind in self._kinds.items()
+                }
+            )
 
 
 MAX_BATCHES = 64

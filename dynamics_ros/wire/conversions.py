@@ -33,8 +33,6 @@ from dynamics_ros.control import JointMotion, LimitViolation
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.reports import (
     NANOSECONDS,
-    JointValues,
-    OdometryValues,
     PoseValues,
     finite_numbers,
     unit_quaternion,
@@ -242,32 +240,6 @@ def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> Tr
 
 
 # --- joints, inertias ---------------------------------------------------------------------------
-
-
-def joint_values(message: JointState) -> JointValues:
-    """Return the values of a joint state, unchecked."""
-    stamp = message.header.stamp
-    return JointValues(
-        stamp.sec,
-        stamp.nanosec,
-        tuple(message.name),
-        float_array(message.position),
-        float_array(message.velocity),
-        float_array(message.effort),
-    )
-
-
-def odometry_values(message: Odometry) -> OdometryValues:
-    """Return the values of an odometry message, unchecked."""
-    stamp = message.header.stamp
-    return OdometryValues(
-        stamp.sec,
-        stamp.nanosec,
-        message.header.frame_id,
-        message.child_frame_id,
-        pose_values(message.pose.pose),
-        tuple(raw_numbers(message.twist.twist)),
-    )
 
 
 def odometry(stamp: Time, frame_id: str, child_frame_id: str, q: Array, v: Array) -> Odometry:

@@ -15,7 +15,11 @@ from geometry_msgs.msg import Pose, Twist
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from dynamics_ros.errors import InvalidArgumentError, NoStateError, UnknownJointError
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    NoStateError,
+    UnknownJointError,
+)
 from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.estimation.samples.reports import finite_numbers
 from dynamics_ros.estimation.samples.robot_state import RobotState

@@ -203,7 +203,7 @@ class CompliantArm:
         """Largest results of ``_response`` for all gains of settings; a speed for the distance."""
         # The law bounds the damping of free directions, however large it is.
         guiding = replace(settings.guiding, damping=np.zeros(6))
-        made, used = GainsBySettings(self.controller), []
+        made, used = self._gains_by_settings, []
         if guided:
             walls = (guiding.lower > -NO_LIMIT) | (guiding.upper < NO_LIMIT)
             bound = guiding.locked | np.append(walls, np.zeros(3, dtype=np.bool_))
