@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from ros_harness import Managed, client, description, running, stamp_of
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros import Robot
-from dynamics_ros.wire.conversions import pose_message, twist_message
+from dynamics_ros.wire.conversions import fill, pose_message
 
 NODE = 'impedance_controller_node'
 TOPIC = f'/{NODE}/joint_commands'
@@ -115,7 +115,7 @@ class Arm(Managed):
         self.ros.publish(f'/{NODE}/pose_command', message)
 
     def lead_along(self, twist, frame_id=''):
-        message = TwistStamped(twist=twist_message(np.array(twist, dtype=float)))
+        message = TwistStamped(twist=fill(Twist(), np.array(twist, dtype=float)))
         message.header.frame_id = frame_id
         self.ros.publish(f'/{NODE}/twist_command', message)
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import Twist, TwistStamped
 from ros_harness import Managed, client, description, running, tf2_for_nodes
 from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros import Robot
-from dynamics_ros.wire.conversions import transform_stamped, twist_message
+from dynamics_ros.wire.conversions import fill, transform_stamped
 
 SERVO = '/cartesian_servo_node'
 CAMERA = 'camera'
@@ -59,7 +59,7 @@ class Play(Managed):
         self.ros.publish_joint_state(self.ros.joint_state(NAMES, self.q, np.zeros(7)))
 
     def lead(self):
-        message = TwistStamped(twist=twist_message(np.array(self.twist)))
+        message = TwistStamped(twist=fill(Twist(), np.array(self.twist)))
         message.header.frame_id = self.frame_id
         self.ros.publish(f'{self.node}/twist_command', message)
 

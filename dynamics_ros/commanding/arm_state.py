@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any
 
 from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings, Trail
 
@@ -100,33 +100,19 @@ def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
 UNTIL = 'holding until ~/acknowledge'
 
 
-class Detector(Protocol):
-    """Collision detector; it processes each joint state before the arm is commanded."""
-
-    @property
-    def collided(self) -> bool:
-        """Whether a collision has occurred since the last acknowledgement."""
-
-    @property
-    def detection_problem(self) -> str:
-        """Reason why the detector cannot detect now; '' if it can."""
-
-    def acknowledge(self) -> None:
-        """Clear the collision and detect the next one."""
-
-
 class Collisions:
     """Starts the reaction to a collision and keeps its state until it is acknowledged.
 
     Attributes:
-        detector: collision detector; None without one.
+        detector: component that detects collisions before the arm is commanded, with ``collided``,
+            ``detection_problem`` and ``acknowledge``; None without one.
         strategy: of the reaction to the last collision; '' once it is acknowledged.
         reflex: the reaction that is running, or None.
         trail: recent path of the tool.
     """
 
     def __init__(self) -> None:
-        self.detector: Detector | None = None
+        self.detector: Any = None
         self.strategy = ''
         self.reflex: Reaction | None = None
         self.trail = Trail()
@@ -169,16 +155,3 @@ class Collisions:
         if self.detector is not None:
             self.detector.acknowledge()
         return f'the collision is over ({was})' if was else 'there was no collision'
-
-    def describe(self, doing: str, watching: bool) -> str:
-        """Text for the status.
-
-        Args:
-            doing: what the arm does besides a reaction.
-            watching: whether collisions cause a reaction.
-        """
-        if self.strategy:
-            return '; '.join(filter(None, (f'reacting: {self.strategy}', doing)))
-        if watching and self.detector is not None and self.detector.detection_problem:
-            return f'{doing}; collisions are not detected: {self.detector.detection_problem}'
-        return doing

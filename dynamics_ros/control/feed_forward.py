@@ -19,7 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .fixed_base import check_fixed_base
+from .joint_space import check_fixed_base
 
 SPACING = 0.01
 """Largest time between two samples at which limits are checked [s]."""
@@ -241,10 +241,18 @@ class FeedForward:
 
 
 def _points(argument: str, values: ArrayLike, shape: tuple[int, int]) -> Array:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except ValueError:  # rows of different lengths
+        array = np.zeros(0)
     if array.shape != shape or not np.isfinite(array).all():
+        counts = [np.size(row) for row in np.atleast_1d(np.asarray(values, dtype=object))]
+        wrong = next((i for i, count in enumerate(counts) if count != shape[1]), None)
+        problem = (
+            'another count, or no numbers' if wrong is None else f'{counts[wrong]} in point {wrong}'
+        )
         expected = f'{shape[1]} finite numbers in each of {shape[0]} points'
-        raise InvalidArgumentError(argument, 'another count, or no numbers', expected)
+        raise InvalidArgumentError(argument, problem, expected)
     return array
 
 

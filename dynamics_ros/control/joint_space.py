@@ -7,11 +7,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .fixed_base import check_fixed_base
+
+def check_fixed_base(robot: RigidBodySystem) -> None:
+    """Raise an error if the base of the robot moves.
+
+    Raises:
+        InvalidArgumentError: the first entries of tau would be torques on the base.
+    """
+    count = robot.model.root_joint_nv
+    if count:
+        raise InvalidArgumentError(
+            'robot',
+            f'a base with {count} velocities and no motor',
+            'a fixed base; WholeBodyProblem and virtual_model_torques control what stands on feet',
+        )
 
 
 def oscillator_gains(frequency: float, damping_ratio: float = 1.0) -> tuple[float, float]:

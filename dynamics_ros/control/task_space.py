@@ -21,7 +21,7 @@ from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.linear_systems import Array, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .fixed_base import check_fixed_base
+from .joint_space import check_fixed_base
 
 
 def tracking_acceleration(

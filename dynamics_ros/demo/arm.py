@@ -24,10 +24,10 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.wire.conversions import (
     duration_message,
     joint_state,
+    numbers,
     pose_matrix,
     pose_stamped,
     topic_names,
-    wrench_array,
 )
 from dynamics_ros_msgs.msg import ContactState
 from dynamics_ros_msgs.srv import ComputeInverseDynamics, ComputeInverseKinematics
@@ -481,4 +481,4 @@ def _matrix(message: PoseStamped) -> Array:
 
 
 def _wrench(message: WrenchStamped) -> Array:
-    return wrench_array(message.wrench, 'wrench')
+    return numbers(message.wrench, 'wrench')

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import rclpy
+from geometry_msgs.msg import Wrench
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -23,7 +24,7 @@ from rclpy.task import Future
 from dynamics_ros.files import use_writable_log_folder
 from dynamics_ros.nodes.process import dispose, make_executor, spin
 from dynamics_ros.wire.cdr import stamp_of
-from dynamics_ros.wire.conversions import duration_message, wrench_message
+from dynamics_ros.wire.conversions import duration_message, fill
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
@@ -186,7 +187,7 @@ class Client:
         Raises:
             ServiceError: the push was rejected.
         """
-        wrench = wrench_message(np.concatenate([force, np.zeros(3)]))
+        wrench = fill(Wrench(), np.concatenate([force, np.zeros(3)]))
         lasting = duration_message(duration)
         self.call(self._push, ApplyWrench.Request(frame=frame, wrench=wrench, duration=lasting))
 

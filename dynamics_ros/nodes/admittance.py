@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -16,20 +15,14 @@ from dynamics_ros.commanding.prepared_servo import PreparedServo
 from dynamics_ros.control import MeasuredWrench, required_damping, wrench_at
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inverse_kinematics.differential import ServoStep
-from dynamics_ros.nodes.commander import Frames, Target, read_command
+from dynamics_ros.nodes.commander import Frames, TargetKind, read_command
 from dynamics_ros.parameters.servo import AdmittanceParameters
 from dynamics_ros.reasons import Explanation, Reason
-from dynamics_ros.wire.conversions import Array, wrench_array
+from dynamics_ros.wire.conversions import Array, numbers
 
-
-class EnableTarget(Target):
-    """Switch that a person holds; the wrench is followed while it is repeated."""
-
-    name = 'admittance/enable'
-    message = Bool
-
-    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
-        """Read nothing: only true becomes a target."""
+ENABLE = TargetKind('admittance/enable', Bool, lambda *_: np.zeros(0))
+"""Switch that a person holds; the wrench is followed while it is repeated. Only true is a target,
+without values."""
 
 
 def refusal(why: str) -> Explanation:
@@ -97,7 +90,7 @@ class AdmittanceInput:
         now = time.monotonic()
         try:
             message = read_command(WrenchStamped, data)
-            wrench = wrench_array(message.wrench, 'wrench')
+            wrench = numbers(message.wrench, 'wrench')
         except DynamicsRosError as error:
             measured.refuse(now, f'wrench refused: {error}')
             return

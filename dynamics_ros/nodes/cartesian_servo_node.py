@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
@@ -36,19 +35,19 @@ from dynamics_ros.estimation.samples.robot_state import (
 )
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
-from dynamics_ros.nodes.admittance import RELEASE, AdmittanceInput, EnableTarget, describe_gains
+from dynamics_ros.nodes.admittance import ENABLE, RELEASE, AdmittanceInput, describe_gains
 from dynamics_ros.nodes.commander import (
     COMMAND_QOS,
+    POSE,
+    TWIST,
     Commander,
-    CommandTopic,
-    PoseTarget,
+    TargetKind,
     Targets,
-    TwistTarget,
 )
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
-from dynamics_ros.nodes.outputs import Status
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
@@ -61,50 +60,11 @@ READY = Explanation(Reason.WAITING_FOR_COMMAND, 'waiting for a command')
 
 AT_LARGEST_SPEED = ' at the largest speed, which is below what it asks for'
 
-OK_REASONS = frozenset(
-    {
-        *(Reason.BRAKING, Reason.WAITING_FOR_COMMAND, Reason.PAUSED, Reason.FOLLOWING),
-        *(Reason.UNCONFIGURED, Reason.INACTIVE, Reason.FINALIZED),
-    }
-)
-"""Codes that indicate no problem."""
-
-
-class ServoStatus(Status):
-    """Topic ~/status of the servo."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__(node, 'servo')
-
-    def publish_step(
-        self,
-        text: Explanation,
-        robot: str,
-        lifecycle: str,
-        step: ServoStep | None,
-        other_publishers: str,
-    ) -> None:
-        """Publish the status if it has changed or is due.
-
-        Args:
-            text: description of the current action, with its code.
-            robot: name of the robot; '' without one.
-            lifecycle: lifecycle state of the node.
-            step: last step of the current motion; None without motion.
-            other_publishers: description of other publishers of commands or targets; '' for none.
-        """
-        ok = text.reason in OK_REASONS and not other_publishers
-        text = Explanation.joined((text, other_publishers))
-        if not self.is_due(text):
-            return
-        values = {'lifecycle': lifecycle} | ({} if step is None else values_of(step))
-        self.publish(text, ok, robot, values)
-
 
 def following(target: str, step: ServoStep, notes: Iterable[str] = ()) -> Explanation:
     """Return the text that a target is followed, with the limits and notes that slow the motion."""
     # For a pose target, the distance often asks for more than the largest speed; that is normal.
-    scaled = step.scaled < 1.0 and target == TwistTarget.name
+    scaled = step.scaled < 1.0 and target == TWIST.name
     doing = f'following {target}' + (AT_LARGEST_SPEED if scaled else '')
     limits = [*limits_of(step), *notes]
     reason = Reason.LIMITED if limits else Reason.FOLLOWING
@@ -115,7 +75,7 @@ FINISH_PERIOD = 0.02
 """Maximum period of the commands of a stop that ``finish`` sends [s]."""
 
 
-class Commands(CommandTopic):
+class Commands(Output):
     """Topic of joint commands, with the velocity ramp that ends a motion.
 
     Attributes:
@@ -165,14 +125,14 @@ class Commands(CommandTopic):
         while self.brake(min(elapsed, 2.0 * period)):
             time.sleep(period)
             elapsed, before = time.monotonic() - before, time.monotonic()
-        self.output.wait_until_received()
+        self.wait_until_received()
 
     def _send(self, command: JointCommand, dt: float) -> None:
         if self.kind == 'velocity':
-            self.output.publish(Float64MultiArray(data=float_sequence(command.v)))
+            self.publish(Float64MultiArray(data=float_sequence(command.v)))
             return
         if self.kind == 'position':
-            self.output.publish(Float64MultiArray(data=float_sequence(command.q)))
+            self.publish(Float64MultiArray(data=float_sequence(command.q)))
             return
         point = JointTrajectoryPoint(
             positions=float_sequence(command.q),
@@ -180,31 +140,30 @@ class Commands(CommandTopic):
             time_from_start=duration_message(dt),
         )
         # A zero stamp means that the trajectory starts at once.
-        self.output.publish(JointTrajectory(joint_names=list(command.joints), points=[point]))
+        self.publish(JointTrajectory(joint_names=list(command.joints), points=[point]))
 
 
 NAME = 'cartesian_servo_node'
 
-Command = PoseTarget | TwistTarget | EnableTarget
 
-
-class Servo(Commander[ServoParameters, Commands, ServoStatus]):
+class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     """Component that moves a frame by joint commands, and ramps to rest when it cannot continue."""
 
+    subject = 'servo'
+
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node, context, ServoParameters, ServoStatus(node))
+        super().__init__(node, context, ServoParameters)
         self.parameters.add_check(self._check_robot)
         self.parameters.add_listener(self._changed)
-        self._prepared: PreparedServo | None = None
         self._commanded = CommandedPositions()
         self._state_time = 0.0
         self._ending = False
         self._fault = describe_not_finite(())
         self._last: ServoStep | None = None
         self._obstacles = Obstacles(node, context)
-        self._targets: Targets[Command] = Targets(self.frames, self.stalls)
+        self._targets = Targets(self.frames, self.stalls)
         self._admittance, self._gains = AdmittanceInput(self.frames), ''
-        self.subscribe_targets((TwistTarget, PoseTarget, EnableTarget))
+        self.subscribe_targets((TWIST, POSE, ENABLE))
         topic = self.parameters.values.admittance.wrench_topic
         if topic:
             subscription = node.create_subscription(
@@ -280,7 +239,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         return describe_not_finite(name for name in state.not_finite if name in joints)
 
     def _silence(self) -> str:
-        return self.inactive() or self._targets.problem
+        return self.node.inactive() or self._targets.problem
 
     def _check_robot(self, values: ServoParameters) -> None:
         check_servo(values)
@@ -308,17 +267,17 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     # --- commands -------------------------------------------------------------------------------
 
-    def follow_target(self, kind: type[Command], data: bytes, state: RobotState) -> None:
+    def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
         """Follow a target from now on, or come to rest if it is invalid."""
-        if kind is not EnableTarget:
+        if kind is not ENABLE:
             if self._admittance.pressed(self.parameters.values.command_timeout):
                 self._admittance.ignored = kind.name
                 return
         elif not self._admittance.pressed():
-            if isinstance(self._targets.current, EnableTarget) or self._targets.problem == RELEASE:
+            if self._following_wrench or self._targets.problem == RELEASE:
                 self._targets.drop('')
             return
-        elif not isinstance(self._targets.current, EnableTarget):
+        elif not self._following_wrench:
             if not self._admittance.armed or self._prepared is None:
                 self._targets.drop(self._targets.problem or RELEASE)
                 return
@@ -378,7 +337,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         if reason:
             self._targets.drop(reason)
         target = None if self.paused else self._targets.fresh(values.command_timeout)
-        if isinstance(target, EnableTarget):
+        if target is not None and target.kind is ENABLE:
             reason = self._admittance.problem(prepared, now, values.admittance)
             if reason:
                 self._targets.drop(reason)
@@ -389,12 +348,12 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         try:
             if prepared.links is not None:
                 prepared.servo.collisions = self._obstacles.around(prepared.links)
-            if isinstance(target, EnableTarget):
+            if target.kind is ENABLE:
                 step = self._admittance.step(prepared, q, dt)
-            elif isinstance(target, PoseTarget):
-                step = prepared.servo.follow_pose(q, target.pose, dt)
+            elif target.kind is POSE:
+                step = prepared.servo.follow_pose(q, target.values, dt)
             else:
-                step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
+                step = prepared.servo.follow_twist(q, target.in_root_axes(self.frames, q), dt)
         except (
             DynamicsRosError
         ) as error:  # tf no longer provides its frame, or an obstacle is wrong
@@ -403,14 +362,19 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._last = step
         command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
-        if isinstance(target, EnableTarget):
+        if target.kind is ENABLE:
             return following('the wrench', step, self._admittance.notes(prepared))
         return following(target.name, step)
 
     # --- admittance -----------------------------------------------------------------------------
 
-    def _on_target(self, kind: Any, data: bytes) -> None:
-        if kind is EnableTarget:
+    @property
+    def _following_wrench(self) -> bool:
+        target = self._targets.current
+        return target is not None and target.kind is ENABLE
+
+    def _on_target(self, kind: TargetKind, data: bytes) -> None:
+        if kind is ENABLE:
             usable = self.state is not None and self.active and not self.paused
             self._admittance.hear(data, usable)
         super()._on_target(kind, data)
@@ -453,7 +417,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     def _idle(self) -> Explanation:
         if not self.active:
-            return self.inactive()
+            return self.node.inactive()
         if self._prepared is None or self.state is None or self.problem:
             why = self.problem or self.context.inputs.waiting_for()
             return Explanation(reason_of(why), f'waiting: {why}')
@@ -466,7 +430,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         return Explanation(reason_of(problem) if known else Reason.HALTED, f'halted: {problem}')
 
     def _publish_status(self, text: Explanation) -> None:
-        moving = self.commands is not None and self.commands.last is not None
-        robot = self._prepared.robot.name if self._prepared else ''
-        step = self._last if moving else None
-        self.status.publish_step(text, robot, self.lifecycle, step, self.other_publishers)
+        if self.status_is_due(text):
+            moving = self.commands is not None and self.commands.last is not None
+            step = self._last if moving else None
+            self.publish_status(text, {} if step is None else values_of(step))

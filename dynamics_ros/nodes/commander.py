@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
-from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from std_srvs.srv import SetBool
 
 from dynamics_ros.commanding.joint_states import StallDetector
@@ -24,13 +23,14 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode, other_publishers
 from dynamics_ros.nodes.load import Transforms
-from dynamics_ros.nodes.outputs import Output, Status
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.nodes.robot_changes import Component
 from dynamics_ros.parameters.robot import TargetParameters
-from dynamics_ros.reasons import ACTION, Explanation, Reason, reason_of
-from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
+from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
+from dynamics_ros.wire.cdr import deserialized
+from dynamics_ros.wire.conversions import Array, diagnostic_status, numbers, pose_matrix
 
 MAX_VALUE = 1e6
 """Largest number in a target [m/s, rad/s, m, N or Nm]; more is implausible and may overflow."""
@@ -102,138 +102,101 @@ def read_command(kind: Any, data: bytes) -> Any:
     """Deserialize a message of a type.
 
     Raises:
-        InvalidArgumentError: the bytes are too many or malformed.
+        DynamicsRosError: the bytes are too many or malformed.
     """
     if len(data) > MAX_BYTES:
         raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MAX_BYTES}')
-    try:
-        return deserialize_message(data, kind)
-    except Exception as error:  # rclpy documents no type of this error
-        raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
+    return deserialized(data, kind)
 
 
-class Target(ABC):
-    """Target of one type, read from a message.
+class TargetKind(NamedTuple):
+    """Type of targets, from the topic ``~/NAME``.
 
     Attributes:
         name: name of the topic, also used in messages.
         message: type of the message.
+        read: returns the values of a message with a name, given the frames and the configuration of
+            the robot (nq); raises a DynamicsRosError if it is invalid or its frame is unknown.
+    """
+
+    name: str
+    message: Any
+    read: Callable[[str, Any, Frames, Array], Array]
+
+
+class Target(NamedTuple):
+    """Target from a message.
+
+    Attributes:
+        kind: its type.
+        values: the values that its type reads.
+        frame_id: frame of the message; '' without header.
         received: time of reception by the steady clock [s].
         waited: longest time that the message may have been queued before that [s].
     """
 
-    name: ClassVar[str]
-    message: ClassVar[Any]
-
-    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Read a message.
-
-        Args:
-            message: the message.
-            frames: finds the frame of the message.
-            q: configuration of the robot at the reception (nq).
-
-        Raises:
-            DynamicsRosError: the message is invalid, or its frame is unknown.
-        """
-        self.received, self.waited = time.monotonic(), 0.0
-        self._parse(message, frames, q)
-
-    @abstractmethod
-    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
-        """Read a message; arguments and errors as of the constructor."""
-
-
-class VectorTarget(Target):
-    """Target that is a 6-vector, linear then angular, in a frame that may move with the robot."""
-
-    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
-        self._values = self._vector(message)
-        check_size(self.name, self._values)
-        self._frame_id, self._frames = message.header.frame_id, frames
-        frames.pose(self._frame_id, q)
-
-    @staticmethod
-    @abstractmethod
-    def _vector(message: Any) -> Array:
-        """Return the vector (6) of a message, expressed in the frame of the message."""
+    kind: TargetKind
+    values: Array
+    frame_id: str
+    received: float
+    waited: float
 
     @property
-    def norms(self) -> tuple[float, float]:
-        """Norms of the linear and of the angular part."""
-        linear, angular = np.linalg.norm(self._values.reshape(2, 3), axis=1).tolist()
-        return linear, angular
+    def name(self) -> str:
+        """Name of the topic."""
+        return self.kind.name
 
-    def in_root_axes(self, q: Array) -> Array:
-        """Return the vector (6) in root axes, for the pose of its frame at q (nq).
+    def in_root_axes(self, frames: Frames, q: Array) -> Array:
+        """Return a 6-vector in root axes, for the pose of its frame at q (nq).
 
         Raises:
             TransformError: tf no longer provides the frame.
         """
-        R = self._frames.pose(self._frame_id, q)[:3, :3]
-        return np.concatenate([R @ self._values[:3], R @ self._values[3:]])
+        R = frames.pose(self.frame_id, q)[:3, :3]
+        return np.concatenate([R @ self.values[:3], R @ self.values[3:]])
 
 
-class TwistTarget(VectorTarget):
-    """Velocity of the tool [m/s, rad/s]."""
-
-    name = 'twist_command'
-    message = TwistStamped
-
-    @staticmethod
-    def _vector(message: Any) -> Array:
-        return twist_array(message.twist, 'twist_command.twist')
+def _vector(name: str, message: Any, frames: Frames, q: Array) -> Array:
+    """Return a 6-vector, linear then angular, in its frame, which may move with the robot."""
+    values = numbers(message, name)
+    check_size(name, values)
+    frames.pose(message.header.frame_id, q)
+    return values
 
 
-class WrenchTarget(VectorTarget):
-    """Wrench that the environment shall exert on the tool, at its origin [N, Nm]."""
-
-    name = 'wrench_command'
-    message = WrenchStamped
-
-    @staticmethod
-    def _vector(message: Any) -> Array:
-        return wrench_array(message.wrench, 'wrench_command.wrench')
+def _pose(name: str, message: Any, frames: Frames, q: Array) -> Array:
+    """Return the pose (4, 4) in the root frame at reception, also for a moving frame."""
+    pose = pose_matrix(message.pose, f'{name}.pose')
+    check_size(f'{name}.pose.position', pose[:3, 3])
+    pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+    check_size(f'{name}.pose in the root frame', pose[:3, 3])
+    return pose
 
 
-class PoseTarget(Target):
-    """Pose of the tool; fixed in the root frame from its reception, also for a moving frame.
+TWIST = TargetKind('twist_command', TwistStamped, _vector)
+"""Velocity (6) of the tool [m/s, rad/s]."""
 
-    Attributes:
-        pose: (4, 4) in the root frame.
-    """
+WRENCH = TargetKind('wrench_command', WrenchStamped, _vector)
+"""Wrench (6) that the environment shall exert on the tool, at its origin [N, Nm]."""
 
-    name = 'pose_command'
-    message = PoseStamped
-
-    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
-        pose = pose_matrix(message.pose, 'pose_command.pose')
-        check_size('pose_command.pose.position', pose[:3, 3])
-        self.pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
-        check_size('pose_command.pose in the root frame', self.pose[:3, 3])
+POSE = TargetKind('pose_command', PoseStamped, _pose)
+"""Pose (4, 4) of the tool in the root frame."""
 
 
-Kind = TypeVar('Kind', bound=Target)
-
-
-class Targets(Generic[Kind]):
+class Targets:
     """Current target, the last one received, with checks of its age.
 
     Attributes:
+        current: the target, however old it is; None without one.
         problem: why there is no target although one was received; '' if there is no problem.
     """
 
     def __init__(self, frames: Frames, stalls: StallDetector) -> None:
         self._frames, self._stalls = frames, stalls
-        self._target: Kind | None = None
+        self.current: Target | None = None
         self.problem = ''
 
-    @property
-    def current(self) -> Kind | None:
-        """The target, however old it is; None without one."""
-        return self._target
-
-    def take(self, kind: type[Kind], data: bytes, q: Array) -> None:
+    def take(self, kind: TargetKind, data: bytes, q: Array) -> None:
         """Replace the target by that of a message, or by none if the message is invalid.
 
         Args:
@@ -241,31 +204,35 @@ class Targets(Generic[Kind]):
             data: serialized message; rclpy would log an error for each malformed one.
             q: configuration of the robot (nq).
         """
+        now = time.monotonic()
         try:
-            target = kind(read_command(kind.message, data), self._frames, q)
-            target.waited = self._stalls.waited()
-            self._target, self.problem = target, ''
+            message = read_command(kind.message, data)
+            values = kind.read(kind.name, message, self._frames, q)
         except DynamicsRosError as error:
             self.drop(Explanation(Reason.TARGET_REFUSED, f'{kind.name} refused: {error}'))
+            return
+        frame_id = message.header.frame_id if hasattr(message, 'header') else ''
+        self.current = Target(kind, values, frame_id, now, self._stalls.waited())
+        self.problem = ''
 
     def drop(self, problem: str) -> None:
         """Remove the target, for the reason ``problem``."""
-        self._target, self.problem = None, problem
+        self.current, self.problem = None, problem
 
-    def fresh(self, timeout: float) -> Kind | None:
+    def fresh(self, timeout: float) -> Target | None:
         """Return the target, or None if it is older than ``timeout`` [s]; then it is removed."""
-        target = self._target
+        target = self.current
         if target is not None and self.age() > timeout:
-            self._target = None
+            self.current = None
             if target.waited > timeout:
                 held_up = f'while this process was held up, up to {target.waited:.1f} s ago'
                 text = f'{target.name} refused: it may have been sent {held_up}'
                 self.problem = Explanation(Reason.TARGET_REFUSED, text)
-        return self._target
+        return self.current
 
     def age(self) -> float:
         """Return the largest possible time since the target was sent [s]; inf without one."""
-        target = self._target
+        target = self.current
         if target is None:
             return math.inf
         return time.monotonic() - target.received + target.waited
@@ -281,28 +248,23 @@ CHECK_PERIOD = 0.5
 """Period between two queries for other publishers while the node is active [s]."""
 
 
-class CommandTopic:
-    """Topic of the commands to a controller.
+STATUS_PERIOD = 0.1
+"""Period of ~/status [s]; a change is published at once."""
 
-    Attributes:
-        output: its publisher.
-    """
-
-    def __init__(self, node: Node, kind: Any, name: str) -> None:
-        """Create the topic, with messages of a type."""
-        self.output = Output(node, kind, name)
-
-    def close(self) -> None:
-        """Destroy the publisher."""
-        self.output.close()
-
+OK_REASONS = frozenset(
+    {
+        *(Reason.WAITING_FOR_COMMAND, Reason.HOLDING, Reason.GUIDED, Reason.FOLLOWING),
+        *(Reason.BRAKING, Reason.PAUSED, Reason.UNCONFIGURED, Reason.INACTIVE, Reason.FINALIZED),
+    }
+)
+"""Codes of actions that indicate no problem."""
 
 Settings = TypeVar('Settings', bound=TargetParameters)
-Topic = TypeVar('Topic', bound=CommandTopic)
-State = TypeVar('State', bound=Status)
+Topic = TypeVar('Topic', bound=Output)
+Prepared = TypeVar('Prepared', bound=Any)
 
 
-class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
+class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared]):
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
@@ -313,12 +275,13 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
         commands: topic of the commands; None while the node is not configured.
-        status: topic ~/status.
+        subject: what ~/status describes, such as 'servo'.
     """
 
-    def __init__(
-        self, node: ManagedNode, context: RobotContext, settings: type[Settings], status: State
-    ) -> None:
+    subject: ClassVar[str]
+    node: ManagedNode
+
+    def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
         super().__init__(node)
         self.context = context
         self.parameters = ParameterSet(node, settings)
@@ -329,15 +292,17 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
         self.state: RobotState | None = None
         self.paused = False
         self.commands: Topic | None = None
-        self.status = status
+        self._prepared: Prepared | None = None
+        self._status = Output(node, DiagnosticStatus, '~/status')
+        self._reported: object = None
+        self._status_text, self._status_time = Explanation(Reason.OK, ''), 0.0
         self._next_check, self._other_publishers = 0.0, ''
         self._target_topics: list[str] = []
-        self._managed = node
         self._tick_time = 0.0
 
-    def subscribe_targets(self, kinds: Iterable[type[Target]]) -> None:
+    def subscribe_targets(self, kinds: Iterable[TargetKind]) -> None:
         """Create the subscriptions to targets of these types, the timer and the services."""
-        node = self._managed
+        node = self.node
         for kind in kinds:
             callback = partial(self._on_target, kind)
             topic = f'~/{kind.name}'
@@ -352,16 +317,16 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
 
     def start(self) -> None:
         """Configure and activate the node if ``autostart`` is set."""
-        self._managed.begin(self.parameters.values.autostart)
+        self.node.begin(self.parameters.values.autostart)
 
     def end(self) -> None:
         """Bring the robot to rest before the process ends."""
-        self._managed.end()
+        self.node.end()
 
     @property
     def active(self) -> bool:
         """Whether commands may be sent."""
-        return self._managed.active
+        return self.node.active
 
     @property
     def sends_torques(self) -> bool:
@@ -380,10 +345,10 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
         now = time.monotonic()
         if now >= self._next_check:
             self._next_check = now + CHECK_PERIOD
-            topics = [(self.commands.output.topic, 0), *((x, 1) for x in self._target_topics)]
+            topics = [(self.commands.topic, 0), *((x, 1) for x in self._target_topics)]
             others = []
             for topic, expected in topics:
-                names = other_publishers(self._managed, topic)
+                names = other_publishers(self.node, topic)
                 extra = len(names) - expected
                 if extra > 0:
                     count = 'another publisher' if extra == 1 else f'{extra} other publishers'
@@ -396,26 +361,17 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
         """Topic on which no other node may publish at activation; '' if there is none."""
         if self.commands is None or self.parameters.values.allow_other_publishers:
             return ''
-        return self.commands.output.topic
-
-    @property
-    def lifecycle(self) -> str:
-        """Lifecycle state of the node."""
-        return self._managed.lifecycle
+        return self.commands.topic
 
     @property
     def period(self) -> float:
         """Period of the timer [s]."""
         return 1.0 / self.parameters.values.rate
 
-    def inactive(self) -> Explanation:
-        """Return the lifecycle state and its reason; empty if the node is active."""
-        return self._managed.inactive()
-
     # --- methods of subclasses ------------------------------------------------------------------
 
     @abstractmethod
-    def follow_target(self, kind: Any, data: bytes, state: RobotState) -> None:
+    def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
         """Follow a new target from the current state.
 
         Args:
@@ -451,20 +407,48 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, State]):
 
     def outputs(self) -> list[Output]:
         """Return the publishers of commands and status."""
-        return [*([self.commands.output] if self.commands else []), self.status.output]
+        return [*([self.commands] if self.commands else []), self._status]
 
     def details(self) -> dict[str, str]:
         """Return the status and the lifecycle state."""
-        action = reason_of(self.status.text).value
-        return {
-            self.status.subject: self.status.text,
-            ACTION: action,
-            'lifecycle': self.lifecycle,
-        }
+        text = self._status_text
+        return {self.subject: text, ACTION: text.reason.value, 'lifecycle': self.node.lifecycle}
+
+    def status_is_due(self, action: object) -> bool:
+        """Return whether an action is new, or was last published ``STATUS_PERIOD`` ago.
+
+        Args:
+            action: the action, without what changes in each step.
+        """
+        is_new, self._reported = action != self._reported, action
+        return is_new or time.monotonic() - self._status_time >= STATUS_PERIOD
+
+    def publish_status(
+        self, text: Explanation, values: Mapping[str, str], has_problem: bool = False
+    ) -> None:
+        """Publish ~/status.
+
+        Args:
+            text: description of the action, with its code.
+            values: further values by name.
+            has_problem: whether there is a problem beside an action that indicates none; the level
+                is WARN then, or ERROR for a fault of the robot's state.
+        """
+        others = self.other_publishers
+        fine = text.reason in OK_REASONS and not (has_problem or others)
+        text = Explanation.joined((text, others))
+        self._status_text, self._status_time = text, time.monotonic()
+        level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
+        if text.reason in FAULTS:
+            level = DiagnosticStatus.ERROR
+        name = f'{self.node.get_name()}: {self.subject}'
+        robot = self._prepared.robot.name if self._prepared is not None else ''
+        values = {KEY: text.reason.value, 'lifecycle': self.node.lifecycle, **values}
+        self._status.publish(diagnostic_status(level, name, text, robot, values))
 
     # --- called by rclpy ------------------------------------------------------------------------
 
-    def _on_target(self, kind: Any, data: bytes) -> None:
+    def _on_target(self, kind: TargetKind, data: bytes) -> None:
         if self.state is not None and self.active and not self.paused:
             self.follow_target(kind, data, self.state)
 

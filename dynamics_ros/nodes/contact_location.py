@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -27,47 +26,6 @@ from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.robot import Robot
-from dynamics_ros.wire.contact_markers import LocatedContact
-
-
-class LocatorMaker:
-    """Makes locators of contacts; reads the collision geometry once for each description.
-
-    All calls must come from the same thread.
-    """
-
-    def __init__(self) -> None:
-        self._source: tuple[str, Path | None] = ('', None)
-        self._geometry = ContactGeometry({}, (), '')
-
-    def make(
-        self,
-        robot: Robot,
-        noise: NDArray[np.float64],
-        source: tuple[str, Path | None],
-        check: Callable[[], None],
-    ) -> tuple[ContactLocator, ContactGeometry, bool]:
-        """Return a compiled locator, the geometry, and whether the geometry has been read now.
-
-        Args:
-            robot: the current robot.
-            noise: standard deviations of external torques (nv) [Nm or N].
-            source: URDF as XML text, and the folder of relative mesh paths.
-            check: called between two links; raises to cancel.
-
-        Raises:
-            DynamicsRosError: the geometry cannot be read.
-        """
-        is_new = source != self._source
-        if is_new:
-            text, folder = source
-            self._geometry = ContactGeometry.read(robot, text, check, folder)
-            self._source = source
-        locator = self._geometry.locator(robot, noise)
-        locator.compile(check)
-        return locator, self._geometry, is_new
-
 
 NO_POINTS = np.zeros((0, 3))
 
@@ -86,7 +44,8 @@ class ContactLocalization:
     def __init__(self, component: RobotComponent[ContactParameters]) -> None:
         self._component, self._context = component, component.context
         self._worker = Worker('contact_place')
-        self._maker = LocatorMaker()  # used only in the worker's thread
+        # Used only in the worker's thread; the geometry is read once for each description.
+        self._read: tuple[tuple[str, Path | None], ContactGeometry] | None = None
         self._rate = RateLimit()
         self._locator: ContactLocator | None = None
         self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
@@ -109,22 +68,29 @@ class ContactLocalization:
         if not description.urdf:
             self.status = 'of MJCF and SDF no collision geometry is read: give URDF'
             return
-        source = description.urdf, description.folder
-        make = partial(self._maker.make, pipeline.robot, noise, source, check)
+        robot, source = pipeline.robot, (description.urdf, description.folder)
 
-        def on_done(done: Future[tuple[ContactLocator, ContactGeometry, bool]]) -> None:
+        def make() -> tuple[ContactLocator, ContactGeometry]:
+            text, folder = source
+            if self._read is None or self._read[0] != source:
+                self._read = source, ContactGeometry.read(robot, text, check, folder)
+            locator = self._read[1].locator(robot, noise)
+            locator.compile(check)
+            return locator, self._read[1]
+
+        def on_done(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
             error = done.exception()
             if error is not None:
                 self._report_failure(error)
                 return
-            locator, self._geometry, is_new = done.result()
-            if is_new and self._geometry.problem:
+            before, (locator, self._geometry) = self._geometry, done.result()
+            if self._geometry is not before and self._geometry.problem:
                 context.node.get_logger().warning(
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
             self.status = self._geometry.summary
-            if context.robot is pipeline.robot:
+            if context.robot is robot:
                 self._locator = locator
 
         context.submit(self._worker, make, GEOMETRY).add_done_callback(on_done)
@@ -141,22 +107,13 @@ class ContactLocalization:
         if self._rate.passes(time.monotonic(), LOCATION_RATE):
             self._start_search(locator, state, external)
 
-    def is_reliable(self, location: ContactLocation) -> bool:
-        """Return whether link and point of a location are known."""
-        return location.known
-
     @property
-    def located(self) -> LocatedContact | None:
-        """Latest location with the points of its surface, for markers; None without one."""
+    def surface(self) -> NDArray[np.float64]:
+        """Points (n, 3) on the surface of the touched link, in its frame [m], for markers."""
         location = self.latest
-        if location is None:
-            return None
-        surface = (
-            self._geometry.surfaces[location.link].coarse.points
-            if location.point_frame
-            else NO_POINTS
-        )
-        return LocatedContact(location, surface, self.is_reliable(location))
+        if location is None or not location.point_frame:
+            return NO_POINTS
+        return self._geometry.surfaces[location.link].coarse.points
 
     def _start_search(
         self, locator: ContactLocator, state: RobotState, external: ExternalTorques

@@ -29,9 +29,10 @@ from dynamics_ros.nodes.wrist_sensor import WristSensorInput
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.contact_markers import Sizes, contact_markers, deleted_arrows
+from dynamics_ros.wire.contact_markers import ARROWS, Sizes, contact_markers
 from dynamics_ros.wire.contact_messages import ContactMessages
-from dynamics_ros.wire.conversions import topic_names
+from dynamics_ros.wire.conversions import header, topic_names
+from dynamics_ros.wire.markers import deletions
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
@@ -263,9 +264,9 @@ class Contact(RobotComponent[ContactParameters]):
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
             counts = len(prepared.frames), len(self._pipeline.frames)
-            root, now = self.context.root_frame_id(), self.context.now()
-            if (deleted := deleted_arrows(root, now, *counts)) is not None:
-                self._markers.publish(deleted)
+            head = header(self.context.now(), self.context.root_frame_id())
+            if deleted := deletions(head, ARROWS, *counts):
+                self._markers.publish(MarkerArray(markers=deleted))
         self._frame_outputs.set_frames(prepared.frames)
         self._pipeline = prepared
         self._messages = ContactMessages(prepared, self._frame_id_of)
@@ -285,7 +286,7 @@ class Contact(RobotComponent[ContactParameters]):
         """Return the publishers of torques, contact, feet, friction, frames and markers."""
         single = self._torques, self._state, self._events, self._feet, self._friction
         measured = [] if self._wrist is None else [self._wrist.output]
-        return [*single, *measured, *self._frame_outputs.all(), self._markers]
+        return [*single, *measured, *self._frame_outputs.values(), self._markers]
 
     def details(self) -> dict[str, str]:
         """Return counts of the observer, the tare, and findings on geometry and efforts."""
@@ -334,6 +335,8 @@ class Contact(RobotComponent[ContactParameters]):
         external = pipeline.update(state)
         if messages.add_compiled():
             self.context.begin_epoch()
+        elif not messages.wrenches:
+            pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
         contradiction = self.context.inputs.doubts.contradiction
         self.unavailable_reason, self.warning = (
             pipeline.unavailable_reason or contradiction,
@@ -358,9 +361,7 @@ class Contact(RobotComponent[ContactParameters]):
         """Write the latest estimates to the arrays that fill the messages."""
         assert self._last is not None, 'outputs are computed only while the component is not silent'
         assert self._messages is not None, 'there is an estimate'
-        location = self._location.latest
-        reliable = location is not None and self._location.is_reliable(location)
-        self._messages.write(*self._last, location, reliable)
+        self._messages.write(*self._last, self._location.latest)
 
     def publications(self) -> list[Publication]:
         """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
@@ -378,18 +379,12 @@ class Contact(RobotComponent[ContactParameters]):
             found.append(Publication(self._feet, messages.foot_contacts, rate=rate))
         if messages.friction_changes is not None:
             found.append(Publication(self._friction, messages.friction_changes, rate=SLOW_RATE))
-        waiting: list[Any] = [self._report_compilation] * len(pipeline.frames)
         for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
             found += [
                 Publication(self._frame_outputs[frame, name], message, rate=rate)
-                for frame, message in zip(pipeline.frames, each or waiting, strict=True)
+                for frame, message in zip(pipeline.frames, each, strict=False)
             ]
         return found
-
-    def _report_compilation(self) -> None:
-        """Publish nothing, and say that the kernel of the wrenches is still being compiled."""
-        if self._pipeline is not None and not self._pipeline.wrenches_ready():
-            self.warning = self._pipeline.warning
 
     def _frame_id_of(self, frame: str) -> str:
         robot, names = self.context.robot, self.context.names
@@ -409,7 +404,8 @@ class Contact(RobotComponent[ContactParameters]):
             state,
             external,
             estimates,
-            self._location.located,
+            self._location.latest,
+            self._location.surface,
             self.context.root_frame_id(),
             Sizes(scale, TORQUE_TO_FORCE * scale),
         )

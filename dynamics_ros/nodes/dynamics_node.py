@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import Vector3Stamped
+from geometry_msgs.msg import Vector3, Vector3Stamped
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -39,12 +39,12 @@ from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     empty_efforts,
+    fill,
     fill_efforts,
     header,
     inertia_arrays,
     inertia_message,
     motion_of,
-    vector_message,
     violation_message,
 )
 from dynamics_ros.wire.services import (
@@ -209,7 +209,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             self._payload.publish(Payload(header=head, inertia=inertia))
         if published.get('gravity') != current['gravity']:
             head = header(context.now(), context.root_frame_id())
-            self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity)))
+            self._gravity.publish(Vector3Stamped(header=head, vector=fill(Vector3(), gravity)))
         self._published = current
 
     def leave(self, prepared: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from std_srvs.srv import Trigger
@@ -30,7 +30,6 @@ from dynamics_ros.commanding.arm_state import (
     UNTIL,
     ArmState,
     Collisions,
-    Detector,
     Event,
     after,
     controlled,
@@ -46,7 +45,7 @@ from dynamics_ros.control import ArmSettings, CompliantArm
 from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.commander import Commander
+from dynamics_ros.nodes.commander import Commander, TargetKind
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
@@ -60,15 +59,18 @@ from .impedance_topics import (
     BRAKING,
     GUIDED,
     HOLDING,
-    OK_REASONS,
+    KINDS,
     PAUSED,
+    STIFFNESS,
     Action,
     ArmTargets,
     EffortCommands,
     FallbackController,
-    ImpedanceStatus,
-    StiffnessTarget,
+    described,
 )
+
+if TYPE_CHECKING:
+    from dynamics_ros.nodes.contact_node import Contact
 
 NAME = 'impedance_controller_node'
 
@@ -98,15 +100,15 @@ MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
 
-class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus]):
+class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
     """Component that moves a tool by impedance control, and brakes when it cannot continue."""
 
     uses_masses = True
+    subject = 'impedance'
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
+        super().__init__(node, context, ImpedanceParameters)
         self._targets = ArmTargets(self.frames, self.stalls)
-        self._prepared: PreparedArm | None = None
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._collisions = Collisions()
@@ -117,11 +119,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._braking_reason = ''
         self._surrender: Explanation | None = None
         self._softened: Explanation | None = None
+        self._acting: set[str] = set()  # flags of the law since the last status
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
-        self.subscribe_targets(ArmTargets.kinds)
+        self.subscribe_targets(KINDS)
 
-    def watch(self, detector: Detector | None) -> None:
+    def watch(self, detector: Contact | None) -> None:
         """Use a collision detector, or None; called once, before the node starts."""
         self._collisions.detector = detector
         self.parameters.add_check(self._check_detector)
@@ -139,7 +142,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._check(values)
         check_effort_joints(values.command_joints)
         if values.fallback_controller:
-            self._fallback = FallbackController(self._managed, values.fallback_controller)
+            self._fallback = FallbackController(self.node, values.fallback_controller)
         self.commands = EffortCommands(self.node)
 
     def activate(self) -> None:
@@ -223,7 +226,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if self.commands is None or self._prepared is None:
             return []
         needs = FRESH | VELOCITY
-        return [Publication(self.commands.output, self._fill_torques, needs)]
+        return [Publication(self.commands, self._fill_torques, needs)]
 
     def failed(self, error: Exception) -> None:
         """Brake because of an error."""
@@ -231,7 +234,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._brake(self.unavailable_reason)
 
     def _silence(self) -> str:
-        return '' if self._state in LEAVING else self.inactive()
+        return '' if self._state in LEAVING else self.node.inactive()
 
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
@@ -300,12 +303,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     # --- commands -------------------------------------------------------------------------------
 
-    def follow_target(self, kind: Any, data: bytes, state: RobotState) -> None:
+    def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
         """Follow a target, unless a collision awaits acknowledgement."""
         if self._collisions.strategy:
             return
         self._targets.take(kind, data, state.q, self.parameters.values.wrench)
-        if kind is StiffnessTarget:
+        if kind is STIFFNESS:
             try:
                 self._check_running(self.parameters.values)
             except InvalidArgumentError as error:
@@ -390,7 +393,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
         self._timing.answered = self._timing.sent = time.monotonic()
-        self.status.record(() if braked else arm.acting, arm.setpoint.waits)
+        self._acting |= set() if braked else {*arm.acting}
+        if arm.setpoint.waits:
+            self._acting.add('lead')
         self._publish_status(self._described(action, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
@@ -430,10 +435,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def _described(self, action: Action, watching: bool) -> Action:
         """Add the reaction to a collision, or why collisions are not detected."""
-        text = self._collisions.describe(action.text, watching)
-        if self._collisions.strategy:
+        strategy, detector = self._collisions.strategy, self._collisions.detector
+        if strategy:
+            text = '; '.join(filter(None, (f'reacting: {strategy}', action.text)))
             return Action(Reason.REACTING, text)
-        return action._replace(text=text, has_problem=action.has_problem or text != action.text)
+        if watching and detector is not None and detector.detection_problem:
+            text = f'{action.text}; collisions are not detected: {detector.detection_problem}'
+            return action._replace(text=text, has_problem=True)
+        return action
 
     def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
         """Return the efforts for the controller, in its joint order, from torques (nv)."""
@@ -455,10 +464,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 self._softened = softened(prepared.arm, self._interval)
                 if self._softened:
                     self.node.get_logger().warning(self._softened)
-        elif commands.output.has_subscribers(now):
+        elif commands.has_subscribers(now):
             self._publish_status(self._idle())
         else:
-            text = f'waiting: nobody listens to {commands.output.topic}'
+            text = f'waiting: nobody listens to {commands.topic}'
             self._publish_status(Action(Reason.NO_SUBSCRIBER, text))
 
     def _hand_over(self, reason: Explanation) -> None:
@@ -468,15 +477,15 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             def report(result: str) -> None:
                 text = f'{reason}; {result}'
                 self.node.get_logger().error(text)
-                if self._managed.refusal == reason:
-                    self._managed.refusal = Explanation(reason.reason, text)
+                if self.node.refusal == reason:
+                    self.node.refusal = Explanation(reason.reason, text)
                     self.report_lifecycle()
 
             # Asked for first: deactivation takes until the arm is at rest.
-            problem = self._fallback.take_over(self.commands.output.topic, report)
+            problem = self._fallback.take_over(self.commands.topic, report)
             if problem:
                 reason = Explanation(reason.reason, f'{reason}; {problem}')
-        self._managed.give_up(reason)
+        self.node.give_up(reason)
 
     def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send braking torques if joint states are missing or cannot be processed."""
@@ -486,10 +495,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self.context.inputs.incoming.process_waiting()
         if not self._timing.late:
             return
-        subscribed = commands.output.has_subscribers(time.monotonic())
+        subscribed = commands.has_subscribers(time.monotonic())
         reason = self.problem or self.unavailable_reason or 'joint states fail to come'
         if not subscribed:
-            reason = f'nobody listens to {commands.output.topic}'
+            reason = f'nobody listens to {commands.topic}'
         if self._timing.missing > self.parameters.values.joint_state_timeout:
             self._brake(reason)
             if not subscribed:
@@ -508,7 +517,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self.faults.report('braking', error)
             tau = arm.gravity
         self._timing.sent = now
-        commands.send(self._efforts(prepared, tau))
+        commands.command(self._efforts(prepared, tau))
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
         """Send braking torques until the arm is at rest, then the final command."""
@@ -535,7 +544,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         finally:
             self._state = after(self._state, Event.LEAVE)
             last = self._efforts(prepared, arm.gravity)
-            commands.finish(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
+            commands.command(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
+            commands.wait_until_received()
             arm.forget()
         if not arm.at_rest:
             text = f'the arm was not at rest after stop_time, {values.stop_time:g} s'
@@ -567,14 +577,19 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def _idle(self) -> Action:
         if not self.active:
-            inactive = self.inactive()
-            has_problem = inactive.reason not in OK_REASONS
-            return Action(inactive.reason, inactive, has_problem)
+            inactive = self.node.inactive()
+            return Action(inactive.reason, inactive)
         why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
         return Action(reason_of(why), f'waiting: {why}', has_problem=True)
 
     def _publish_status(self, action: Action) -> None:
-        prepared = self._prepared
-        robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        others, warning = self.other_publishers, self._softened or ''
-        self.status.publish_action(action, robot, self.lifecycle, arm, others, warning)
+        if not self.status_is_due(action):
+            return
+        acting, self._acting, values = self._acting, set(), {}
+        if self._prepared is not None and self._prepared.arm.started:
+            values['energy [J]'] = f'{self._prepared.arm.energy:.3g}'
+        if self._softened:
+            values[self._softened.reason.value] = self._softened
+        values['acting'] = ' '.join(sorted(acting))
+        text = described(action, acting)
+        self.publish_status(text, values, action.has_problem or action.reason is Reason.BRAKING)

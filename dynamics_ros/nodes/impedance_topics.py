@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,32 +16,23 @@ from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.commander import (
-    CommandTopic,
+    POSE,
+    TWIST,
+    WRENCH,
     Frames,
-    PoseTarget,
-    Target,
+    TargetKind,
     Targets,
-    TwistTarget,
-    WrenchTarget,
     check_size,
 )
 from dynamics_ros.nodes.guarded_node import GuardedNode
-from dynamics_ros.nodes.outputs import Status
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, WrenchParameters
-from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
+from dynamics_ros.reasons import FAULTS, Explanation, Reason
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array, float_array
 from dynamics_ros.wire.templates import Template
 
 HOLDING, GUIDED, PAUSED, BRAKING = 'holding', 'guided by hand', 'paused', 'braking'
-
-OK_REASONS = frozenset(
-    {
-        *(Reason.HOLDING, Reason.GUIDED, Reason.PAUSED, Reason.FOLLOWING),
-        *(Reason.UNCONFIGURED, Reason.INACTIVE, Reason.FINALIZED),
-    }
-)
-"""Codes of actions that indicate no problem."""
 
 
 class Action(NamedTuple):
@@ -74,70 +64,17 @@ LIMITS = {
 """Descriptions of the flags of the control law."""
 
 
-class ImpedanceStatus(Status):
-    """Topic ~/status; each message includes all limits that were active since the previous one."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__(node, 'impedance')
-        self._action: Action | None = None
-        self._active_limits: set[str] = set()
-
-    def record(self, acting: Iterable[str], setpoint_waited: bool) -> None:
-        """Record the limits that were active in a step.
-
-        Args:
-            acting: flags of the control law in the step.
-            setpoint_waited: whether the setpoint waited for the tool.
-        """
-        self._active_limits.update(acting)
-        if setpoint_waited:
-            self._active_limits.add('lead')
-
-    def publish_action(
-        self,
-        action: Action,
-        robot: str,
-        lifecycle: str,
-        arm: CompliantArm | None,
-        other_publishers: str = '',
-        warning: str = '',
-    ) -> None:
-        """Publish the status if it has changed or is due.
-
-        Args:
-            action: what the arm does.
-            robot: name of the robot; '' without one.
-            lifecycle: lifecycle state of the node.
-            arm: the controlled arm; None without one.
-            other_publishers: description of other publishers of commands or targets; '' for none.
-            warning: of what lasts, whose code is the name of its value; '' for none.
-        """
-        if action == self._action and not self.is_due(self.text):
-            return
-        limits = [
-            description for flag, description in LIMITS.items() if flag in self._active_limits
-        ]
-        text = '; limited by: '.join([action.text, *([', '.join(limits)] if limits else [])])
-        text = '; '.join(filter(None, (text, other_publishers)))
-        reason = action.reason
-        if limits and reason not in FAULTS:
-            reason = Reason.LIMITED
-        fine = action.reason in OK_REASONS and not action.has_problem
-        ok = fine and not limits and not other_publishers
-        values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._active_limits))}
-        if arm is not None and arm.started:
-            values['energy [J]'] = f'{arm.energy:.3g}'
-        if warning:
-            values[reason_of(warning).value] = warning
-        self._action = action
-        self._active_limits.clear()
-        self.publish(Explanation(reason, text), ok, robot, values)
+def described(action: Action, acting: Collection[str]) -> Explanation:
+    """Return an action with the limits that acted since the last status, flags of the law."""
+    limits = ', '.join(text for flag, text in LIMITS.items() if flag in acting)
+    reason = Reason.LIMITED if limits and action.reason not in FAULTS else action.reason
+    return Explanation(reason, f'{action.text}; limited by: {limits}' if limits else action.text)
 
 
 NO_STAMP = packed_stamp(0)
 
 
-class EffortCommands(CommandTopic):
+class EffortCommands(Output):
     """Topic ~/joint_commands of torques."""
 
     def __init__(self, node: Node) -> None:
@@ -153,14 +90,9 @@ class EffortCommands(CommandTopic):
         template.numbers[0][:] = efforts
         return template
 
-    def send(self, efforts: Array) -> None:
+    def command(self, efforts: Array) -> None:
         """Publish efforts (n)."""
-        self.output.send(self.filled(efforts), NO_STAMP)
-
-    def finish(self, efforts: Array) -> None:
-        """Publish the last efforts (n), and wait until subscribers have received them."""
-        self.send(efforts)
-        self.output.wait_until_received()
+        self.send(self.filled(efforts), NO_STAMP)
 
 
 class FallbackController:
@@ -227,62 +159,43 @@ class FallbackController:
 NO_WRENCH = np.zeros(6)
 
 
-class StiffnessTarget(Target):
-    """Stiffness in the axes of the parameter ``stiffness_frame``; it does not become stale.
+def _stiffness(name: str, message: Any, _frames: Frames, _q: Array) -> Array:
+    values = float_array(message.data)
+    matrix = stiffness_of(f'{name}.data', values)
+    check_size(f'{name}.data', values, MAX_STIFFNESS)
+    return matrix
 
-    Attributes:
-        stiffness: (6, 6) [N/m, Nm/rad].
-    """
 
-    name = 'stiffness_command'
-    message = Float64MultiArray
+STIFFNESS = TargetKind('stiffness_command', Float64MultiArray, _stiffness)
+"""Stiffness (6, 6) [N/m, Nm/rad] in the axes of ``stiffness_frame``; it does not become stale."""
 
-    def _parse(self, message: Any, frames: Frames, q: Array) -> None:
-        values = float_array(message.data)
-        self.stiffness = stiffness_of('stiffness_command.data', values)
-        check_size('stiffness_command.data', values, MAX_STIFFNESS)
+KINDS = (POSE, TWIST, WRENCH, STIFFNESS)
 
 
 class ArmTargets:
-    """Current targets of an arm: a motion, a wrench and a stiffness.
-
-    Attributes:
-        kinds: types of the targets.
-    """
-
-    kinds = (PoseTarget, TwistTarget, WrenchTarget, StiffnessTarget)
+    """Current targets of an arm: a motion, a wrench and a stiffness."""
 
     def __init__(self, frames: Frames, stalls: StallDetector) -> None:
-        self._motion: Targets[PoseTarget | TwistTarget] = Targets(frames, stalls)
-        self._wrench: Targets[WrenchTarget] = Targets(frames, stalls)
-        self._stiffness: Targets[StiffnessTarget] = Targets(frames, stalls)
+        self._frames = frames
+        self._motion, self._wrench, self._stiffness = (Targets(frames, stalls) for _ in range(3))
 
-    def take(self, kind: Any, data: bytes, q: Array, limits: WrenchParameters) -> None:
+    def take(self, kind: TargetKind, data: bytes, q: Array, limits: WrenchParameters) -> None:
         """Take the target of a message; refuse wrenches beyond ``limits``.
 
         Other arguments as of ``Targets.take``.
         """
-        targets: Targets[Any] = self._motion
-        if kind is WrenchTarget:
-            targets = self._wrench
-        elif kind is StiffnessTarget:
-            targets = self._stiffness
+        places = {WRENCH: self._wrench, STIFFNESS: self._stiffness}
+        targets = places.get(kind, self._motion)
         targets.take(kind, data, q)
-        if kind is WrenchTarget:
-            self._check_wrench(limits)
-
-    def _check_wrench(self, limits: WrenchParameters) -> None:
-        target = self._wrench.fresh(math.inf)
-        if target is None:
+        if kind is not WRENCH or targets.current is None:
             return
-        force, torque = target.norms
-        if force > limits.force:
-            bound = f'has {force:g} N, expected up to wrench.force, {limits.force:g} N'
-        elif torque > limits.torque:
-            bound = f'has {torque:g} Nm, expected up to wrench.torque, {limits.torque:g} Nm'
-        else:
-            return
-        self._wrench.drop(f'{target.name} refused: {bound}')
+        norms = np.linalg.norm(targets.current.values.reshape(2, 3), axis=1)
+        for name, unit, norm in zip(('force', 'torque'), ('N', 'Nm'), norms, strict=True):
+            limit = getattr(limits, name)
+            if norm > limit:
+                bound = f'has {norm:g} {unit}, expected up to wrench.{name}, {limit:g} {unit}'
+                targets.drop(f'{kind.name} refused: {bound}')
+                return
 
     def drop(self, problem: str) -> None:
         """Remove the targets of motion and wrench for a reason; the stiffness stays."""
@@ -302,8 +215,8 @@ class ArmTargets:
     @property
     def stiffness(self) -> Array | None:
         """Last commanded stiffness (6, 6); None if that of the parameters applies."""
-        target = self._stiffness.fresh(math.inf)
-        return None if target is None else target.stiffness
+        target = self._stiffness.current
+        return None if target is None else target.values
 
     def follow(
         self, arm: CompliantArm, q: Array, v: Array, dt: float, timeout: float
@@ -323,15 +236,15 @@ class ArmTargets:
         try:
             wrench_target = self._wrench.fresh(timeout)
             if wrench_target is not None:
-                wrench = wrench_target.in_root_axes(q)
+                wrench = wrench_target.in_root_axes(self._frames, q)
             target = self._motion.fresh(timeout)
-            if isinstance(target, TwistTarget):
-                twist = target.in_root_axes(q)
+            if target is not None and target.kind is TWIST:
+                twist = target.in_root_axes(self._frames, q)
                 return f'following {target.name}', arm.drive(q, v, dt, twist, wrench)
         except DynamicsRosError as error:  # tf no longer provides a frame
             self.drop(f'a target ended: {error}')
             target, wrench_target, wrench = None, None, NO_WRENCH
-        goal = None if target is None else target.pose
+        goal = None if target is None else target.values
         leading_target = target or wrench_target
         doing = f'following {leading_target.name}' if leading_target is not None else ''
         return doing, arm.approach(q, v, dt, goal, wrench)

@@ -107,31 +107,15 @@ class JointStateInput:
     def _on_message(self, message: bytes) -> None:
         start = time.monotonic()
         was_waiting = start - self._last_end < BACK_TO_BACK_GAP
-        if was_waiting or self.backlog.is_due(start):
-            start = self._pass_on_with_queue(message, start, was_waiting)
+        checks = was_waiting or self.backlog.is_due(start)
+        if checks and (queued := self._waiting()):
+            start = self._pass_on_queue([message, *queued], start)
         else:
+            if checks and not was_waiting:
+                self.backlog.restore(start)
             self._pass_on(message, True)
         self._last_end = time.monotonic()
         self.backlog.record(self._last_end - start)
-
-    def _pass_on_with_queue(self, message: bytes, start: float, was_waiting: bool) -> float:
-        """Pass on a message and those that wait behind it.
-
-        Args:
-            message: the message that the executor has handed over.
-            start: time of the steady clock at the start of the callback [s].
-            was_waiting: whether the message was probably waiting during the previous callback.
-
-        Returns:
-            Time at which the processing of the newest of them began [s].
-        """
-        queued = self._waiting()
-        if queued:
-            return self._pass_on_queue([message, *queued], start)
-        if not was_waiting:
-            self.backlog.restore(start)
-        self._pass_on(message, True)
-        return start
 
     def _pass_on_queue(self, messages: list[bytes], start: float) -> float:
         """Pass on messages that have waited; the backlog decides which of them get outputs.

@@ -41,7 +41,7 @@ from dynamics_ros.wire.conversions import (
     message_type,
     pose_matrix,
     pose_stamped,
-    quaternion_is_zero,
+    raw_numbers,
     seconds,
 )
 from dynamics_ros.wire.services import NOT_GIVEN, RequestedState, fill_positions, search_options
@@ -322,7 +322,7 @@ class InverseKinematicsService:
         names, frame_id = self._context.names, message.header.frame_id
         known = names.required_frame(robot, frame, frame_name) if frame else self._default_frame()
         pose = message.pose
-        if position_only and quaternion_is_zero(pose.orientation):
+        if position_only and not any(raw_numbers(pose.orientation)):
             pose.orientation.w = 1.0
         matrix = pose_matrix(pose, f'{name}.pose')
         if not frame_id:

@@ -38,15 +38,13 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import (
     Array,
-    empty_pose,
-    empty_twist,
     finite_sequence,
     header,
     message_type,
     pose_stamped,
+    stamped,
     topic_names,
     transform_stamped,
-    twist_stamped,
 )
 from dynamics_ros.wire.services import velocity_names
 from dynamics_ros.wire.templates import Evaluate, Fields
@@ -163,11 +161,11 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if before is None:
             return
         head = header(self.context.now(), self.context.root_frame_id())
-        deleted = markers.deleted_frames(
-            head, len(after.frames), len(before.frames), before.has_mass and not after.has_mass
-        )
-        if deleted is not None:
-            self._markers.publish(deleted)
+        deleted = markers.deletions(head, ('frames',), len(after.frames), len(before.frames))
+        if before.has_mass and not after.has_mass:
+            deleted.append(markers.deletion(head, 'center_of_mass'))
+        if deleted:
+            self._markers.publish(MarkerArray(markers=deleted))
 
     def publications(self) -> list[Publication]:
         """Return the outputs: poses, twists, transforms and markers."""
@@ -181,10 +179,12 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames},
         )
         for frame, pose in poses.items():
-            output, prototype = outputs[frame, 'pose'], partial(empty_pose, names.root)
+            output = outputs[frame, 'pose']
+            prototype = partial(pose_stamped, Time(), names.root, np.eye(4))
             found.append(publish(output, prototype, {'pose': pose}, FRESH, rate('pose')))
             frame_id = self._twist_frame(frame, prepared.reference)
-            output, prototype = outputs[frame, 'twist'], partial(empty_twist, frame_id)
+            output = outputs[frame, 'twist']
+            prototype = partial(stamped, TwistStamped, Time(), frame_id)
             twist = robot.kernel('frame_velocity', frame, prepared.reference)
             fields: Fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
             found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate('twist')))
@@ -216,7 +216,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     def outputs(self) -> list[Output]:
         """Return the publishers of poses, twists, markers and transforms."""
-        return [*self._frame_outputs.all(), self._markers, *self._tf.values()]
+        return [*self._frame_outputs.values(), self._markers, *self._tf.values()]
 
     def _check(self, values: KinematicsParameters) -> None:
         topic_names(values.frames)
@@ -281,7 +281,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
                 if v is not None:
                     twist = robot.frame_velocity(q, v, frame, reference)
                     twist_frame = self._twist_frame(frame, reference)
-                    response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
+                    response.twists.append(stamped(TwistStamped, state.stamp, twist_frame, twist))
 
         await self.context.compute(robot, kernels, fill)
 

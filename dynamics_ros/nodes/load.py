@@ -36,8 +36,8 @@ from dynamics_ros.wire.conversions import (
     down_of_imu,
     inertia_arrays,
     nanoseconds,
-    transform_matrix,
-    vector_array,
+    numbers,
+    pose_matrix,
 )
 from dynamics_ros_msgs.msg import Payload
 
@@ -84,7 +84,7 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped) -> tuple[flo
     Raises:
         InvalidArgumentError: the vector is longer than ``MAX_GRAVITY``, or in another frame.
     """
-    vector = vector_array(message.vector, 'gravity.vector')
+    vector = numbers(message.vector, 'gravity.vector')
     check_gravity('gravity.vector', vector)
     frame_id, names, robot = message.header.frame_id, context.names, context.robot
     moving = robot is not None and robot.model.root_joint_nv > 0
@@ -171,7 +171,7 @@ class Transforms:
             raise TransformError(
                 f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is {what} {max_age:g} s'
             )
-        return transform_matrix(message.transform, f'tf of {child!r}')
+        return pose_matrix(message.transform, f'tf of {child!r}')
 
 
 CHECK_PERIOD = 0.05
@@ -285,7 +285,7 @@ class GravityFollower:
         if down is not None:
             self._filter.add(stamp, R_root_imu @ down)
             return True
-        force = vector_array(message.linear_acceleration, 'imu.linear_acceleration')
+        force = numbers(message.linear_acceleration, 'imu.linear_acceleration')
         return self._filter.add_specific_force(stamp, R_root_imu @ force)
 
     # --- tf -------------------------------------------------------------------------------------

@@ -16,12 +16,11 @@ plan checks for subscribers every ``CHECK_PERIOD``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.exceptions import InvalidParameterTypeException
@@ -36,8 +35,8 @@ from dynamics_ros.estimation.samples.robot_state import RobotState, describe_sta
 from dynamics_ros.kernels import Program
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
-from dynamics_ros.reasons import FAULTS, KEY, Explanation, Reason
-from dynamics_ros.wire.conversions import diagnostic_status, topic_names
+from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros.wire.templates import Fields, Message, Template
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -201,8 +200,8 @@ def _describe_topic(node: Node, name: str) -> str:
     return own if own == topic else f'{own} (remapped to {topic})'
 
 
-class FrameOutputs:
-    """Publishers of the same topics for each of several frames."""
+class FrameOutputs(dict[tuple[str, str], Output]):
+    """Publishers of the same topics for each of several frames, by frame and part of the name."""
 
     def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
         """Start without frames.
@@ -211,33 +210,26 @@ class FrameOutputs:
             node: the node.
             kinds: message type of each topic, by the last part of its name.
         """
-        self._node = node
-        self._kinds = kinds
-        self._outputs: dict[str, dict[str, Output]] = {}
+        super().__init__()
+        self._node, self._kinds = node, kinds
 
     def set_frames(self, frames: Sequence[str]) -> None:
         """Create and destroy publishers so that exactly these frames have topics."""
         names = topic_names(frames)
-        for frame in set(self._outputs) - set(frames):
-            for output in self._outputs.pop(frame).values():
-                output.close()
+        for key in [key for key in self if key[0] not in names]:
+            self.pop(key).close()
+        known = {frame for frame, _ in self}
         for frame, name in names.items():
-            if frame in self._outputs:
+            if frame in known:
                 continue
             if name != frame:
                 self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
-            self._outputs[frame] = {
-                part: Output(self._node, kind, f'~/{name}/{part}')
-                for part, kind in self._kinds.items()
-            }
-
-    def __getitem__(self, key: tuple[str, str]) -> Output:
-        frame, part = key
-        return self._outputs[frame][part]
-
-    def all(self) -> list[Output]:
-        """Return all publishers."""
-        return [output for parts in self._outputs.values() for output in parts.values()]
+            self.update(
+                {
+                    (frame, part): Output(self._node, kind, f'~/{name}/{part}')
+                    for part, kind in self._kinds.items()
+                }
+            )
 
 
 MAX_BATCHES = 64
@@ -396,8 +388,7 @@ class Plan:
         self._components = list(components)
         self._members = [(one, each) for one in self._components for each in one.publications()]
         self._next_update = 0.0
-        self._unlimited: Members = ()
-        self._limited: list[tuple[int, Output, float]] = []
+        self._wanted: list[tuple[int, Publication]] = []
         self._batches: dict[Members, Batch] = {}
 
     def compute(self, state: RobotState, now: float) -> list[Batch]:
@@ -414,39 +405,25 @@ class Plan:
         if now >= self._next_update:
             self._update_subscribers(now)
         lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
-        due, limited = self._unlimited, self._limited
-        silent = False
-        for component in self._components:
-            if component.unavailable_reason:
-                silent = True
-        if lacking or silent:
-            due = self._satisfied(due, lacking)
-            met = self._satisfied([one[0] for one in limited], lacking)
-            limited = [one for one in limited if one[0] in met]
+        wanted = self._wanted
+        if lacking or any(component.unavailable_reason for component in self._components):
+            wanted = [
+                (i, one)
+                for i, one in wanted
+                if not (self._members[i][0].unavailable_reason or one.needs & lacking)
+            ]
             self._report_lacking(lacking, state)
-        for i, output, rate in limited:
-            if output.passes(now, rate):
-                due = (*due, i)
-        return self._compute(due)
+        return self._compute(
+            tuple(i for i, one in wanted if not one.rate or one.output.passes(now, one.rate))
+        )
 
     def _update_subscribers(self, now: float) -> None:
         """Update which outputs have subscribers; drop batches that can be built better now."""
         self._next_update = now + CHECK_PERIOD
-        all_ = [publication for _, publication in self._members]
-        wanted = [i for i, one in enumerate(all_) if one.output.has_subscribers(now)]
-        self._unlimited = tuple(i for i in wanted if all_[i].rate <= 0.0)
-        limited = [i for i in wanted if all_[i].rate > 0.0]
-        self._limited = [(i, all_[i].output, all_[i].rate) for i in limited]
+        self._wanted = [
+            (i, one) for i, (_, one) in enumerate(self._members) if one.output.has_subscribers(now)
+        ]
         self._batches = {key: one for key, one in self._batches.items() if one.final}
-
-    def _satisfied(self, members: Iterable[int], lacking: Need) -> Members:
-        """Return those whose requirements are met and whose components are not silent."""
-        known = self._members
-        return tuple(
-            i
-            for i in members
-            if not (known[i][0].unavailable_reason or known[i][1].needs & lacking)
-        )
 
     def _report_lacking(self, lacking: Need, state: RobotState) -> None:
         """Set ``unavailable_reason`` of components that have an output with an unmet need."""
@@ -457,7 +434,11 @@ class Plan:
                 )
 
     def _compute(self, due: Members) -> list[Batch]:
-        batch = self._batches.get(due) or self._new_batch(due)
+        batch = self._batches.get(due)
+        if batch is None:
+            if len(self._batches) >= MAX_BATCHES:
+                self._batches.clear()
+            batch = self._batches[due] = Batch([self._members[i] for i in due])
         try:
             accepted = batch.compute()
         except Exception:
@@ -476,62 +457,9 @@ class Plan:
             return []
         return [batch]
 
-    def _new_batch(self, due: Members) -> Batch:
-        if len(self._batches) >= MAX_BATCHES:
-            self._batches.clear()
-        batch = self._batches[due] = Batch([self._members[i] for i in due])
-        return batch
-
 
 def _describe_lacking(lacking: Need, topic: str, state: RobotState) -> Explanation:
     if lacking & FRESH:
         return describe_stale(state)
     text = f'no {topic.rpartition("/")[2]}: no velocity of {", ".join(state.velocity_missing)}'
     return Explanation(Reason.VELOCITY_MISSING, text)
-
-
-PERIOD = 0.1
-"""Period of the messages [s]; a change is published at once."""
-
-
-class Status:
-    """Topic ~/status, which is published periodically and at every change.
-
-    Attributes:
-        output: publisher of the topic.
-        text: text of the last message.
-        subject: name of the described function, such as 'servo'.
-    """
-
-    def __init__(self, node: Node, subject: str) -> None:
-        """Create the topic.
-
-        Args:
-            node: the node.
-            subject: name of the described function.
-        """
-        self.output = Output(node, DiagnosticStatus, '~/status')
-        self.text, self.subject = Explanation(Reason.OK, ''), subject
-        self._name = f'{node.get_name()}: {subject}'
-        self._last_time = 0.0
-
-    def is_due(self, text: str) -> bool:
-        """Return whether a text is new, or was last published ``PERIOD`` ago."""
-        return text != self.text or time.monotonic() - self._last_time >= PERIOD
-
-    def publish(self, text: Explanation, ok: bool, robot: str, values: Mapping[str, str]) -> None:
-        """Publish the status.
-
-        Args:
-            text: description of the current action, with its code.
-            ok: whether there is no problem; otherwise the level is WARN, or ERROR
-                for a fault of the robot's state.
-            robot: name of the robot; '' without one.
-            values: further values by name.
-        """
-        self.text, self._last_time = text, time.monotonic()
-        level = DiagnosticStatus.OK if ok else DiagnosticStatus.WARN
-        if text.reason in FAULTS:
-            level = DiagnosticStatus.ERROR
-        values = {KEY: text.reason.value, **values}
-        self.output.publish(diagnostic_status(level, self._name, text, robot, values))

@@ -42,13 +42,12 @@ from dynamics_ros.wire.contact_messages import true_foot_contacts
 from dynamics_ros.wire.conversions import (
     float_array,
     joint_state,
+    numbers,
     odometry,
     pose_stamped,
     seconds,
+    stamped,
     time_message,
-    vector_array,
-    wrench_array,
-    wrench_stamped,
 )
 from dynamics_ros.wire.services import by_name
 from dynamics_ros_msgs.msg import FootContacts
@@ -208,7 +207,9 @@ class RobotSimulator(GuardedNode):
         self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
         wrench = wrench_about(pose, sample.pushes, self.robot, sample.q)
-        self._wrench.publish(wrench_stamped(stamp, self._names.frame_id_of(self.tool), wrench))
+        self._wrench.publish(
+            stamped(WrenchStamped, stamp, self._names.frame_id_of(self.tool), wrench)
+        )
         if self._foot_contacts is not None:
             feet = {self._names.frame_id_of(foot): sample.touching.get(foot) for foot in self._feet}
             self._foot_contacts.publish(true_foot_contacts(stamp, self._names.root, feet))
@@ -253,10 +254,10 @@ class RobotSimulator(GuardedNode):
     ) -> None:
         self._simulated.push(
             self._names.frame_of(request.frame),
-            wrench_array(request.wrench, 'wrench'),
+            numbers(request.wrench, 'wrench'),
             seconds(request.duration),
             self._names.frame_of(request.expressed_in),
-            vector_array(request.point, 'point'),
+            numbers(request.point, 'point'),
         )
 
 

@@ -21,7 +21,7 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.reporting import failure, success
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array, wrench_array
+from dynamics_ros.wire.conversions import Array, numbers
 from dynamics_ros.wire.services import RequestedState
 from dynamics_ros.wire.services import requested_state as completed_state
 from dynamics_ros_msgs.msg import Result
@@ -61,7 +61,7 @@ def external_wrenches(
     for i, message in enumerate(messages):
         frame_id, argument = message.header.frame_id, f'external_wrenches[{i}]'
         frame = context.names.required_frame(robot, frame_id, argument)
-        wrench = wrench_array(message.wrench, f'{argument}.wrench')
+        wrench = numbers(message.wrench, f'{argument}.wrench')
         wrenches[frame] = wrenches[frame] + wrench if frame in wrenches else wrench
     # Sorted, so that each set of frames needs only one kernel.
     return dict(sorted(wrenches.items()))

@@ -35,9 +35,9 @@ from dynamics_ros.wire.conversions import (
     Array,
     header,
     nanoseconds,
+    numbers,
+    stamped,
     time_message,
-    wrench_array,
-    wrench_stamped,
 )
 from dynamics_ros.wire.services import fill_payload
 from dynamics_ros_msgs.action import IdentifyPayload
@@ -91,7 +91,7 @@ class WristSensorInput:
     def _take(self, message: WrenchStamped) -> None:
         self._last = time.monotonic()
         try:
-            values = wrench_array(message.wrench, 'wrench')
+            values = numbers(message.wrench, 'wrench')
         except InvalidArgumentError as error:
             self._refuse(f'reading on {self._topic} refused: {error}')
             return
@@ -149,7 +149,7 @@ class WristSensorInput:
             return
         if self._output.has_subscribers(time.monotonic()):
             frame_id = self._context.names.frame_id_of(sensor.frame)
-            self._output.publish(wrench_stamped(time_message(state.time), frame_id, wrench))
+            self._output.publish(stamped(WrenchStamped, time_message(state.time), frame_id, wrench))
 
     def _made(self) -> WristSensor:
         values, robot = self.values, self._context.required_robot()

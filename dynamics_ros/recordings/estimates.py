@@ -137,8 +137,7 @@ class EstimateWriter:
         if pipeline is not self._pipeline:
             self._adopt(pipeline)
         place = self._locate(estimators, state, external)
-        known = place is not None and place.known
-        self._fill(state, external, place, known)
+        self._fill(state, external, place)
         packed = packed_stamp(stamp)
         for (topic, kind, _), template in zip(self._outputs, self._templates, strict=True):
             self._writer.write(f'{PREFIX}/{topic}', kind, time, template.message(packed))
@@ -159,11 +158,7 @@ class EstimateWriter:
         self._templates: list[Template] = []
 
     def _fill(
-        self,
-        state: RobotState,
-        external: ExternalTorques,
-        place: ContactLocation | None,
-        known: bool,
+        self, state: RobotState, external: ExternalTorques, place: ContactLocation | None
     ) -> None:
         """Fills the messages of a state, as a plan of the node does."""
         messages = self._messages
@@ -178,7 +173,7 @@ class EstimateWriter:
                     (f'{self._topics[frame]}/wrench', WrenchStamped, wrench),
                     (f'{self._topics[frame]}/estimate', ExternalWrench, whole),
                 ]
-        messages.write(state, external, place, known)
+        messages.write(state, external, place)
         templates = [message.template for _, _, message in self._outputs]
         if templates != self._templates:
             self._templates = templates

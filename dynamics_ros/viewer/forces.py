@@ -14,7 +14,7 @@ from dynamics_ros.page.explorer import Explorer
 from dynamics_ros.page.posed import PosedRobot
 from dynamics_ros.page.scene import Scene
 from dynamics_ros.spatial import matrix_to_quaternion
-from dynamics_ros.wire.conversions import vector_array
+from dynamics_ros.wire.conversions import numbers
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 STATES = {
@@ -86,7 +86,7 @@ class Forces:
     def _draw_point(self, posed: PosedRobot, contact: ContactState) -> None:
         frame = contact.point_frame_id.removeprefix(self._prefix)
         if contact.point_known and posed.frame_pose(frame) is not None:
-            point = vector_array(contact.point, 'point')
+            point = numbers(contact.point, 'point')
             self._scene.show_sphere(CONTACT_POINT, frame, point, POINT_DIAMETER, POINT_COLOR)
         else:
             self._scene.remove(CONTACT_POINT)
@@ -100,8 +100,8 @@ class Forces:
         if pose is None or message.degraded or not np.isfinite(covariance).all():
             self._scene.remove(name)
             return
-        force = vector_array(message.wrench.force, 'force')
-        tip = vector_array(message.reference_point, 'reference_point') + self._scale * force
+        force = numbers(message.wrench.force, 'force')
+        tip = numbers(message.reference_point, 'reference_point') + self._scale * force
         if axes == posed.robot.root_frame:
             stamp = message.header.stamp
             at = stamp.sec + 1e-9 * stamp.nanosec

@@ -11,7 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.page.posed import PosedRobot
 from dynamics_ros.page.scene import Array, Color, Scene
-from dynamics_ros.wire.conversions import pose_matrix, vector_array
+from dynamics_ros.wire.conversions import numbers, pose_matrix
 
 MAX_MARKERS = 2000
 """Names of markers that are drawn; a publisher that takes a new name each time has more."""
@@ -92,7 +92,7 @@ class MarkerDrawing:
         if posed.frame_pose(frame) is None:
             return
         X = pose_matrix(marker.pose, 'marker.pose')
-        points = np.array([vector_array(point, 'point') for point in marker.points]).reshape(-1, 3)
+        points = np.array([numbers(point, 'point') for point in marker.points]).reshape(-1, 3)
         points = points @ X[:3, :3].T + X[:3, 3]
         place = points[0] if marker.type == Marker.ARROW and len(points) else X[:3, 3]
         if frame == posed.robot.root_frame:

@@ -35,7 +35,7 @@ from dynamics_ros.estimation.samples.reports import (
     OdometryValues,
     PoseValues,
 )
-from dynamics_ros.wire.conversions import Array, joint_values, message_type, odometry_values
+from dynamics_ros.wire.conversions import Array, message_type
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
@@ -110,11 +110,6 @@ class Field(NamedTuple):
     data: bytes
 
     @property
-    def values(self) -> tuple[Any, ...]:
-        """The numbers of the message that was walked."""
-        return tuple(np.frombuffer(self.data, self.code).tolist())
-
-    @property
     def end(self) -> int:
         """Offset after the field [bytes]."""
         return self.offset + len(self.data)
@@ -169,13 +164,25 @@ class Layout:
         if data[:2] != NATIVE:
             raise LayoutError(f'encapsulation {data[:2].hex()}')
         layout = cls(message, data[:ENCAPSULATION])
-        parts = [*layout._constants, *((field.offset, field.data) for field in layout.fields)]
-        if any(data[offset : offset + len(part)] != part for offset, part in parts):
+        if any(data[offset : offset + len(part)] != part for offset, part in layout._parts):
             raise LayoutError(f'{type(message).__name__}: fields stand elsewhere')
         if len(data) - layout.size > MAX_SURPLUS:
             raise MalformedMessageError(f'{len(data) - layout.size} bytes too many')
         layout._length = len(data)
         return layout
+
+    @property
+    def _parts(self) -> list[tuple[int, bytes]]:
+        """Offset and bytes of everything in the message that was walked."""
+        return [*self._constants, *((field.offset, field.data) for field in self.fields)]
+
+    @property
+    def data(self) -> bytes:
+        """The message that was walked, serialized."""
+        data = bytearray(self.size)
+        for offset, part in self._parts:
+            data[offset : offset + len(part)] = part
+        return bytes(data)
 
     def matches(self, data: bytes) -> bool:
         """Return whether a message has the same layout: its size, strings and lengths are equal."""
@@ -253,24 +260,21 @@ def _parsed(kind: str) -> tuple[str, bool, bool]:
 class MessageReader(Generic[Values]):
     """Reader of serialized messages of one type, which caches the layouts of recent messages.
 
-    A message of an unknown layout is deserialized by the middleware, and its layout derived.
+    A message of an unknown layout is deserialized by the middleware, and its layout derived. One of
+    another encapsulation is serialized again in that layout each time.
     """
 
     def __init__(
-        self,
-        kind: Any,
-        from_object: Callable[[Any], Values],
-        from_layout: Callable[[Layout, Any], Callable[[bytes], Values]],
+        self, kind: Any, from_layout: Callable[[Layout, Any], Callable[[bytes], Values]]
     ) -> None:
         """Start without layouts.
 
         Args:
             kind: type of the messages.
-            from_object: returns the values of a message object.
             from_layout: returns a function that reads the values of messages of a layout, given the
                 layout and the first message.
         """
-        self._kind, self._from_object, self._from_layout = kind, from_object, from_layout
+        self._kind, self._from_layout = kind, from_layout
         self._known: list[tuple[Layout, Callable[[bytes], Values]]] = []
 
     def read(self, data: bytes) -> Values:
@@ -288,33 +292,11 @@ class MessageReader(Generic[Values]):
         except LayoutError as reason:
             name = self._kind.__name__
             warn_once(f'{name} is read as message objects, which is slower: {reason}')
-            return self._from_object(message)
+            layout = Layout(message)
+            return self._from_layout(layout, message)(layout.data)
         read = self._from_layout(layout, message)
         self._known = [(layout, read), *self._known[: MAX_LAYOUTS - 1]]
         return read(data)
-
-    def rows(self, messages: Sequence[bytes]) -> tuple[Callable[[bytes], Values], Array8] | None:
-        """Return the reader of the layout of several messages, and their bytes, one row each.
-
-        Args:
-            messages: at least one message.
-
-        Returns:
-            The result of ``from_layout``, and the bytes (n, size); None if the layouts differ or
-            the first one is unknown.
-
-        Raises:
-            MalformedMessageError: the first message is not of the type.
-        """
-        self.read(messages[0])
-        known = [(layout, read) for layout, read in self._known if layout.matches(messages[0])]
-        size = len(messages[0])
-        if not known or any(len(message) != size for message in messages):
-            return None
-        layout, read = known[0]
-        rows = np.frombuffer(b''.join(messages), np.uint8).reshape(-1, size)
-        constants = rows[:, layout.constant_offsets]
-        return (read, rows) if (constants == constants[0]).all() else None
 
 
 def deserialized(data: bytes, kind: Any) -> Any:
@@ -360,12 +342,11 @@ class JointStateReader(MessageReader[JointValues]):
         Raises:
             InvalidArgumentError: control_msgs is needed and not installed.
         """
-        self.kind, from_object = JointState, _joint_values
+        self.kind = JointState
         if topic == DYNAMIC_TOPIC:
             name, otherwise = 'control_msgs/msg/DynamicJointState', "'joint_states' without it"
             self.kind = message_type(name, 'joint_state_topic', otherwise)
-            from_object = dynamic_joint_values
-        super().__init__(self.kind, from_object, self._columns)
+        super().__init__(self.kind, self._columns)
 
     def _columns(self, layout: Layout, message: Any) -> Columns:
         columns = Columns(layout, message)
@@ -384,10 +365,16 @@ class JointStateReader(MessageReader[JointValues]):
         Raises:
             MalformedMessageError: the first message is not a joint state.
         """
-        found = self.rows(messages)
-        if found is None:
+        self.read(messages[0])
+        known = [(layout, read) for layout, read in self._known if layout.matches(messages[0])]
+        size = len(messages[0])
+        if not known or any(len(message) != size for message in messages):
             return None
-        columns, rows = found
+        layout, columns = known[0]
+        rows = np.frombuffer(b''.join(messages), np.uint8).reshape(-1, size)
+        constants = rows[:, layout.constant_offsets]
+        if not (constants == constants[0]).all():
+            return None
         assert isinstance(columns, Columns)
         return columns.rows(rows)
 
@@ -410,7 +397,10 @@ class Columns:
         self._missing: NDArray[np.bool_] | None = None
         self._block: slice | NDArray[np.intp] | None = None
         if isinstance(message, JointState):
-            self.names = _joint_values(message).names
+            if len(message.name) > MAX_NAMES:
+                problem = f'{len(message.name)} names; at most {MAX_NAMES} are read'
+                raise MalformedMessageError(problem)
+            self.names = tuple(message.name)
             self._parts = tuple(map(layout.doubles, QUANTITIES))
             count = len(self.names)
             if count and all(part.stop - part.start == count for part in self._parts):
@@ -421,7 +411,7 @@ class Columns:
             range(*layout.doubles(f'interface_values.{i}.values').indices(self._count))
             for i in range(len(message.interface_values))
         ]
-        self.names, columns = _by_joint(message, places)
+        self.names, columns = by_joint(message, places)
         self._parts = (slice(0, 0),) * 3
         if self.names:
             block = np.pad(columns, ((0, 0), (0, 1)), mode='edge').ravel()[:-1]
@@ -462,24 +452,7 @@ class Columns:
         )
 
 
-def _joint_values(message: JointState) -> JointValues:
-    if len(message.name) > MAX_NAMES:
-        raise MalformedMessageError(f'{len(message.name)} names; at most {MAX_NAMES} are read')
-    return joint_values(message)
-
-
-def dynamic_joint_values(message: Any) -> JointValues:
-    """Return the values of the joints with a position; NaN for a missing velocity or effort.
-
-    Raises:
-        MalformedMessageError: the numbers of names and values differ.
-    """
-    names, columns = _by_joint(message, [one.values for one in message.interface_values])
-    stamp = message.header.stamp
-    return JointValues(stamp.sec, stamp.nanosec, names, *columns)
-
-
-def _by_joint(message: Any, numbers: Sequence[Sequence[float]]) -> tuple[tuple[str, ...], Array]:
+def by_joint(message: Any, numbers: Sequence[Sequence[float]]) -> tuple[tuple[str, ...], Array]:
     """Return the names of the joints with a position, and a number of each quantity (3, n).
 
     Args:
@@ -507,7 +480,7 @@ class OdometryReader(MessageReader[OdometryValues]):
     """Reader of odometry; because of its covariances, message objects would cost most of all."""
 
     def __init__(self) -> None:
-        super().__init__(Odometry, odometry_values, _odometry)
+        super().__init__(Odometry, _odometry)
 
 
 def _odometry(layout: Layout, message: Odometry) -> Callable[[bytes], OdometryValues]:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import Marker, MarkerArray
+from geometry_msgs.msg import Point
+from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.estimation import (
     ContactLocation,
@@ -24,7 +23,7 @@ from dynamics_ros.estimation import (
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array, header, point_message, time_message
+from dynamics_ros.wire.conversions import Array, fill, header, time_message
 
 from . import markers
 
@@ -58,26 +57,13 @@ class Sizes(NamedTuple):
     diameter: float = 0.02
 
 
-class LocatedContact(NamedTuple):
-    """Contact location with the data that markers show.
-
-    Attributes:
-        location: location of the contact.
-        surface: points on the surface of the touched link (n, 3), in its frame [m].
-        is_reliable: whether the point of the location is reliable.
-    """
-
-    location: ContactLocation
-    surface: Array
-    is_reliable: bool
-
-
 def contact_markers(
     robot: Robot,
     state: RobotState,
     external: ExternalTorques,
     estimates: Sequence[WrenchEstimate],
-    contact: LocatedContact | None,
+    location: ContactLocation | None,
+    surface: Array,
     root: str,
     sizes: Sizes,
 ) -> MarkerArray:
@@ -87,12 +73,13 @@ def contact_markers(
         robot, state: the robot and its state.
         external: external torques with the state of the contact.
         estimates: estimated wrenches.
-        contact: contact location, or None.
+        location: location of the contact, or None.
+        surface: points (n, 3) on the surface of the touched link, in its frame [m].
         root: frame id of the root frame.
         sizes: sizes of arrows.
     """
     head, report = header(time_message(state.time), root), external.report
-    link = contact.location.link if contact else report.link
+    link = location.link if location else report.link
     pose_of, color = _poses(robot, state.q), COLORS[report.state]
     result = [
         markers.arrow(head, name, i, start, vector, sizes.diameter, color)
@@ -102,47 +89,23 @@ def contact_markers(
     if link:
         text, height = f'{report.state.name.lower()}: {link}', LABEL_HEIGHT * sizes.diameter
         label = markers.label(head, 'link', text, height, color)
-        label.pose.position = point_message(pose_of(link)[:3, 3])
+        label.pose.position = fill(Point(), pose_of(link)[:3, 3])
         result.append(label)
     else:
         result.append(markers.deletion(head, 'link'))
-    location: list[Marker] = []
-    if contact is not None and contact.location.point_frame:
-        pose = pose_of(contact.location.link)
-        location = _location_markers(head, contact, pose, sizes, color)
-    deletions = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
-    return MarkerArray(markers=[*result, *(location or deletions)])
-
-
-def deleted_arrows(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
-    """Return markers that delete surplus arrows after the number of frames changed.
-
-    Args:
-        root: frame id of the root frame.
-        stamp: stamp of the markers.
-        frames: number of contact frames.
-        before: previous number of contact frames.
-
-    Returns:
-        The markers; None if there are no surplus arrows.
-    """
-    deleted = markers.deletions(header(stamp, root), ARROWS, frames, before)
-    return MarkerArray(markers=deleted) if deleted else None
-
-
-def _location_markers(
-    head: Header, contact: LocatedContact, link_pose: Array, sizes: Sizes, color: ColorRGBA
-) -> list[Marker]:
-    """Return the surface of the touched link, and the force at the point if that is reliable."""
-    location, width = contact.location, sizes.diameter
-    surface = markers.points(head, SURFACE, link_pose, contact.surface, width, color)
-    if not contact.is_reliable:
-        return [surface, markers.deletion(head, FORCE)]
+    if location is None or not location.point_frame:
+        gone = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
+        return MarkerArray(markers=[*result, *gone])
+    pose = pose_of(location.link)
+    result.append(markers.points(head, SURFACE, pose, surface, sizes.diameter, color))
+    if not location.known:
+        return MarkerArray(markers=[*result, markers.deletion(head, FORCE)])
     # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
-    R, p = link_pose[:3, :3], link_pose[:3, 3]
+    R, p = pose[:3, :3], pose[:3, 3]
     vector = sizes.force_scale * R @ location.force
-    start = (R @ location.point + p - vector).tolist()
-    return [surface, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+    start = R @ location.point + p - vector
+    result.append(markers.arrow(head, FORCE, 0, start, vector, sizes.diameter, color))
+    return MarkerArray(markers=result)
 
 
 def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
@@ -154,7 +117,7 @@ def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
 
 def _arrows(
     pose: Array, estimate: WrenchEstimate, sizes: Sizes
-) -> Iterator[tuple[str, list[float], Array]]:
+) -> Iterator[tuple[str, Array, Array]]:
     """Yield namespace, start (3) and vector (3) of the arrows, in the root frame.
 
     Args:
@@ -163,6 +126,6 @@ def _arrows(
         sizes: sizes of arrows.
     """
     R, p = pose[:3, :3], pose[:3, 3]
-    start = (R @ estimate.reference_point + p).tolist()
+    start = R @ estimate.reference_point + p
     yield 'force', start, sizes.force_scale * R @ estimate.wrench[:3]
     yield 'torque', start, sizes.torque_scale * R @ estimate.wrench[3:]

@@ -4,22 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3, WrenchStamped
+from std_msgs.msg import Header
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.conversions import (
     Array,
     empty_efforts,
+    fill,
     header,
-    vector_message,
-    wrench_stamped,
+    stamped,
 )
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
@@ -29,23 +30,6 @@ from .templates import Fields, Message, entries
 
 YES = np.ones(1)
 """Source of a flag that is set."""
-
-
-class Names(NamedTuple):
-    """Contents of the messages that require a new template when they change.
-
-    Attributes:
-        link, point_frame: the touched link, and the frame of the contact point or ''.
-        stale: names of the stale joints.
-        uncertain_frames: contact frames whose estimates are unreliable.
-        joint_count: number of joints that the wrenches are estimated from.
-    """
-
-    link: str
-    point_frame: str
-    stale: tuple[str, ...]
-    uncertain_frames: frozenset[str]
-    joint_count: int
 
 
 class ContactMessages:
@@ -73,7 +57,9 @@ class ContactMessages:
         self._flags, self._location = np.zeros(3), np.zeros(12)
         self._written_location: ContactLocation | None = None
         self._tare: Array | None = None
-        self._names = Names('', '', (), frozenset(), 0)
+        self._place = '', ''  # touched link, and frame of the contact point or ''
+        self._stale: tuple[str, ...] = ()
+        self._sources: tuple[Any, ...] = ()
         efforts = partial(empty_efforts, pipeline.joint_names)
         self.external_torques = Message(efforts, {'effort': entries(self._torques, order)})
         self.friction_changes: Message | None = None
@@ -127,7 +113,6 @@ class ContactMessages:
         state: RobotState,
         external: ExternalTorques,
         location: ContactLocation | None,
-        point_known: bool,
     ) -> None:
         """Write the latest state to the arrays, and renew the messages whose names have changed.
 
@@ -135,11 +120,11 @@ class ContactMessages:
             state: the estimated state.
             external: external torques.
             location: location of the contact, or None.
-            point_known: whether the point of the location is reliable.
         """
         pipeline, report = self._pipeline, external.report
         self._q[:], self._torques[:] = state.q, external.values
         pipeline.detector.write_thresholds(self._thresholds)
+        point_known = location is not None and location.known
         self._flags[:] = report.state, point_known, report.collision_latched
         if pipeline.adaptation is not None:
             self._change[:] = pipeline.adaptation.change
@@ -151,11 +136,15 @@ class ContactMessages:
             self._v[:] = state.v
             self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)
             pipeline.feet.prepare_step(state.stale_mask)
-        link, frame = (location.link, location.point_frame) if location else (report.link, '')
-        count = pipeline.estimator.joint_count
-        names = Names(link, frame, state.stale, pipeline.uncertain_frames, count)
-        if names != self._names:
-            self._rename(names)
+        place = (location.link, location.point_frame) if location else (report.link, '')
+        if place != self._place:
+            self._place = place
+            self.contact_state.renew()
+        sources = state.stale, pipeline.uncertain_frames, pipeline.estimator.joint_count
+        if sources != self._sources:
+            self._stale, self._sources = state.stale, sources
+            for message in (*self.estimates, *self._feet_messages):
+                message.renew()
 
     def _write_rarely(self, location: ContactLocation | None, offset: Array) -> None:
         self._written_location, self._tare, place = location, offset, self._location
@@ -166,29 +155,23 @@ class ContactMessages:
         place[:2], place[11] = (location.probability, location.misfit), location.deviation
         place[2:5], place[5:8], place[8:11] = location.point, location.normal, location.force
 
-    def _rename(self, names: Names) -> None:
-        before, self._names = self._names, names
-        if names[:2] != before[:2]:
-            self.contact_state.renew()
-        if names[2:] != before[2:]:
-            for message in self.estimates:
-                message.renew()
-            if self.foot_contacts is not None:
-                self.foot_contacts.renew()
-
     def renew(self) -> None:
         """Make all messages anew, because frame ids have changed."""
-        feet = [] if self.foot_contacts is None else [self.foot_contacts]
+        feet = self._feet_messages
         for message in (self.contact_state, *feet, *self.wrenches, *self.estimates):
             message.renew()
 
+    @property
+    def _feet_messages(self) -> list[Message]:
+        return [] if self.foot_contacts is None else [self.foot_contacts]
+
     def _empty_state(self) -> ContactStateMessage:
-        joints, names = self._pipeline.joint_names, self._names
+        joints, (link, point_frame) = self._pipeline.joint_names, self._place
         zeros = [0.0] * len(joints)
         return ContactStateMessage(
             header=header(Time(), self._root),
-            link=names.link,
-            point_frame_id=names.point_frame and self._frame_id_of(names.point_frame),
+            link=link,
+            point_frame_id=point_frame and self._frame_id_of(point_frame),
             joint_names=list(joints),
             external_torques=zeros,
             contact_thresholds=zeros,
@@ -196,10 +179,10 @@ class ContactMessages:
         )
 
     def _empty_wrench(self, i: int) -> WrenchStamped:
-        return wrench_stamped(Time(), self._axes(i), np.zeros(6))
+        return stamped(WrenchStamped, Time(), self._axes(i), np.zeros(6))
 
     def _empty_estimate(self, i: int) -> ExternalWrench:
-        joints, stale = self._pipeline.joint_names, self._names.stale
+        joints = self._pipeline.joint_names
         singular_values = self._pipeline.estimator.latest[i].singular_values
         return ExternalWrench(
             header=header(Time(), self._axes(i)),
@@ -208,12 +191,12 @@ class ContactMessages:
             singular_values=[0.0] * len(singular_values),
             joint_names=list(joints),
             tare_offset=[0.0] * len(joints),
-            stale_joints=list(stale),
+            stale_joints=list(self._stale),
         )
 
     def _estimate(self, i: int) -> Fields:
         estimate, order = self._pipeline.estimator.latest[i], self._pipeline.joint_indices
-        degraded = self._names.stale or estimate.frame in self._names.uncertain_frames
+        degraded = self._stale or estimate.frame in self._pipeline.uncertain_frames
         return {
             'wrench': estimate.wrench,
             'reference_point': estimate.reference_point,
@@ -226,18 +209,7 @@ class ContactMessages:
 
     def _empty_feet(self) -> FootContactsMessage:
         assert self._pipeline.feet is not None
-        feet = self._pipeline.feet.feet
-        zeros = [0.0] * len(feet)
-        return FootContactsMessage(
-            header=header(Time(), self._root),
-            feet=list(feet),
-            forces=[Vector3() for _ in feet],
-            force_deviations=zeros,
-            constraint_forces=[Vector3() for _ in feet],
-            probabilities=zeros,
-            in_contact=[False] * len(feet),
-            friction_violations=zeros,
-        )
+        return _no_contacts(header(Time(), self._root), self._pipeline.feet.feet)
 
     def _feet(self) -> Fields:
         assert self._pipeline.feet is not None
@@ -251,7 +223,7 @@ class ContactMessages:
             'probabilities': probabilities,
             'in_contact': touching,
             'friction_violations': violations,
-            'degraded': YES if self._names.stale else degraded.reshape(1),
+            'degraded': YES if self._stale else degraded.reshape(1),
         }
 
     @property
@@ -272,20 +244,24 @@ def true_foot_contacts(
         frame_id: frame in which the wrenches are expressed.
         wrenches: name of each foot to the wrench of the ground (6), or None for a foot in the air.
     """
-    forces = [
-        vector_message(np.zeros(3) if wrench is None else wrench[:3])
-        for wrench in wrenches.values()
-    ]
-    touching = [wrench is not None for wrench in wrenches.values()]
-    none = [0.0] * len(touching)
+    message = _no_contacts(header(stamp, frame_id), list(wrenches))
+    for i, wrench in enumerate(wrenches.values()):
+        if wrench is not None:
+            message.in_contact[i], message.probabilities[i] = True, 1.0
+            fill(message.forces[i], wrench[:3])
+            fill(message.constraint_forces[i], wrench[:3])
+    return message
+
+
+def _no_contacts(head: Header, feet: Sequence[str]) -> FootContactsMessage:
+    zeros = [0.0] * len(feet)
     return FootContactsMessage(
-        header=header(stamp, frame_id),
-        feet=list(wrenches),
-        forces=forces,
-        force_deviations=none,
-        constraint_forces=forces,
-        probabilities=[float(x) for x in touching],
-        in_contact=touching,
-        friction_violations=none,
-        degraded=False,
+        header=head,
+        feet=list(feet),
+        forces=[Vector3() for _ in feet],
+        force_deviations=zeros,
+        constraint_forces=[Vector3() for _ in feet],
+        probabilities=zeros,
+        in_contact=[False] * len(feet),
+        friction_violations=zeros,
     )

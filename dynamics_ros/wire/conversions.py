@@ -11,28 +11,18 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from typing import Any
+from itertools import groupby
+from math import isfinite
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import (
-    Accel,
-    Inertia,
-    Point,
-    Pose,
-    PoseStamped,
-    Quaternion,
-    Transform,
-    TransformStamped,
-    Twist,
-    TwistStamped,
-    Vector3,
-    Wrench,
-    WrenchStamped,
-)
+from geometry_msgs.msg import Inertia, Pose, PoseStamped, Transform, TransformStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import Imu, JointState
@@ -43,8 +33,6 @@ from dynamics_ros.control import JointMotion, LimitViolation
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.reports import (
     NANOSECONDS,
-    JointValues,
-    OdometryValues,
     PoseValues,
     finite_numbers,
     unit_quaternion,
@@ -54,6 +42,8 @@ from dynamics_ros.spatial import quaternion_to_matrix
 from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
 
 Array = NDArray[np.float64]
+
+Message = TypeVar('Message')
 
 
 # --- time ---------------------------------------------------------------------------------------
@@ -125,117 +115,106 @@ def float_array(values: Sequence[float]) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-# --- points, vectors, six-vectors ---------------------------------------------------------------
+# --- numbers of messages ------------------------------------------------------------------------
 
 
-def vector_array(message: Vector3 | Point, name: str) -> Array:
-    """Return the array (3) of a vector or a point."""
-    return np.array(finite_numbers((message.x, message.y, message.z), name))
+@cache
+def _paths(kind: Any) -> tuple[str, ...]:
+    """Return the paths of the fields of type double of a message type, in their order."""
+    example, paths = kind(), []
+    for name, declared in kind.get_fields_and_field_types().items():
+        inside: Any = type(getattr(example, name))
+        if declared == 'double':
+            paths.append(name)
+        elif hasattr(inside, 'get_fields_and_field_types'):
+            paths += [f'{name}.{path}' for path in _paths(inside)]
+    return tuple(paths)
 
 
-def vector_message(values: Iterable[float]) -> Vector3:
-    """Return the message of a vector (3)."""
-    x, y, z = map(float, values)
-    return Vector3(x=x, y=y, z=z)
+@cache
+def _reader(kind: Any) -> Callable[[Any], tuple[float, ...]]:
+    return attrgetter(*_paths(kind))
 
 
-def point_message(values: Iterable[float]) -> Point:
-    """Return the message of a point (3)."""
-    x, y, z = map(float, values)
-    return Point(x=x, y=y, z=z)
+@cache
+def _parts(kind: Any) -> list[tuple[str, list[str]]]:
+    """Return the paths of the messages around these fields, with the names of their fields."""
+    places = [path.rpartition('.') for path in _paths(kind)]
+    return [
+        (part, [name for *_, name in group])
+        for part, group in groupby(places, key=lambda place: place[0])
+    ]
 
 
-def _six_vector(linear: Vector3, angular: Vector3, name: str) -> Array:
-    values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
-    return np.array(finite_numbers(values, name))
+def raw_numbers(message: Any) -> tuple[float, ...]:
+    """Return the fields of type double of a message, in their order, unchecked."""
+    kind: Any = type(message)
+    return _reader(kind)(message)
 
 
-def twist_array(message: Twist, name: str) -> Array:
-    """Return the array (6) of a twist: linear, angular."""
-    return _six_vector(message.linear, message.angular, name)
+def numbers(message: Any, name: str) -> Array:
+    """Return the fields of type double of a message, in their order, such as (6) of a twist.
+
+    Raises:
+        InvalidArgumentError: one of them is not finite.
+    """
+    kind: Any = type(message)
+    values = raw_numbers(message)
+    if not all(map(isfinite, values)):
+        path, value = next(
+            (path, value)
+            for path, value in zip(_paths(kind), values, strict=True)
+            if not isfinite(value)
+        )
+        raise InvalidArgumentError(f'{name}.{path}', f'{value} is not finite', 'finite numbers')
+    return np.array(values)
 
 
-def twist_message(values: Array) -> Twist:
-    """Return the message of a twist (6)."""
-    return Twist(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
+def fill(message: Message, values: Iterable[float]) -> Message:
+    """Write numbers into the fields of type double of a message, in their order; return it."""
+    kind: Any = type(message)
+    rest = iter(np.asarray(values, dtype=np.float64).tolist())
+    for path, names in _parts(kind):
+        part = attrgetter(path)(message) if path else message
+        for name, value in zip(names, rest):
+            setattr(part, name, value)
+    return message
 
 
-def twist_stamped(stamp: Time, frame_id: str, values: Array) -> TwistStamped:
-    """Return the message of a twist (6) with a header."""
-    return TwistStamped(header=header(stamp, frame_id), twist=twist_message(values))
-
-
-def accel_array(message: Accel, name: str) -> Array:
-    """Return the array (6) of an acceleration: linear, angular."""
-    return _six_vector(message.linear, message.angular, name)
-
-
-def accel_message(values: Array) -> Accel:
-    """Return the message of an acceleration (6)."""
-    return Accel(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
-
-
-def wrench_array(message: Wrench, name: str) -> Array:
-    """Return the array (6) of a wrench: force, torque."""
-    return _six_vector(message.force, message.torque, name)
-
-
-def wrench_message(values: Array) -> Wrench:
-    """Return the message of a wrench (6)."""
-    return Wrench(force=vector_message(values[:3]), torque=vector_message(values[3:]))
-
-
-def wrench_stamped(stamp: Time, frame_id: str, values: Array) -> WrenchStamped:
-    """Return the message of a wrench (6) with a header."""
-    return WrenchStamped(header=header(stamp, frame_id), wrench=wrench_message(values))
+def stamped(
+    kind: type[Message], stamp: Time, frame_id: str, values: Iterable[float] = ()
+) -> Message:
+    """Return a message of a type with header and, if given, all its numbers."""
+    message: Any = kind()
+    message.header.stamp, message.header.frame_id = stamp, frame_id
+    return fill(message, values)
 
 
 # --- poses --------------------------------------------------------------------------------------
 
 
-def quaternion_is_zero(message: Quaternion) -> bool:
-    """Return whether all four components are zero, which means that no orientation is given."""
-    return not (message.x or message.y or message.z or message.w)
-
-
-def _quaternion(message: Quaternion) -> tuple[float, float, float, float]:
-    return message.x, message.y, message.z, message.w
-
-
 def pose_values(message: Pose) -> PoseValues:
     """Return position and quaternion of a pose, unchecked."""
-    position = message.position
-    return PoseValues((position.x, position.y, position.z), _quaternion(message.orientation))
-
-
-def rotation_array(message: Quaternion, name: str) -> Array:
-    """Return the rotation matrix (3, 3) of a quaternion."""
-    rotation: Array = quaternion_to_matrix(unit_quaternion(_quaternion(message), name)).array()
-    return rotation
+    x, y, z, a, b, c, d = raw_numbers(message)
+    return PoseValues((x, y, z), (a, b, c, d))
 
 
 def down_of_imu(message: Imu, name: str) -> Array | None:
     """Return the direction of gravity (3) in the axes of an IMU; None if it has no orientation."""
     # REP 145: a covariance of -1 says that there is no orientation; otherwise it is that of the
     # sensor in axes whose z points up.
-    known = message.orientation_covariance[0] >= 0.0
-    if not known or quaternion_is_zero(message.orientation):
+    quaternion = raw_numbers(message.orientation)
+    if message.orientation_covariance[0] < 0.0 or not any(quaternion):
         return None
-    return -rotation_array(message.orientation, f'{name}.orientation')[2]
+    rotation = quaternion_to_matrix(unit_quaternion(quaternion, f'{name}.orientation'))
+    return -rotation.array()[2]
 
 
-def pose_matrix(message: Pose, name: str) -> Array:
-    """Return the homogeneous matrix (4, 4) of a pose."""
-    values = pose_values(message)
-    quaternion = unit_quaternion(values.orientation, f'{name}.orientation')
-    position = finite_numbers(values.position, f'{name}.position')
-    return pose_of_numbers(np.array([*position, *quaternion]))
-
-
-def quaternion_message(matrix: Array) -> Quaternion:
-    """Return the quaternion of a pose (4, 4), with w >= 0."""
-    x, y, z, w = pose_numbers(matrix)[3:].tolist()
-    return Quaternion(x=x, y=y, z=z, w=w)
+def pose_matrix(message: Pose | Transform, name: str) -> Array:
+    """Return the homogeneous matrix (4, 4) of a pose or transform."""
+    x, y, z, *quaternion = raw_numbers(message)
+    quaternion[:] = unit_quaternion(quaternion, f'{name}.orientation')
+    return pose_of_numbers(np.array([*finite_numbers((x, y, z), f'{name}.position'), *quaternion]))
 
 
 def prepare_conversions() -> None:
@@ -244,64 +223,23 @@ def prepare_conversions() -> None:
 
 
 def pose_message(matrix: Array) -> Pose:
-    """Return the message of a pose (4, 4)."""
-    return Pose(
-        position=point_message(matrix[:3, 3].tolist()), orientation=quaternion_message(matrix)
-    )
+    """Return the message of a pose (4, 4); its quaternion has w >= 0."""
+    return fill(Pose(), pose_numbers(matrix))
 
 
 def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:
     """Return the message of a pose (4, 4) with a header."""
-    return PoseStamped(header=header(stamp, frame_id), pose=pose_message(matrix))
+    return stamped(PoseStamped, stamp, frame_id, pose_numbers(matrix))
 
 
 def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> TransformStamped:
     """Return the transform message of a child frame with pose (4, 4) in its parent frame."""
-    return TransformStamped(
-        header=header(stamp, parent),
-        child_frame_id=child,
-        transform=Transform(
-            translation=vector_message(matrix[:3, 3].tolist()),
-            rotation=quaternion_message(matrix),
-        ),
-    )
-
-
-def transform_matrix(message: Transform, name: str) -> Array:
-    """Return the homogeneous matrix (4, 4) of a transform."""
-    translation = message.translation
-    position = Point(x=translation.x, y=translation.y, z=translation.z)
-    return pose_matrix(Pose(position=position, orientation=message.rotation), name)
+    message = stamped(TransformStamped, stamp, parent, pose_numbers(matrix))
+    message.child_frame_id = child
+    return message
 
 
 # --- joints, inertias ---------------------------------------------------------------------------
-
-
-def joint_values(message: JointState) -> JointValues:
-    """Return the values of a joint state, unchecked."""
-    stamp = message.header.stamp
-    return JointValues(
-        stamp.sec,
-        stamp.nanosec,
-        tuple(message.name),
-        float_array(message.position),
-        float_array(message.velocity),
-        float_array(message.effort),
-    )
-
-
-def odometry_values(message: Odometry) -> OdometryValues:
-    """Return the values of an odometry message, unchecked."""
-    stamp, twist = message.header.stamp, message.twist.twist
-    v, w = twist.linear, twist.angular
-    return OdometryValues(
-        stamp.sec,
-        stamp.nanosec,
-        message.header.frame_id,
-        message.child_frame_id,
-        pose_values(message.pose.pose),
-        (v.x, v.y, v.z, w.x, w.y, w.z),
-    )
 
 
 def odometry(stamp: Time, frame_id: str, child_frame_id: str, q: Array, v: Array) -> Odometry:
@@ -314,12 +252,8 @@ def odometry(stamp: Time, frame_id: str, child_frame_id: str, q: Array, v: Array
         q: position and quaternion (x, y, z, w) of the base; further entries are ignored.
         v: linear and angular velocity of the base in its axes; further entries are ignored.
     """
-    x, y, z, w = map(float, q[3:7])
-    message = Odometry(header=header(stamp, frame_id), child_frame_id=child_frame_id)
-    message.pose.pose.position = point_message(q[:3])
-    message.pose.pose.orientation = Quaternion(x=x, y=y, z=z, w=w)
-    message.twist.twist.linear = vector_message(v[:3])
-    message.twist.twist.angular = vector_message(v[3:6])
+    message = stamped(Odometry, stamp, frame_id, [*q[:7], *v[:6]])
+    message.child_frame_id = child_frame_id
     return message
 
 
@@ -342,16 +276,6 @@ def joint_state(
     return message
 
 
-def empty_pose(frame_id: str) -> PoseStamped:
-    """Return the identity in a frame, for a template."""
-    return pose_stamped(Time(), frame_id, np.eye(4))
-
-
-def empty_twist(frame_id: str) -> TwistStamped:
-    """Return a zero twist in a frame, for a template."""
-    return twist_stamped(Time(), frame_id, np.zeros(6))
-
-
 def empty_efforts(names: Sequence[str]) -> JointState:
     """Return a joint state message with zero efforts, for a template."""
     return joint_state(Time(), names, effort=np.zeros(len(names)))
@@ -359,28 +283,14 @@ def empty_efforts(names: Sequence[str]) -> JointState:
 
 def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
     """Return mass, centre of mass (3) and inertia about it (3, 3) of an inertia message."""
-    mass = finite_numbers((message.m,), f'{name}.m')[0]
-    ixx, ixy, ixz, iyy, iyz, izz = finite_numbers(
-        (message.ixx, message.ixy, message.ixz, message.iyy, message.iyz, message.izz),
-        f'{name}.ixx .. izz',
-    )
+    mass, *center, ixx, ixy, ixz, iyy, iyz, izz = numbers(message, name).tolist()
     inertia = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return mass, vector_array(message.com, f'{name}.com'), inertia
+    return mass, np.array(center), inertia
 
 
 def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: ArrayLike) -> Inertia:
     """Return the message of mass, centre of mass (3) and inertia about it (3, 3)."""
-    (ixx, ixy, ixz), (_, iyy, iyz), (_, _, izz) = np.asarray(inertia, dtype=float).tolist()
-    return Inertia(
-        m=float(mass),
-        com=vector_message(center_of_mass),
-        ixx=ixx,
-        ixy=ixy,
-        ixz=ixz,
-        iyy=iyy,
-        iyz=iyz,
-        izz=izz,
-    )
+    return fill(Inertia(), [mass, *center_of_mass, *np.asarray(inertia)[np.triu_indices(3)]])
 
 
 def topic_names(frames: Iterable[str]) -> dict[str, str]:
@@ -436,13 +346,19 @@ def motion_of(message: JointTrajectory) -> JointMotion:
     points = message.points
     if not 0 < len(points) <= MAX_POINTS:
         raise InvalidArgumentError('points', f'{len(points)}', f'1 to {MAX_POINTS}')
-    count = len(message.joint_names)
+    velocities, accelerations = (
+        rows if any(map(len, rows)) else None
+        for rows in (
+            [point.velocities for point in points],
+            [point.accelerations for point in points],
+        )
+    )
     return JointMotion.of(
         message.joint_names,
         [seconds(point.time_from_start) for point in points],
-        _rows('positions', [point.positions for point in points], count),
-        _rows_if_given('velocities', [point.velocities for point in points], count),
-        _rows_if_given('accelerations', [point.accelerations for point in points], count),
+        [point.positions for point in points],
+        velocities,
+        accelerations,
     )
 
 
@@ -462,16 +378,3 @@ def violation_message(violation: LimitViolation) -> LimitViolationMessage:
         value=violation.value,
         limit=violation.limit,
     )
-
-
-def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:
-    index = next((i for i, row in enumerate(rows) if len(row) != count), None)
-    if index is not None:
-        problem = f'{len(rows[index])} in point {index}'
-        raise InvalidArgumentError(argument, problem, f'one for each of {count} joints')
-    return list(rows)
-
-
-def _rows_if_given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
-    """Return the rows, or None if no point has values."""
-    return _rows(argument, rows, count) if any(len(row) for row in rows) else None

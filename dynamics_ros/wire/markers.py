@@ -5,16 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Vector3
+from geometry_msgs.msg import Point, Vector3
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.collision import Obstacle
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.wire.conversions import Array, header, point_message, pose_matrix, pose_message
+from dynamics_ros.wire.conversions import Array, fill, header, pose_matrix, pose_message
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)
@@ -38,22 +39,22 @@ def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> M
         pose: pose of the frame (4, 4).
         length: length of an axis [m].
     """
-    marker = _marker(header, 'frames', identifier, Marker.LINE_LIST)
-    marker.pose = pose_message(pose)
-    marker.scale.x = AXIS_THICKNESS * length
-    origin = point_message((0.0, 0.0, 0.0))
+    scale = Vector3(x=AXIS_THICKNESS * length)
+    marker = _marker(
+        header, 'frames', identifier, Marker.LINE_LIST, pose=pose_message(pose), scale=scale
+    )
+    origin = fill(Point(), (0.0, 0.0, 0.0))
     for axis, color in enumerate((RED, GREEN, BLUE)):
-        marker.points += [origin, point_message([length * (i == axis) for i in range(3)])]
+        marker.points += [origin, fill(Point(), [length * (i == axis) for i in range(3)])]
         marker.colors += [color, color]
     return marker
 
 
 def center_of_mass(header: Header, position: Array, diameter: float) -> Marker:
     """Return a sphere at the centre of mass (3), with a diameter [m]."""
-    marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE)
-    marker.pose.position = point_message(position.tolist())
-    marker.scale = Vector3(x=diameter, y=diameter, z=diameter)
-    marker.color = YELLOW
+    scale = Vector3(x=diameter, y=diameter, z=diameter)
+    marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE, scale=scale, color=YELLOW)
+    fill(marker.pose.position, position)
     return marker
 
 
@@ -61,18 +62,17 @@ def arrow(
     header: Header,
     namespace: str,
     identifier: int,
-    start: Sequence[float],
+    start: Array,
     vector: Array,
     diameter: float,
     color: ColorRGBA,
 ) -> Marker:
     """Return an arrow from a point (3) along a vector (3), with a shaft diameter [m]."""
-    marker = _marker(header, namespace, identifier, Marker.ARROW)
-    end = [a + b for a, b in zip(start, vector.tolist(), strict=True)]
-    marker.points = [point_message(start), point_message(end)]
-    marker.scale = Vector3(x=diameter, y=2.0 * diameter, z=0.0)
-    marker.color = color
-    return marker
+    points = [fill(Point(), start), fill(Point(), start + vector)]
+    scale = Vector3(x=diameter, y=2.0 * diameter, z=0.0)
+    return _marker(
+        header, namespace, identifier, Marker.ARROW, points=points, scale=scale, color=color
+    )
 
 
 def points(
@@ -88,12 +88,13 @@ def points(
         width: width of a point [m].
         color: colour of the points.
     """
-    marker = _marker(header, namespace, 0, Marker.POINTS)
-    marker.pose = pose_message(pose)
-    marker.points = [point_message(position) for position in positions.tolist()]
-    marker.scale.x = marker.scale.y = width
-    marker.color = ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5)
-    return marker
+    return _marker(
+        *(header, namespace, 0, Marker.POINTS),
+        pose=pose_message(pose),
+        points=[fill(Point(), position) for position in positions],
+        scale=Vector3(x=width, y=width),
+        color=ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5),
+    )
 
 
 def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
@@ -106,13 +107,11 @@ def label(header: Header, namespace: str, text: str, height: float, color: Color
         height: height of a capital letter [m].
         color: colour of the letters.
     """
-    marker = _marker(header, namespace, 0, Marker.TEXT_VIEW_FACING)
-    marker.text = text
     # RViz uses scale.x as the width of a space, and 1 m if it is 0.
-    marker.scale.x = SPACE_WIDTH * height
-    marker.scale.z = height
-    marker.color = color
-    return marker
+    scale = Vector3(x=SPACE_WIDTH * height, z=height)
+    return _marker(
+        header, namespace, 0, Marker.TEXT_VIEW_FACING, text=text, scale=scale, color=color
+    )
 
 
 def empty_frames(root: str, count: int, length: float, diameter: float) -> MarkerArray:
@@ -131,22 +130,6 @@ def empty_frames(root: str, count: int, length: float, diameter: float) -> Marke
     return MarkerArray(markers=result)
 
 
-def deleted_frames(
-    head: Header, count: int, before: int, center_vanished: bool
-) -> MarkerArray | None:
-    """Return a message that deletes surplus markers of ``empty_frames``; None without any.
-
-    Args:
-        head: header of the message.
-        count, before: number of frames now and before.
-        center_vanished: whether there is no centre of mass any more.
-    """
-    deleted = deletions(head, ('frames',), count, before)
-    if center_vanished:
-        deleted.append(deletion(head, 'center_of_mass'))
-    return MarkerArray(markers=deleted) if deleted else None
-
-
 def deletions(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
     """Return markers that delete the identifiers ``first`` to ``count`` - 1 of each namespace."""
     return [deletion(header, name, i) for name in namespaces for i in range(first, count)]
@@ -154,14 +137,13 @@ def deletions(header: Header, namespaces: Sequence[str], first: int, count: int)
 
 def deletion(header: Header, namespace: str, identifier: int = 0) -> Marker:
     """Return a marker that deletes the marker of a namespace and identifier."""
-    marker = _marker(header, namespace, identifier, Marker.ARROW)
-    marker.action = Marker.DELETE
-    return marker
+    return _marker(header, namespace, identifier, Marker.ARROW, action=Marker.DELETE)
 
 
-def _marker(header: Header, namespace: str, identifier: int, kind: int) -> Marker:
-    marker = Marker(header=header, ns=namespace, id=identifier, type=kind, action=Marker.ADD)
-    marker.pose.orientation.w = 1.0
+def _marker(header: Header, namespace: str, identifier: int, kind: int, **fields: Any) -> Marker:
+    marker = Marker(header=header, ns=namespace, id=identifier, type=kind, **fields)
+    if 'pose' not in fields:
+        marker.pose.orientation.w = 1.0
     return marker
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,11 @@ from geometry_msgs.msg import Pose, Twist
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from dynamics_ros.errors import InvalidArgumentError, NoStateError, UnknownJointError
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    NoStateError,
+    UnknownJointError,
+)
 from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.estimation.samples.reports import finite_numbers
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -23,17 +27,14 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     Array,
-    accel_array,
-    accel_message,
+    fill,
     finite_sequence,
     float_array,
     float_sequence,
     inertia_message,
-    point_message,
+    numbers,
     pose_values,
     time_message,
-    twist_array,
-    wrench_message,
 )
 from dynamics_ros_msgs.msg import Payload
 
@@ -106,7 +107,7 @@ def requested_state(
     given = given_joints(state, buffer, argument)
     base = given_base(buffer, bool(given.names), base_pose, base_twist)
     velocity_known = effort_known = True
-    if len(given.columns) == len(buffer.joint_names):
+    if len(given.q_index) == len(buffer.joint_names):
         q, v, effort = buffer.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
         buffer.copy_base(q, v)
         stamp = state.header.stamp
@@ -114,10 +115,10 @@ def requested_state(
         latest = latest_state()
         q, v, effort = latest.q.copy(), latest.v.copy(), latest.effort.copy()
         stamp = time_message(latest.time)
-        velocity_known = bool(given.columns) or not latest.velocity_missing
-        effort_known = bool(given.columns) or not latest.effort_missing
-    if given.columns:
-        given.write(q, v, effort)
+        velocity_known = bool(given.q_index) or not latest.velocity_missing
+        effort_known = bool(given.q_index) or not latest.effort_missing
+    q[given.q_index] = given.position
+    v[given.v_index], effort[given.v_index] = given.velocity, given.effort
     if base is not None:
         base_q, base_v = base
         q[: len(base_q)], v[: len(base_v)] = base_q, base_v
@@ -136,32 +137,19 @@ class GivenJoints(NamedTuple):
 
     Attributes:
         names: all names of the request, also those of joints without a coordinate.
-        columns: indices into the request of the joints that have a coordinate.
-        q_index, v_index: their indices into q and v.
-        position, velocity, effort: values of the request; empty where it gives none.
+        q_index, v_index: indices into q and v of the n joints that have a coordinate.
+        position, velocity, effort: values (n) of these joints; 0 where the request gives none.
     """
 
     names: tuple[str, ...] = ()
-    columns: Sequence[int] = ()
     q_index: Sequence[int] = ()
     v_index: Sequence[int] = ()
-    position: Array = np.empty(0)
-    velocity: Array = np.empty(0)
-    effort: Array = np.empty(0)
-
-    def write(self, q: Array, v: Array, effort: Array) -> None:
-        """Write the values into q (nq), v and effort (nv); 0 where none are given."""
-        self.write_positions(q)
-        v[self.v_index] = self.velocity[self.columns] if len(self.velocity) else 0.0
-        effort[self.v_index] = self.effort[self.columns] if len(self.effort) else 0.0
-
-    def write_positions(self, q: Array) -> None:
-        """Write the positions into q (nq)."""
-        if self.columns:
-            q[self.q_index] = self.position[self.columns]
+    position: Array | float = 0.0
+    velocity: Array | float = 0.0
+    effort: Array | float = 0.0
 
 
-NO_JOINTS = GivenJoints()
+NO_JOINTS = GivenJoints((), [], [])
 
 
 def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> GivenJoints:
@@ -177,29 +165,58 @@ def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> Given
         UnknownJointError: the robot does not have a named joint.
     """
     names = state.name
-    values = {'position': state.position, 'velocity': state.velocity, 'effort': state.effort}
-    if not names and not any(values.values()):
+    further = {'velocity': state.velocity, 'effort': state.effort}
+    if not (names or state.position or any(further.values())):
         return NO_JOINTS
-    for field, given in values.items():
-        if len(given) not in (0, len(names)) or (names and field == 'position' and not given):
-            problem = f'{len(given)} values for {len(names)} names'
-            raise InvalidArgumentError(f'{argument}.{field}', problem, 'one for each')
-        if not np.isfinite(float_array(given)).all():
-            raise InvalidArgumentError(f'{argument}.{field}', 'not finite', 'finite numbers')
-    if len(set(names)) != len(names):
-        raise InvalidArgumentError(f'{argument}.name', 'a joint is named twice', 'each joint once')
-    for name in names:
-        if not buffer.knows(name):
-            raise UnknownJointError(f'{argument}.name', name, buffer.joint_names)
+    position = one_each(f'{argument}.position', names, state.position)
+    rates = [
+        one_each(f'{argument}.{field}', names, values) if values else np.zeros(len(names))
+        for field, values in further.items()
+    ]
+    check_names(f'{argument}.name', names, buffer.knows, buffer.joint_names)
     q_indices, v_indices = buffer.robot.joint_q_indices, buffer.robot.joint_v_indices
     columns = [i for i, name in enumerate(names) if name in q_indices]
     return GivenJoints(
         tuple(names),
-        columns,
         [q_indices[names[i]] for i in columns],
         [v_indices[names[i]] for i in columns],
-        *map(float_array, values.values()),
+        *(values[columns] for values in (position, *rates)),
     )
+
+
+def one_each(argument: str, names: Sequence[str], values: Sequence[float]) -> Array:
+    """Return the values (n) of n names.
+
+    Raises:
+        InvalidArgumentError: the numbers of names and values differ, or a value is not finite.
+    """
+    _check_count(argument, names, values)
+    given = float_array(values)
+    if not np.isfinite(given).all():
+        raise InvalidArgumentError(argument, 'not finite', 'finite numbers')
+    return given
+
+
+def _check_count(argument: str, names: Sequence[str], values: Sequence[float]) -> None:
+    if len(names) != len(values):
+        problem = f'{len(values)} values for {len(names)} names'
+        raise InvalidArgumentError(argument, problem, 'one for each')
+
+
+def check_names(
+    argument: str, names: Sequence[str], knows: Callable[[str], bool], known: Iterable[str]
+) -> None:
+    """Check that names occur once, and are known.
+
+    Raises:
+        InvalidArgumentError: a name is repeated.
+        UnknownJointError: a name is not known; the error lists the ``known`` ones.
+    """
+    if len(set(names)) != len(names):
+        raise InvalidArgumentError(argument, 'a joint is named twice', 'each joint once')
+    for name in names:
+        if not knows(name):
+            raise UnknownJointError(argument, name, known)
 
 
 def by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
@@ -208,35 +225,19 @@ def by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dic
     Raises:
         InvalidArgumentError: a name is repeated, or the numbers of names and values differ.
     """
-    if not len(set(names)) == len(names) == len(values):
-        problem = f'{len(values)} values for {len(names)} names'
-        raise InvalidArgumentError(argument, problem, 'one value per name, no name twice')
+    _check_count(argument, names, values)
+    check_names(argument, names, lambda _: True, ())
     return dict(zip(names, values, strict=True))
 
 
 def values_by_joint(
     robot: Robot, names: Sequence[str], values: Sequence[float], argument: str
 ) -> Array:
-    """Return an array (nv) of values given by joint name; zero for other joints.
-
-    Raises:
-        InvalidArgumentError: lengths do not match, a name is repeated or a number is not finite.
-        UnknownJointError: the robot does not have a named joint.
-    """
-    if len(names) != len(values):
-        raise InvalidArgumentError(
-            argument, f'{len(values)} values for {len(names)} names', 'one for each'
-        )
-    if len(set(names)) != len(names):
-        raise InvalidArgumentError(argument, 'a joint is named twice', 'each joint once')
-    given = float_array(values)
-    if not np.isfinite(given).all():
-        raise InvalidArgumentError(argument, 'not finite', 'finite numbers')
+    """Return an array (nv) of values given by joint name, zero for others; errors as above."""
+    given, indices = one_each(argument, names, values), robot.joint_v_indices
+    check_names(argument, names, indices.__contains__, indices)
     result = np.zeros(robot.nv)
-    for name, value in zip(names, given, strict=True):
-        if name not in robot.joint_v_indices:
-            raise UnknownJointError(argument, name, robot.joint_v_indices)
-        result[robot.joint_v_indices[name]] = value
+    result[[indices[name] for name in names]] = given
     return result
 
 
@@ -252,7 +253,7 @@ def requested_acceleration(request: Any, state: RequestedState, buffer: StateBuf
         names = list(state.names) or list(robot.joint_v_indices)
     given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
     acceleration = values_by_joint(robot, names, given, 'accelerations')
-    base = accel_array(request.base_acceleration, 'base_acceleration')
+    base = numbers(request.base_acceleration, 'base_acceleration')
     if robot.model.root_joint_nv:
         acceleration[: robot.model.root_joint_nv] = buffer.base_velocity(base)
     elif base.any():
@@ -273,7 +274,7 @@ def given_base(
         finite_numbers(values.position, 'base_pose.position')
         return None
     if buffer.has_base:
-        velocity = twist_array(twist, 'base_twist') if twist else np.zeros(6)
+        velocity = numbers(twist, 'base_twist') if twist else np.zeros(6)
         return buffer.base_coordinates(values, 'base_pose'), buffer.base_velocity(velocity)
     if values != DEFAULT_POSE or (twist is not None and twist != Twist()):
         raise InvalidArgumentError(
@@ -319,12 +320,9 @@ def search_options(
         options['slack'] = slack.copy()
     if locked:
         options['locked_joints'] = tuple(locked)
-    names, weights = request.weighted_joints, request.joint_weights
-    if len(names) != len(weights):
-        problem = f'{len(weights)} for {len(names)} joints'
-        raise InvalidArgumentError('joint_weights', problem, 'one for each of weighted_joints')
-    if names:
-        options['joint_weights'] = dict(zip(names, weights, strict=True))
+    weights = by_name('joint_weights', request.weighted_joints, request.joint_weights)
+    if weights:
+        options['joint_weights'] = weights
     posture = _posture(request, buffer, seed)
     if posture is not None:
         options['posture'] = posture
@@ -344,8 +342,8 @@ def _posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | No
     """Return the preferred posture of a search: a configuration (nq), its name, or None for any."""
     posture, state = request.posture, request.posture_state
     if posture == request.POSTURE_GIVEN:
-        q = seed.copy()
-        given_joints(state, buffer, 'posture_state').write_positions(q)
+        q, given = seed.copy(), given_joints(state, buffer, 'posture_state')
+        q[given.q_index] = given.position
         return q
     if state.name:
         raise InvalidArgumentError(
@@ -415,14 +413,14 @@ def fill_torques(response: Any, robot: Robot, stamp: Time, tau: Array) -> None:
     torques.name = list(joints)
     torques.effort = finite_sequence(tau[list(joints.values())])
     if robot.model.root_joint_nv:
-        response.base_wrench = wrench_message(base_vector(robot, tau))
+        fill(response.base_wrench, base_vector(robot, tau))
 
 
 def fill_accelerations(response: Any, robot: Robot, a: Array) -> None:
     """Write accelerations (nv) into a response of forward dynamics."""
     response.joint_names = list(robot.joint_v_indices)
     response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
-    response.base_acceleration = accel_message(base_vector(robot, a))
+    fill(response.base_acceleration, base_vector(robot, a))
 
 
 def fill_terms(response: Any, robot: Robot, q: Array, v: Array) -> None:
@@ -433,7 +431,7 @@ def fill_terms(response: Any, robot: Robot, q: Array, v: Array) -> None:
     response.nonlinear_effects = finite_sequence(robot.nonlinear_effects(q, v))
     response.kinetic_energy = float(robot.kinetic_energy(q, v))
     response.potential_energy = float(robot.potential_energy(q))
-    response.center_of_mass = point_message(robot.center_of_mass(q).tolist())
+    fill(response.center_of_mass, robot.center_of_mass(q))
     response.velocity_names = velocity_names(robot)
     response.size = robot.nv
     response.total_mass = float(robot.total_mass)

@@ -88,7 +88,7 @@ class Arm:
     def message(self):
         """The estimate of the last state as contact_node publishes it."""
         messages = ContactMessages(self.pipeline, lambda frame: frame)
-        messages.write(self.state, self.external, None, False)
+        messages.write(self.state, self.external, None)
         (message,) = messages.estimates
         assert Program(message.steps).run()
         return deserialize_message(message.template.message(bytes(8)), ExternalWrench)

@@ -16,7 +16,7 @@ from visualization_msgs.msg import Marker
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactState
-from dynamics_ros.wire.contact_markers import LocatedContact, Sizes, contact_markers
+from dynamics_ros.wire.contact_markers import Sizes, contact_markers
 
 pytestmark = pytest.mark.ros
 
@@ -28,20 +28,21 @@ FORCE, POINT = np.array([0.0, 3.0, -4.0]), np.array([0.1, 0.0, 0.02])
 SURFACE = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]])
 
 
-def drawn(place: LocatedContact | None, state=ContactState.CONTACT, link=LINK) -> list[Marker]:
+def drawn(place: SimpleNamespace | None, state=ContactState.CONTACT, link=LINK) -> list[Marker]:
     """What is shown of one wrench and a place, in the order of the message."""
     estimate = SimpleNamespace(
         expressed_in='tool0', reference_point=POINT, wrench=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     )
     external = SimpleNamespace(report=SimpleNamespace(state=state, link=link))
-    args = ROBOT, STATE, external, [estimate], place, 'world', SIZES
+    args = ROBOT, STATE, external, [estimate], place, SURFACE, 'world', SIZES
     return list(contact_markers(*args).markers)
 
 
-def touched(known: bool, point_frame: str = LINK) -> LocatedContact:
+def touched(known: bool, point_frame: str = LINK) -> SimpleNamespace:
     """A place on the link."""
-    location = SimpleNamespace(link=LINK, point_frame=point_frame, point=POINT, force=FORCE)
-    return LocatedContact(location, SURFACE, known)
+    return SimpleNamespace(
+        link=LINK, point_frame=point_frame, point=POINT, force=FORCE, known=known
+    )
 
 
 def ends(marker: Marker) -> np.ndarray:

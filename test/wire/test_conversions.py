@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Inertia, Pose, Quaternion, Twist, Vector3
+from geometry_msgs.msg import Inertia, Pose, Quaternion, Twist, Vector3, Wrench
 from numpy.testing import assert_allclose
 
 from dynamics_ros.errors import InvalidArgumentError
@@ -63,19 +63,19 @@ def test_numbers_that_are_not_finite_are_refused_by_field_name(bad):
     with pytest.raises(InvalidArgumentError, match=r'target\.position'):
         convert.pose_matrix(pose, 'target')
     with pytest.raises(InvalidArgumentError, match='push'):
-        convert.vector_array(Vector3(x=bad), 'push')
+        convert.numbers(Vector3(x=bad), 'push')
     with pytest.raises(InvalidArgumentError, match='twist'):
-        convert.twist_array(Twist(angular=Vector3(z=bad)), 'twist')
+        convert.numbers(Twist(angular=Vector3(z=bad)), 'twist')
     with pytest.raises(InvalidArgumentError, match=r'payload\.m'):
         convert.inertia_arrays(Inertia(m=bad), 'payload')
 
 
 def test_six_vectors_are_linear_first():
     twist = Twist(linear=Vector3(x=1.0, y=2.0, z=3.0), angular=Vector3(x=4.0, y=5.0, z=6.0))
-    values = convert.twist_array(twist, 'twist')
+    values = convert.numbers(twist, 'twist')
     assert values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    assert convert.twist_message(values) == twist
-    wrench = convert.wrench_message(values)
+    assert convert.fill(Twist(), values) == twist
+    wrench = convert.fill(Wrench(), values)
     assert (wrench.force.x, wrench.torque.z) == (1.0, 6.0)
 
 

@@ -16,6 +16,7 @@ pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from message_values import dynamic_joint_values, joint_values
 from numpy.testing import assert_array_equal
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -26,11 +27,9 @@ from dynamics_ros.wire import cdr, templates
 from dynamics_ros.wire.cdr import JointStateReader, Layout, LayoutError, MalformedMessageError
 from dynamics_ros.wire.conversions import (
     empty_efforts,
-    joint_values,
     pose_stamped,
+    stamped,
     transform_stamped,
-    twist_stamped,
-    wrench_stamped,
 )
 from dynamics_ros.wire.templates import Template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
@@ -137,7 +136,7 @@ def test_a_dynamic_joint_state_is_read_from_bytes_as_from_an_object(monkeypatch)
             for _, ones in names
         ]
         values = reader.read(serialize_message(message))
-        assert_same(values, cdr.dynamic_joint_values(message))
+        assert_same(values, dynamic_joint_values(message))
     assert len(calls) == 4, 'a known layout is read from bytes'
     message.joint_names = ['one too many']
     with pytest.raises(MalformedMessageError, match='as many values as names'):
@@ -252,8 +251,8 @@ ESTIMATE_FIELDS = (
 FLAGS = {'state', 'point_known', 'collision_latched', 'observable', 'degraded'}
 FORMS = {
     'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
-    'twist': (twist_stamped(Time(), '', np.zeros(6)), ('twist',), (6,)),
-    'wrench': (wrench_stamped(Time(), 'tool', np.zeros(6)), ('wrench',), (6,)),
+    'twist': (stamped(TwistStamped, Time(), '', np.zeros(6)), ('twist',), (6,)),
+    'wrench': (stamped(WrenchStamped, Time(), 'tool', np.zeros(6)), ('wrench',), (6,)),
     'efforts': (empty_efforts(NAMES), ('effort',), (6,)),
     'commands': (Float64MultiArray(data=[0.0] * 5), ('data',), (5,)),
     'tf': (

@@ -66,7 +66,7 @@ process._events_executor = lambda context: None
 """,
     'messages': """
 from dynamics_ros.wire import cdr, templates
-class Unknown:
+class Unknown(cdr.Layout):
     def of(*_):
         raise cdr.LayoutError('encapsulation of another middleware')
 cdr.Layout = Unknown

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from message_values import odometry_values
 from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
 
 from dynamics_ros.wire.cdr import MalformedMessageError, OdometryReader
-from dynamics_ros.wire.conversions import odometry_values
 
 
 def odometry(frame: str = 'map', child: str = 'base', seed: int = 0) -> Odometry:

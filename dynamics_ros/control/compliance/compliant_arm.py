@@ -20,7 +20,7 @@ from dynamics_ros.algorithms.control.sampled import (
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
 
-from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, TORQUE_LIMITS, ImpedanceGains
+from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS, ImpedanceGains
 from .gains_by_settings import GainsBySettings
 from .guiding import Guiding, HeldPose
 from .impedance import (
@@ -120,8 +120,9 @@ class CompliantArm:
         gains = self._gains_by_settings.checked(settings)
         self._settings = settings
         if self.started:
-            self._gains = self._gains.limited_as(gains)
-            self._wanted = self._wanted.limited_as(gains)
+            limits = gains.joints[TORQUE_LIMITS]
+            self._gains = self._gains.with_rows(TORQUE_LIMITS, limits)
+            self._wanted = self._wanted.with_rows(TORQUE_LIMITS, limits)
 
     @property
     def started(self) -> bool:
@@ -205,7 +206,7 @@ class CompliantArm:
         """Largest results of ``_response`` for all gains of settings; a speed for the distance."""
         # The law bounds the damping of free directions, however large it is.
         guiding = replace(settings.guiding, damping=np.zeros(6))
-        made, used = GainsBySettings(self.controller), []
+        made, used = self._gains_by_settings, []
         if guided:
             walls = (guiding.lower > -NO_LIMIT) | (guiding.upper < NO_LIMIT)
             bound = guiding.locked | np.append(walls, np.zeros(3, dtype=np.bool_))
@@ -229,7 +230,8 @@ class CompliantArm:
         robot, rest, n = controller.robot, np.zeros(controller.robot.nv), controller.robot.nv
         pull, springs = self._ranges.springs(q, *gains.joints[[RANGE_MARGINS, RANGE_SPRINGS]])
         # The guard would act on the torques of the ranges, which are added here instead.
-        gains, memory = gains.limited_to(NO_LIMIT).with_range_springs(0.0), controller.start(q)
+        gains = gains.with_rows(TORQUE_LIMITS, NO_LIMIT).with_rows(RANGE_SPRINGS, 0.0)
+        memory = controller.start(q)
         target = ImpedanceTarget.unchecked(self.pose, q, REST, REST)
 
         def torques(q: Array, v: Array) -> Array:
@@ -292,7 +294,7 @@ class CompliantArm:
         self._since_refresh = 0.0
         self._refresh(self.settings.compliance, 0.0)
         # A joint may stand in the margin of its range.
-        self._gains = self._wanted.with_range_springs(0.0)
+        self._gains = self._wanted.with_rows(RANGE_SPRINGS, 0.0)
         self._blending = self.settings.blending_time
 
     def forget(self) -> None:
@@ -368,7 +370,7 @@ class CompliantArm:
         if self._bound is None or not np.array_equal(bound, self._bound):
             # A direction that becomes bound is held at the current pose, so the gains can change at
             # once.
-            self._gains = self._wanted.with_range_springs(self._gains.joints[RANGE_SPRINGS])
+            self._gains = self._wanted.with_rows(RANGE_SPRINGS, self._gains.joints[RANGE_SPRINGS])
         self._blend(dt)
         self._bound = bound
         # Near a singularity, a tool of constant velocity would need ever faster joints, so the
@@ -497,7 +499,8 @@ class CompliantArm:
         gains = self._gains_by_settings.free(self.settings)
         beyond = self._ranges.beyond(q) > BEYOND
         if beyond.any():
-            gains = gains.without_ranges_of(beyond)
+            ends = np.where(beyond, [[-NO_LIMIT], [NO_LIMIT]], gains.joints[RANGES])
+            gains = gains.with_rows(RANGES, ends)
         assert self._memory is not None, 'start() comes first'
         return self._sent(self.controller.exert(self._state(q, v, dt), torque, gains, self._memory))
 

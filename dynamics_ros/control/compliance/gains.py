@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.control.impedance import FORCE_GAINS, JOINT_GAINS, SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
@@ -28,6 +28,9 @@ NO_LIMIT = 1e9
 
 TORQUE_LIMITS = [JOINT_GAINS.index(name) for name in ('max_torque', 'max_torque_rate')]
 """Rows of the joint gains that apply at once, not gradually, when gains change."""
+
+RANGES = [JOINT_GAINS.index(name) for name in ('lower', 'upper')]
+"""Rows of the joint gains with the ends of the joint ranges."""
 
 RANGE_MARGINS, RANGE_SPRINGS = (JOINT_GAINS.index(name) for name in ('margin', 'limit_stiffness'))
 """Rows of the joint gains that belong to the joint ranges."""
@@ -155,7 +158,7 @@ class ImpedanceGains:
             )
         }
         mixed['joints'][TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
-        return other._with(**mixed)
+        return other.replaced(**mixed)
 
     def in_axes_of(self, other: ImpedanceGains, tool: Array) -> ImpedanceGains:
         """Express these gains in the axes of others, for the current tool orientation.
@@ -172,43 +175,20 @@ class ImpedanceGains:
             tool @ gains.axes if gains.settings[place] else gains.axes for gains in (self, other)
         )
         turn = np.kron(np.eye(2), R_0L.T @ R_0K)
-        return self._with(
+        return self.replaced(
             axes=other.axes,
             settings=other.settings,
             stiffness=turn @ self.stiffness @ turn.T,
             damping=turn @ self.damping @ turn.T,
         )
 
-    def without_ranges_of(self, joints: NDArray[np.bool_]) -> ImpedanceGains:
-        """Gains without range limits for the selected joints (nv, bool)."""
-        freed = self.joints.copy()
-        for name, end in (('lower', -NO_LIMIT), ('upper', NO_LIMIT)):
-            freed[JOINT_GAINS.index(name), joints] = end
-        return self._with(joints=freed)
+    def with_rows(self, rows: int | Sequence[int], values: ArrayLike) -> ImpedanceGains:
+        """These gains with other numbers in rows of the joints, such as ``TORQUE_LIMITS``."""
+        joints = self.joints.copy()
+        joints[rows] = values
+        return self.replaced(joints=joints)
 
-    def limited_as(self, other: ImpedanceGains) -> ImpedanceGains:
-        """These gains with the torque limits and torque rate limits of others."""
-        limited = self.joints.copy()
-        limited[TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
-        return self._with(joints=limited)
-
-    def limited_to(self, limit: float) -> ImpedanceGains:
-        """These gains with one number for all torque limits and torque rate limits."""
-        limited = self.joints.copy()
-        limited[TORQUE_LIMITS] = limit
-        return self._with(joints=limited)
-
-    def with_range_springs(self, stiffness: ArrayLike) -> ImpedanceGains:
-        """These gains with other springs (nv) of the joint ranges."""
-        changed = self.joints.copy()
-        changed[RANGE_SPRINGS] = stiffness
-        return self._with(joints=changed)
-
-    def with_damping(self, damping: Array) -> ImpedanceGains:
-        """These gains with another damping (6, 6), which is not checked."""
-        return self._with(damping=damping)
-
-    def _with(self, **arrays: Array) -> ImpedanceGains:
+    def replaced(self, **arrays: Array) -> ImpedanceGains:
         """A copy with some arrays replaced, which are not checked again."""
         result = ImpedanceGains.__new__(ImpedanceGains)
         vars(result).update(vars(self), **arrays)

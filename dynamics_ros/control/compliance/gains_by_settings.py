@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynamics_ros.multibody.linear_systems import Array
 
@@ -20,6 +18,10 @@ FREE = ('posture_stiffness', 'posture_damping', 'viscous', 'coulomb', 'stribeck'
 """Gains of the joints that are zero while an arm brakes or gives way."""
 
 
+NO_SPRINGS = Compliance(np.zeros((6, 6)))
+"""Compliance of an arm that brakes or gives way."""
+
+
 class GainsBySettings:
     """Makes the gains of a controller from the settings of an arm.
 
@@ -29,9 +31,8 @@ class GainsBySettings:
 
     def __init__(self, controller: ImpedanceController) -> None:
         self._controller = controller
-        self._free: tuple[ArmSettings, ImpedanceGains] | None = None
         self._damping = controller.robot.kernel('task_damping', controller.frame)
-        self._undamped: tuple[tuple[ArmSettings, Compliance, bool], ImpedanceGains] | None = None
+        self._undamped = lru_cache(maxsize=8)(self._made)
 
     def wait(self) -> None:
         """Wait until the kernel is compiled."""
@@ -43,7 +44,7 @@ class GainsBySettings:
         Raises:
             InvalidArgumentError: naming the setting that is wrong.
         """
-        return self._made(settings, settings.compliance.stiffness, {})
+        return self._undamped(settings, settings.compliance, True)
 
     def damped(
         self,
@@ -61,40 +62,27 @@ class GainsBySettings:
             q: (nq) configuration.
             posture: whether springs hold the posture too.
         """
-        key = settings, compliance, posture
-        if self._undamped is None or self._undamped[0] != key:
-            gains = self._made(
-                settings,
-                compliance.stiffness,
-                {} if posture else {'posture_stiffness': 0.0},
-                axes=compliance.axes,
-                axes_of_tool=compliance.axes_of_tool,
-            )
-            self._undamped = key, gains
-        gains = self._undamped[1]
+        gains = self._undamped(settings, compliance, posture)
         damping = self._damping.call(
             *(q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
             *(compliance.damping_ratio, settings.largest_inertia),
             compliance.least_damping,
         )
-        return gains.with_damping(damping)
+        return gains.replaced(damping=damping)
 
     def free(self, settings: ArmSettings) -> ImpedanceGains:
         """Gains without springs, and without friction, which moves an arm if it is wrong."""
-        if self._free is None or self._free[0] is not settings:
-            loose = dict.fromkeys(FREE, 0.0)
-            self._free = settings, self._made(settings, np.zeros(6), loose)
-        return self._free[1]
+        return self._undamped(settings, NO_SPRINGS, False)
 
-    def _made(
-        self, settings: ArmSettings, stiffness: Array, joints: Mapping[str, ArrayLike], **axes: Any
-    ) -> ImpedanceGains:
+    def _made(self, settings: ArmSettings, compliance: Compliance, posture: bool) -> ImpedanceGains:
+        zero = FREE if compliance is NO_SPRINGS else () if posture else FREE[:1]
         return ImpedanceGains(
             self._controller.robot,
-            stiffness,
+            compliance.stiffness,
             np.zeros(6),
-            joints={**settings.joints, **joints},
+            axes=compliance.axes,
+            axes_of_tool=compliance.axes_of_tool,
+            joints={**settings.joints, **dict.fromkeys(zero, 0.0)},
             largest_inertia=settings.largest_inertia,
             energy_capacity=settings.energy_capacity,
-            **axes,
         )

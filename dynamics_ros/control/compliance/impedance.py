@@ -272,18 +272,9 @@ def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.
     check_not_negative('ratio', ratio)
     K, Lambda = stiffness_matrix('stiffness', stiffness), stiffness_matrix('inertia', inertia)
     try:
-        return unchecked_damping_of_ratio(Lambda, K, ratio)
+        L = np.linalg.cholesky(Lambda)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError('inertia', 'a singular matrix', 'a regular one') from None
-
-
-def unchecked_damping_of_ratio(Lambda: Array, K: Array, ratio: float) -> Array:
-    """Damping as of ``damping_of_ratio`` for matrices (6, 6) that are known to be valid.
-
-    Raises:
-        LinAlgError: Lambda is singular.
-    """
-    L = np.linalg.cholesky(Lambda)
     inverse = np.linalg.inv(L)
     values, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
     Q = L @ vectors

@@ -14,7 +14,6 @@ import numpy as np
 
 from dynamics_ros.algorithms.control.compliance.trail import SIZE
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive
 from dynamics_ros.multibody.kernel_set import kernel_without_robot
 from dynamics_ros.multibody.linear_systems import Array
@@ -67,50 +66,35 @@ class Trail:
     def __init__(self, distance: float = 0.1) -> None:
         """Start without poses; waits for the kernels, as there is no time for it in motion."""
         self.distance = distance
-        self._values = np.zeros(SIZE)
-        self._step, self._way_step = (
-            kernel_without_robot('trail_step'),
-            kernel_without_robot('retract_step'),
-        )
+        self._poses = np.zeros(SIZE)
+        self._step = kernel_without_robot('trail_step')
+        self._back = kernel_without_robot('retract_step')
 
     def note(self, pose: Array) -> None:
         """Store a pose (4, 4) unless it is close to the last one."""
-        self._values = self._step.call(self._values, pose, self.distance)
+        self._poses = self._step.call(self._poses, pose, self.distance)
 
     def forget(self) -> None:
         """Delete all poses."""
-        self._values = np.zeros(SIZE)
+        self._poses = np.zeros(SIZE)
 
-    def way_back(self, distance: float) -> WayBack:
-        """The way back from the latest pose, up to a path length [m]."""
-        return WayBack(self._way_step, self._values, distance)
-
-
-class WayBack:
-    """Target poses of a tool that moves back along a trail.
-
-    Attributes:
-        arrived: whether the setpoint of the last step was at rest at the end of the way.
-    """
-
-    def __init__(self, step: Kernel, trail: Array, distance: float) -> None:
-        """Start at the latest pose.
+    def way_back(
+        self, setpoint: Setpoint, passed: float, distance: float
+    ) -> tuple[Array, float, bool]:
+        """Pose (4, 4) to which a setpoint has to move now, its own where there is no way back.
 
         Args:
-            step: kernel ``retract_step``.
-            trail: as of ``Trail``.
-            distance: path length [m].
-        """
-        self._step, self._trail, self._distance, self._passed = step, trail, distance, 0.0
-        self.arrived = False
+            setpoint: that moves back along the trail.
+            passed: path length from the latest pose that it has passed [m].
+            distance: path length at which the way ends [m].
 
-    def goal(self, setpoint: Setpoint) -> Array:
-        """Pose (4, 4) to which the setpoint has to move now; its own where there is no way."""
-        goal, passed, arrived = self._step.call(
-            self._trail, self._passed, setpoint.pose, setpoint.twist, self._distance
+        Returns:
+            The pose, the path length passed now, and whether the setpoint is at rest at the end.
+        """
+        goal, passed, arrived = self._back.call(
+            self._poses, passed, setpoint.pose, setpoint.twist, distance
         )
-        self._passed, self.arrived = float(passed), bool(arrived > 0.5)
-        return np.asarray(goal)
+        return goal, float(passed), bool(arrived > 0.5)
 
 
 class Reaction:
@@ -132,7 +116,7 @@ class Reaction:
         self.over = settings.strategy == 'stop'
         self._arm = arm
         self._elapsed = 0.0
-        self._way = trail.way_back(settings.distance)
+        self._trail, self._passed = trail, 0.0
         arm.stay()
 
     def step(self, q: Array, v: Array, dt: float) -> Array:
@@ -150,6 +134,7 @@ class Reaction:
             return self._arm.brake(q, v, dt)
         if self.settings.strategy == 'float':
             return self._arm.float_freely(q, v, dt, self.settings.damping)
-        tau = self._arm.approach(q, v, dt, self._way.goal(self._arm.setpoint))
-        self.over = self._way.arrived
-        return tau
+        goal, self._passed, self.over = self._trail.way_back(
+            self._arm.setpoint, self._passed, self.settings.distance
+        )
+        return self._arm.approach(q, v, dt, goal)

@@ -21,6 +21,7 @@ pytest.importorskip('rclpy')
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
+from message_values import joint_values
 from mutations import mutated_bytes
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
@@ -37,7 +38,7 @@ from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
-from dynamics_ros.wire.conversions import joint_values, pose_matrix
+from dynamics_ros.wire.conversions import pose_matrix
 from dynamics_ros_msgs.msg import Payload
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

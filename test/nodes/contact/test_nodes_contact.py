@@ -23,7 +23,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.estimation import ContactLocator, sample_surfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
-from dynamics_ros.wire.conversions import wrench_array
+from dynamics_ros.wire.conversions import numbers
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -153,10 +153,10 @@ def test_a_push_on_the_tool_is_felt_with_the_sign_of_the_environment(rig):
     assert_allclose(rig.torques[-1].effort, PUSH_TORQUE, atol=SETTLED)
     wrench = rig.wrenches[-1]
     assert wrench.header.frame_id == 'tool0'
-    assert_allclose(wrench_array(wrench.wrench, 'wrench'), IN_TOOL, atol=FELT)
+    assert_allclose(numbers(wrench.wrench, 'wrench'), IN_TOOL, atol=FELT)
     # Taken as every consumer takes it, at the origin of its frame_id, it has the torques it is of.
     at_its_frame = ROBOT.jacobian(Q, wrench.header.frame_id, 'local').T
-    felt = at_its_frame @ wrench_array(wrench.wrench, 'wrench')
+    felt = at_its_frame @ numbers(wrench.wrench, 'wrench')
     assert_allclose(felt, PUSH_TORQUE, atol=FELT)
 
 
@@ -303,7 +303,7 @@ def test_after_a_clock_jump_nothing_false_is_published(rig, jump):
 def test_the_wrench_can_be_expressed_in_another_frame(rig):
     rig.express_in('base_link')
     rig.hold(PUSH_TORQUE)
-    assert_allclose(wrench_array(rig.wrenches[-1].wrench, 'wrench'), PUSH, atol=FELT)
+    assert_allclose(numbers(rig.wrenches[-1].wrench, 'wrench'), PUSH, atol=FELT)
     point = rig.estimates[-1].reference_point
     expected = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
     assert_allclose([point.x, point.y, point.z], expected, atol=1e-12)

@@ -10,13 +10,14 @@ import pytest
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import Wrench
 from impedance_harness import NODE, TOOL, arm
 from ros_harness import client, running
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from dynamics_ros.control import STRATEGIES
-from dynamics_ros.wire.conversions import duration_message, wrench_message
+from dynamics_ros.wire.conversions import duration_message, fill
 from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
@@ -50,7 +51,7 @@ def watched():
 def hit(watched, force=(0.0, 0.0, 60.0), seconds=0.1):
     """Be in the way of the tool for a moment; until the status is about it."""
     request = ApplyWrench.Request(frame=TOOL, duration=duration_message(seconds))
-    request.wrench = wrench_message(np.append(force, np.zeros(3)))
+    request.wrench = fill(Wrench(), np.append(force, np.zeros(3)))
     called = watched.ros.call(ApplyWrench, '/robot_simulator/apply_wrench', request)
     assert called.result.code == Result.SUCCESS
 

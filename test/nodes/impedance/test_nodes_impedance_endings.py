@@ -20,8 +20,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from dynamics_ros.nodes.impedance_topics import Action, ImpedanceStatus
-from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros_msgs.msg import Payload
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -269,28 +267,3 @@ def test_an_error_in_a_step_is_an_end_and_told_once(tmp_path):
         assert one.node.printed.count('reported once, then counted') == 1
         flag.unlink()
         one.wait_for_status('holding')
-
-
-FOLLOWING = Action(Reason.FOLLOWING, 'following pose_command')
-
-
-class Said:
-    """In place of a node and its topic: what is said."""
-
-    def __init__(self):
-        self.messages = []
-
-    def get_name(self):
-        return 'arm'
-
-    def publish(self, message):
-        self.messages.append(message)
-
-
-def test_a_tool_that_is_softer_than_its_settings_is_a_value_of_the_status(monkeypatch):
-    said, warning = Said(), Explanation(Reason.STIFFNESS_REDUCED, 'allow 1.8 instead of 10 Nm/rad')
-    monkeypatch.setattr('dynamics_ros.nodes.outputs.Output', lambda *_: said)
-    ImpedanceStatus(said).publish_action(FOLLOWING, 'arm', 'active', None, warning=warning)
-    values = {x.key: x.value for x in said.messages[-1].values}
-    assert values['stiffness_reduced'] == warning
-    assert values['reason'] == 'following'

@@ -15,6 +15,7 @@ pytest.importorskip('rclpy')
 
 from arm import ARM, NAMES, ROBOT
 from geometry_msgs.msg import PoseStamped
+from message_values import joint_values
 from publishers import taking_turns
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from ros_harness import client, running, stamp_of
@@ -24,7 +25,7 @@ from tf2_msgs.msg import TFMessage
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.wire.conversions import joint_values, nanoseconds
+from dynamics_ros.wire.conversions import nanoseconds
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

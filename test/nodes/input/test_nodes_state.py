@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
+from message_values import odometry_values
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rclpy.serialization import serialize_message
@@ -25,7 +26,6 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.inputs import waiting_for
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.cdr import JointStateReader
-from dynamics_ros.wire.conversions import odometry_values
 
 GRIPPER_ARM = """
 <robot name="gripper_arm">

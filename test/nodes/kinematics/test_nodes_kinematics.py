@@ -21,10 +21,10 @@ from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.wire.conversions import (
     joint_state,
+    numbers,
     pose_matrix,
     pose_message,
     transform_stamped,
-    twist_array,
 )
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
@@ -94,7 +94,7 @@ def test_the_twist_of_a_frame_is_that_of_the_robot(ros, frame):
     twist = ros.exchange(message, twists)
     assert twist.header.frame_id == 'base_link'
     expected = ROBOT.frame_velocity(Q, V, frame)
-    assert_allclose(twist_array(twist.twist, 'twist'), expected, atol=SAME)
+    assert_allclose(numbers(twist.twist, 'twist'), expected, atol=SAME)
 
 
 def test_the_twist_reference_can_be_changed_while_running(ros):
@@ -106,7 +106,7 @@ def test_the_twist_reference_can_be_changed_while_running(ros):
         meanwhile=lambda: ros.publish_joint_state(message),
     )
     expected = ROBOT.frame_velocity(Q, V, 'tool0', 'local')
-    assert_allclose(twist_array(twists[-1].twist, 'twist'), expected, atol=SAME)
+    assert_allclose(numbers(twists[-1].twist, 'twist'), expected, atol=SAME)
     assert ros.set_parameter('kinematics_node', 'twist_reference', 'local_world_aligned').successful
     ros.wait_for(
         lambda: twists[-1].header.frame_id == 'base_link',
@@ -150,7 +150,7 @@ def test_forward_kinematics_of_a_given_state(ros):
         expected = ROBOT.forward_kinematics(q, frame)
         assert_allclose(pose_matrix(pose.pose, 'pose'), expected, atol=SAME)
         expected = ROBOT.frame_velocity(q, V, frame)
-        assert_allclose(twist_array(twist.twist, 'twist'), expected, atol=SAME)
+        assert_allclose(numbers(twist.twist, 'twist'), expected, atol=SAME)
 
 
 def test_a_state_of_some_joints_is_completed_by_the_latest(ros):

@@ -17,7 +17,7 @@ from ros_harness import LATCHED, client, description, running
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
-from dynamics_ros.wire.conversions import transform_matrix
+from dynamics_ros.wire.conversions import pose_matrix
 
 pytestmark = pytest.mark.ros
 
@@ -58,8 +58,7 @@ def edges(message) -> dict[str, str]:
 
 def matrices(message) -> dict[str, np.ndarray]:
     return {
-        one.child_frame_id: transform_matrix(one.transform, 'transform')
-        for one in message.transforms
+        one.child_frame_id: pose_matrix(one.transform, 'transform') for one in message.transforms
     }
 
 

@@ -14,7 +14,7 @@ pytest.importorskip('rclpy')
 
 from arm import NAMES, ROBOT
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from numpy.testing import assert_allclose
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
@@ -22,7 +22,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from dynamics_ros.wire.conversions import pose_message, twist_message
+from dynamics_ros.wire.conversions import fill, pose_message
 
 pytestmark = pytest.mark.ros
 
@@ -91,7 +91,7 @@ class Arm:
         self.wait_for_status('waiting for a command', meanwhile=settle, period=1.0)
 
     def send_twist(self, twist, frame_id=''):
-        message = TwistStamped(twist=twist_message(np.array(twist)))
+        message = TwistStamped(twist=fill(Twist(), np.array(twist)))
         message.header.frame_id = frame_id
         self.ros.publish(f'{SERVO}/twist_command', message)
 
