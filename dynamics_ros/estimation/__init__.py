@@ -3,8 +3,11 @@
 """Contact estimation: external joint torques, frame wrenches, contact states and taring."""
 
 from dynamics_ros.estimation.contact.detector import ContactDetector, ContactReport, ContactState
-from dynamics_ros.estimation.contact.hypotheses import ContactLocation
-from dynamics_ros.estimation.contact.location import ContactLocator, links_without_surface
+from dynamics_ros.estimation.contact.location import (
+    ContactLocation,
+    ContactLocator,
+    links_without_surface,
+)
 from dynamics_ros.estimation.contact.surface import Surface, sample_surfaces
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
