@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from dynamics_ros.reasons import Explanation, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import ContactReport
+from .contact.detector import NO_CONTACT, ContactReport, Exceeded
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
-from .external_torques import Compared, Estimates, ExternalTorques, index_of
+from .external_torques import Estimates, ExternalTorques, index_of
 from .legged import FootContacts
 from .observer_events import IGNORED, RESTARTS, UPDATED
 from .observers import TorqueObserver
-from .samples.cadence import MeasuredInterval
 from .samples.overdue_joints import OverdueJoints
 from .samples.robot_state import RobotState
-from .samples.sparse import wanted
 from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
@@ -36,7 +34,29 @@ Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 WAITING = 'the first joint state is held until the next one arrives'
+FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
+"""Sample interval assumed until it has been measured [s]; relative change that is ignored."""
+
 NO_KERNEL = '{} are published once their kernel is compiled'
+
+
+class Compared(NamedTuple):
+    """External torques of one state or, with a leading axis, of consecutive ones.
+
+    Attributes:
+        values: (nv) tared external torques.
+        deviation: (nv) deviation of the values without contact, if calibrated.
+        exceeded: the thresholds that they exceed.
+    """
+
+    values: Array
+    deviation: Array | None
+    exceeded: Exceeded
+
+    def part(self, which: int | slice) -> Compared:
+        """Selects one state or a slice of several."""
+        deviation = None if self.deviation is None else self.deviation[which]
+        return Compared(self.values[which], deviation, self.exceeded.part(which))
 
 
 class ContactPipeline:
@@ -100,7 +120,9 @@ class ContactPipeline:
         )
         self._overdue_joints = OverdueJoints(model.motion, robot.joint_v_indices)
         self._momentum_noise: Array | None = None
-        self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
+        self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
+        # Whether the interval is measured as soon as the observer has settled.
+        self._measures = False
         self._external: ExternalTorques | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
@@ -108,7 +130,7 @@ class ContactPipeline:
         if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
             return
         ours, theirs = self.values, other.values
-        self._interval.seconds = other._interval.seconds
+        self._interval, self._measures = other._interval, other._measures
         if self.samples.inherit(other.samples):
             self.estimated_state, self._external = other.estimated_state, other._external
         # Same tree only: the detector stores which link lies behind which joint.
@@ -190,7 +212,14 @@ class ContactPipeline:
         """Returns the last estimate, of one state."""
         if self._external is None or self.estimated_state is None or self.unavailable_reason:
             return None
-        return Estimates.of(self.estimated_state, self._external, self.detector.contact_thresholds)
+        values, report, deviation = self._external
+        return Estimates(
+            self.estimated_state.batch(),
+            values[np.newaxis],
+            [report],
+            None if deviation is None else deviation[np.newaxis],
+            self.detector.contact_thresholds[np.newaxis],
+        )
 
     def _estimate(self, state: RobotState, runs: Array) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible.
@@ -257,7 +286,8 @@ class ContactPipeline:
                 states, compared = states.part(0, count), compared.part(slice(count))
             if reports:
                 self._learn(observer, states, states.v, compared, reports)
-        self.effort_check.add_all(states.time, states.q, states.v, states.effort)
+        for i in picked(states.time, self.effort_check):
+            self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
         estimates = None
         if compared is not None and reports:
             thresholds = self.detector.constants[0] + compared.exceeded.added
@@ -276,16 +306,14 @@ class ContactPipeline:
         if event in RESTARTS:
             self.tare.restart()
             self.samples.restart(states)
-            self._interval.begin(states.time)
+            self._measures = True
         if not observer.settled:
-            self._interval.count += 1 if isinstance(times, int) else len(times)
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
             return None
         if event is UPDATED or event not in IGNORED:
-            first = times if isinstance(times, int) else int(times[0])
-            if self._interval.count and self._interval.end(first):
-                self._update_noise()
+            if self._measures:
+                self._measure_interval(observer.interval)
             self.tare.add_finite(times, raw, v)
         values = raw - self.tare.offset
         added = deviation = None
@@ -306,9 +334,9 @@ class ContactPipeline:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
-        if self._interval.count and self.observer.settles(int(states.time[0])):
-            return 1  # settling updates the measured interval and the thresholds
         count = self.observer.batch_size(states.time)
+        if self._measures and not self.observer.unsettled(int(states.time[0])):
+            return 1  # the interval is measured, and thresholds change
         if self.unexplained is not None:
             count = self.unexplained.batch_size(states.time[:count])
         count = self.residuals.batch_size(states.time[:count])
@@ -331,18 +359,27 @@ class ContactPipeline:
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
             raw = compared.values + self.tare.offset
-            self.adaptation.add(times, v, raw, compared.suspected(reports), usable)
+            touching = np.array([report.state is not NO_CONTACT for report in reports])
+            suspected = touching | compared.exceeded.above.any(axis=(-2, -1))
+            self.adaptation.add(times, v, raw, suspected, usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
-        if not isinstance(times, int):
-            for i in wanted(states.time, residuals):
-                self._watch(int(states.time[i]), compared.part(i), v[i])
-        elif residuals.wants(states.time):
-            self._watch(states.time, compared, v)
+        if isinstance(times, int):
+            self._watch(times, compared, v)
+            return
+        for i in picked(times, residuals):
+            self._watch(int(times[i]), compared.part(i), v[i])
 
     def _watch(self, stamp: int, compared: Compared, v: Array) -> None:
         """Adds a state to the comparison of torques with their stated deviation."""
-        raw = compared.as_at_rest(self._stated) + self.tare.offset
+        if not self.residuals.wants(stamp):
+            return
+        values, stated, deviation = compared.values, self._stated, compared.deviation
+        if deviation is not None:
+            # Scaled to the deviation that is stated at rest.
+            known = np.isfinite(stated) & (deviation > 0.0)
+            values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
+        raw = values + self.tare.offset
         above = 0.0 * raw
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
@@ -429,13 +466,20 @@ class ContactPipeline:
         deviations: Array = (self.detector.constants[0] - self.residuals.increase) / sigmas
         return deviations
 
+    def _measure_interval(self, interval: float) -> None:
+        """Updates noise and thresholds if the sample interval is another one [s]."""
+        self._measures = False
+        if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:
+            self._interval = interval
+            self._update_noise()
+
     def _update_noise(self) -> None:
         robot, values = self.robot, self.values
         if self._momentum_noise is None:
             self._momentum_noise = estimators.momentum_noise(robot, values)
         targets = self.observer, self.estimator, self.detector, self.feet
         excess, increase = self.residuals.excess, self.residuals.increase
-        interval, noise = self._interval.seconds, self._momentum_noise
+        interval, noise = self._interval, self._momentum_noise
         self._stated = estimators.update_noise(
             robot, values, noise, interval, *targets, excess, increase
         )
@@ -476,3 +520,17 @@ class ContactPipeline:
             self.warning = Explanation(Reason.BEYOND_CALIBRATION, text, far)
         elif self.feet is not None and not self.feet.ready:
             self.warning = NO_KERNEL.format('foot contacts')
+
+
+def picked(stamps: Stamps, consumer: ResidualWatch | EffortCheck) -> Iterator[int]:
+    """Yields the indices of consecutive samples that a consumer uses.
+
+    Args:
+        stamps: (n) ns, increasing.
+        consumer: must process each yielded sample before the next one is requested.
+    """
+    i = 0
+    while i < len(stamps):
+        if consumer.wants(int(stamps[i])):
+            yield i
+        i = max(i + 1, int(stamps.searchsorted(consumer.next)))

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from dynamics_ros.multibody.arguments import check_positive
 from dynamics_ros.reasons import Explanation, Figure, Names, Reason
 
-from .samples.sparse import wanted
 from .uncertainty.thresholds import unmeasured_friction
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from .effort_model import EffortModel
 
 Vector = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 WINDOW, SPACING, MIN_SAMPLES = 300_000_000, 10_000_000, 10
 """Averaging time at rest [ns], minimum time between its samples [ns], and their minimum number."""
@@ -144,11 +142,6 @@ class EffortCheck:
     def wants(self, stamp: int) -> bool:
         """Whether a sample with the given stamp [ns] is needed."""
         return stamp >= self.next or stamp < self._last
-
-    def add_all(self, stamps: Stamps, q: Vector, v: Vector, effort: Vector) -> None:
-        """Adds consecutive samples, one per row; see ``add``."""
-        for i in wanted(stamps, self):
-            self.add(int(stamps[i]), q[i], v[i], effort[i])
 
     def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
         """Adds a sample: stamp [ns], configuration, velocity and reported effort."""

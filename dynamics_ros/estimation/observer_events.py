@@ -33,7 +33,7 @@ class ObserverEvent(Enum):
     """Same stamp as the previous sample; ignored."""
 
     LATE = 'older than the sample before'
-    """Stamp older than the previous one by at most ``clock_jumps.JUMP``; ignored."""
+    """Stamp older than the previous one by at most ``timeline.JUMP``; ignored."""
 
     CLOCK_JUMP = 'clock jumped backwards'
     """Stamp further in the past; the observer restarts with this sample."""

@@ -22,7 +22,7 @@ from dynamics_ros.algorithms.contact.torque_observer import (
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.cadence import Cadence
-from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
+from dynamics_ros.estimation.samples.timeline import JUMP_NS
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
@@ -154,9 +154,14 @@ class TorqueObserver:
         """Whether three time constants of the slowest joint have passed since the last start."""
         return self._stamp is not None and self._stamp - self._started >= self._settling
 
-    def settles(self, stamp: int) -> bool:
-        """Whether the observer will have settled at the next sample with this stamp [ns]."""
-        return self._stamp is not None and stamp - self._started >= self._settling
+    def unsettled(self, stamp: int) -> bool:
+        """Whether the observer will not have settled at the next sample with this stamp [ns]."""
+        return self._stamp is None or stamp - self._started < self._settling
+
+    @property
+    def interval(self) -> float:
+        """Mean of the last sample intervals since the start [s]."""
+        return self._cadence.mean
 
     def reset(self) -> None:
         """Clears all state except the counts; the next sample starts the observer."""

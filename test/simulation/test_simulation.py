@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lagrangian import LagrangianReference
 from scipy.interpolate import CubicHermiteSpline
 
 from dynamics_ros import Robot
@@ -22,7 +23,6 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
     Actuators,
-    LagrangianReference,
     SimulatedRobot,
     comfortable_posture,
     gentle_push,

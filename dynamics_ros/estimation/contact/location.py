@@ -352,7 +352,7 @@ def _anywhere(problem: Problem, noise: Noise) -> Hypotheses:
         units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
         A = J.T * units
         C = np.eye(6) + A.T @ A
-        mean = np.linalg.solve(C, A.T @ y)
+        mean: Array = np.asarray(np.linalg.solve(C, A.T @ y), dtype=np.float64)
         force = problem.force(float(np.linalg.norm(mean[:3] * units[:3])))
     residuals = y - A @ mean
     quadratic = residuals @ residuals + mean @ mean
@@ -493,10 +493,10 @@ class ContactLocator:
                 stated[i] = among[0].total
             best.append(max(fine, key=lambda one: one.total, default=None))
         robot = PosedSurfaces(self._robot, self._surfaces(), q)
-        for i in np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN)):
+        for i in np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN)).tolist():
             before = best[i]
             if before is not None and before.pieces is not None:
-                best[i] = after = before.hidden(robot, int(i))
+                best[i] = after = before.hidden(robot, i)
                 evidence[i] += after.total - before.total
                 stated[i] += after.total - before.total
         seen = np.array([one is not None for one in best])

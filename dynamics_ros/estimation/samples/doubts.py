@@ -14,10 +14,9 @@ from dynamics_ros.errors import printable
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 
-from .history import Array
 from .moving_base import TwistCheck
 from .position_check import joints_far_beyond_limits, limits_problem
-from .reports import NANOSECONDS
+from .reports import NANOSECONDS, Array
 from .robot_state import RobotState
 from .state_buffer import ODOMETRY, StateBuffer
 

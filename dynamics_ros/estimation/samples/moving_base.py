@@ -19,7 +19,16 @@ from dynamics_ros.spatial import (
     quaternion_to_matrix,
 )
 
-from .history import DEPTH, LONG_AGO, NEVER, Array
+from .reports import Array
+
+NEVER = -(2**62)
+"""Stamp of a quantity without a received or finite value: as early as subtraction allows."""
+
+LONG_AGO = NEVER + 1
+"""Stamp of values that were received before the clock was set back."""
+
+DEPTH = 16
+"""Number of samples that are kept."""
 
 ALIGNED = 100_000_000
 """Maximum time over which the twist extrapolates a pose [ns]: five periods of odometry at 50 Hz.

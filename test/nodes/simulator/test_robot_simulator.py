@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from control_msgs.action import FollowJointTrajectory
 from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
+from lagrangian import LagrangianReference
 from rcl_interfaces.msg import Log
 from rclpy.action import ActionClient
 from ros_harness import LATCHED, client, description, running
@@ -18,7 +19,6 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dynamics_ros import Robot
-from dynamics_ros.simulation import LagrangianReference
 from dynamics_ros.wire.conversions import duration_message
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench

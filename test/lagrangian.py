@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Independent reference: poses, gravity and inverse dynamics of a URDF by Lagrange's equations.
+"""Independent reference: poses, gravity, inverse dynamics of a URDF by Lagrange's equations.
 
 The simulated robot and the nodes both use the kernels of this package, so a comparison of both does
-not detect a common error. This implementation shares no code with them, not even the URDF reader:
+not detect a common error. This computation shares no code with them, not even the URDF reader:
 poses are products of exponentials, the mass matrix is derived from the kinetic energies of the
 links, and the equations of motion are Lagrange's, with derivatives by complex steps (exact to
 machine precision). It is plain NumPy, ten thousand times slower, and used only for checks.
