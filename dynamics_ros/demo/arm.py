@@ -267,10 +267,8 @@ class Measures:
 
     def inverse_kinematics(self, target: Array, q: Array, took: float) -> None:
         """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
-        report, robot = self._report, self._subject.robot
-        m, rad = pose_error(
-            self._subject.reference.forward_kinematics(q, self._subject.tool), target
-        )
+        report, robot, tool = self._report, self._subject.robot, self._subject.tool
+        m, rad = pose_error(self._subject.reference.forward_kinematics(q, tool), target)
         report.inverse_kinematics_error_m, report.inverse_kinematics_ms = m, took * 1e3
         inside = bool(np.all((q >= robot.lower_limits - 1e-9) & (q <= robot.upper_limits + 1e-9)))
         report.require(inside, 'inverse kinematics leaves the joint limits')

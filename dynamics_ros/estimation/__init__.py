@@ -18,14 +18,15 @@ from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques
 from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts
-from .observer_events import ObserverEvent
 from .observers import (
+    OBSERVERS,
     MomentumObserver,
+    ObserverEvent,
+    StaticObserver,
     ThirdOrderMomentumObserver,
     TorqueObserver,
 )
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
-from .static_observer import OBSERVERS, StaticObserver
 from .tare import Tare, TareResult
 from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.noise import NoiseGains

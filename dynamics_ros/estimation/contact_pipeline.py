@@ -18,13 +18,12 @@ from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Estimates, ExternalTorques, index_of
 from .legged import FootContacts
-from .observer_events import IGNORED, RESTARTS, UPDATED
-from .observers import TorqueObserver
+from .observers import IGNORED, RESTARTS, UPDATED, StaticObserver, TorqueObserver
 from .samples.overdue_joints import OverdueJoints
 from .samples.robot_state import RobotState
-from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
+from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
 from .wrench import WrenchEstimate, moving
 
 if TYPE_CHECKING:
@@ -53,10 +52,10 @@ class Compared(NamedTuple):
     deviation: Array | None
     exceeded: Exceeded
 
-    def part(self, which: int | slice) -> Compared:
-        """Selects one state or a slice of several."""
-        deviation = None if self.deviation is None else self.deviation[which]
-        return Compared(self.values[which], deviation, self.exceeded.part(which))
+    def row(self, i: int) -> Compared:
+        """Returns one state of several."""
+        deviation = None if self.deviation is None else self.deviation[i]
+        return Compared(self.values[i], deviation, self.exceeded.row(i))
 
 
 class ContactPipeline:
@@ -96,9 +95,9 @@ class ContactPipeline:
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
-        self._fallback = StaticFallback(
-            lambda: estimators.observer(robot, values, StaticObserver.kind)
-        )
+        # Observer while velocities are missing, and the state before.
+        self._static: TorqueObserver | None = None
+        self._before: RobotState | None = None
         self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
@@ -106,19 +105,13 @@ class ContactPipeline:
         self._postures = estimators.known_postures(robot, values)
         self.feet = estimators.feet(robot, values)
         held = None if self.unexplained is None else self.unexplained.standing
-        model, still = self.observer.effort_model, values.tare.max_velocity
-        self.effort_check = EffortCheck(robot, model, friction=held, max_velocity=still)
-        self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
-        tare = values.tare
-        self.residuals = ResidualWatch(robot, max_velocity=tare.max_velocity)
+        model = self.observer.effort_model
+        self.effort_check = EffortCheck(robot, model, friction=held)
+        self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
+        self.residuals = ResidualWatch(robot)
         self.uncertain_frames: frozenset[str] = frozenset()
-        self.tare = Tare(
-            robot.nv,
-            window=tare.window,
-            max_velocity=tare.max_velocity * model.motion,
-            max_deviation=tare.max_deviation,
-        )
-        self._overdue_joints = OverdueJoints(model.motion, robot.joint_v_indices)
+        self.tare = Tare(robot.nv, window=values.tare.window, max_velocity=AT_REST * model.motion)
+        self._overdue_joints = OverdueJoints(AT_REST * model.motion, robot.joint_v_indices)
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         # Whether the interval is measured as soon as the observer has settled.
@@ -228,9 +221,12 @@ class ContactPipeline:
             state: the state.
             runs: (2, nv) ``effort_runs`` at this state.
         """
-        self.unavailable_reason = ''
-        observer, v = self._fallback.take(self.observer, state)
-        self.warning = self._fallback.warning
+        self.unavailable_reason = self.warning = ''
+        observer, v = self.observer, state.v
+        if state.velocity_missing:
+            observer, v = self._without_velocity(state)
+        else:
+            self._static = self._before = None
         if self.effort_check.wants(state.time):
             self.effort_check.add(state.time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
@@ -248,6 +244,23 @@ class ContactPipeline:
         self._learn(observer, state, v, compared, [report])
         return ExternalTorques(values, report, deviation)
 
+    def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
+        """Returns an observer by gravity alone, and velocities from the state before."""
+        before, self._before = self._before, state
+        v = state.v
+        if before is not None and state.time > before.time:
+            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
+        if self.observer.kind == StaticObserver.kind:
+            return self.observer, v
+        if self._static is None:
+            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
+        self.warning = Explanation(
+            Reason.VELOCITY_MISSING,
+            'by gravity alone, not valid in motion: no velocity of '
+            f'{", ".join(state.velocity_missing)}',
+        )
+        return self._static, v
+
     def _estimate_all(self, states: RobotState, runs: Array) -> tuple[int, Estimates | None]:
         """Estimates external torques from the first of several consecutive plausible states.
 
@@ -258,7 +271,7 @@ class ContactPipeline:
         Returns:
             The number of states used and their estimates; None if no estimate is possible.
         """
-        count = self._batch_size(states)
+        count = self._batch_size(states, runs)
         if count == 1:
             self.estimated_state = states.row(0)
             self._external = self._estimate(self.estimated_state, runs[0])
@@ -266,34 +279,14 @@ class ContactPipeline:
         self.unavailable_reason = ''
         states, observer = states.part(0, count), self.observer
         raw = observer.update(states.time, states.q, states.v, states.effort)
-        states, count = states.part(0, len(raw)), len(raw)
-        compared = self._compare(observer, raw, states, states.v)
-        reports: list[ContactReport] = []
+        compared, estimates = self._compare(observer, raw, states, states.v), None
         if compared is not None:
-            v, batch = states.v, compared
-            # A rejected state is processed again, as the first of the next batch.
-            reports = self.detector.take_all(
-                *(states.time, compared.exceeded),
-                lambda i: self._stands_still(v[i], batch.part(i), runs[i]),
-            )
-            if len(reports) < count:
-                count = max(len(reports), 1)
-                if reports:
-                    self.effort_watch.reason = ''
-                observer.keep(count)
-                if self.unexplained is not None:
-                    self.unexplained.keep(count)
-                states, compared = states.part(0, count), compared.part(slice(count))
-            if reports:
-                self._learn(observer, states, states.v, compared, reports)
-        for i in picked(states.time, self.effort_check):
-            self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
-        estimates = None
-        if compared is not None and reports:
+            reports = self.detector.take_all(states.time, compared.exceeded)
+            self._learn(observer, states, states.v, compared, reports)
             thresholds = self.detector.constants[0] + compared.exceeded.added
             estimates = Estimates(states, compared.values, reports, compared.deviation, thresholds)
-        elif compared is not None:
-            self._reject_efforts()
+        for i in picked(states.time, self.effort_check):
+            self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
         self.estimated_state = states.row(count - 1)
         self._external = estimates and estimates.row(count - 1)
         return count, estimates
@@ -307,6 +300,8 @@ class ContactPipeline:
             self.tare.restart()
             self.samples.restart(states)
             self._measures = True
+            if self.unexplained is not None:
+                self.unexplained.restart()
         if not observer.settled:
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
@@ -314,7 +309,7 @@ class ContactPipeline:
         if event is UPDATED or event not in IGNORED:
             if self._measures:
                 self._measure_interval(observer.interval)
-            self.tare.add_finite(times, raw, v)
+            self.tare.add(times, raw, v)
         values = raw - self.tare.offset
         added = deviation = None
         if self.unexplained is not None:
@@ -330,19 +325,15 @@ class ContactPipeline:
         thresholds = self.detector.constants[0] + compared.exceeded.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
-    def _batch_size(self, states: RobotState) -> int:
+    def _batch_size(self, states: RobotState, runs: Array) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1 or states.velocity_missing:
+        if states.size == 1 or states.velocity_missing or self.adaptation is not None:
             return 1
         count = self.observer.batch_size(states.time)
         if self._measures and not self.observer.unsettled(int(states.time[0])):
             return 1  # the interval is measured, and thresholds change
-        if self.unexplained is not None:
-            count = self.unexplained.batch_size(states.time[:count])
         count = self.residuals.batch_size(states.time[:count])
-        if self.adaptation is not None:
-            count = self.adaptation.batch_size(states.time[:count])
-        return max(1, self.effort_watch.unsuspicious(states.effort[:count]))
+        return max(1, self.effort_watch.unsuspicious(states.part(0, count), runs[:count]))
 
     def _learn(
         self,
@@ -359,8 +350,7 @@ class ContactPipeline:
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
             raw = compared.values + self.tare.offset
-            touching = np.array([report.state is not NO_CONTACT for report in reports])
-            suspected = touching | compared.exceeded.above.any(axis=(-2, -1))
+            suspected = reports[0].state is not NO_CONTACT or bool(compared.exceeded.above.any())
             self.adaptation.add(times, v, raw, suspected, usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
@@ -368,7 +358,7 @@ class ContactPipeline:
             self._watch(times, compared, v)
             return
         for i in picked(times, residuals):
-            self._watch(int(times[i]), compared.part(i), v[i])
+            self._watch(int(times[i]), compared.row(i), v[i])
 
     def _watch(self, stamp: int, compared: Compared, v: Array) -> None:
         """Adds a state to the comparison of torques with their stated deviation."""
@@ -442,7 +432,7 @@ class ContactPipeline:
         """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._fallback.reset()
+        self._static = self._before = None
         self._external = None
         self.detector.reset()
         self.tare.restart()
@@ -474,19 +464,27 @@ class ContactPipeline:
             self._update_noise()
 
     def _update_noise(self) -> None:
-        robot, values = self.robot, self.values
+        """Updates noise levels and thresholds of the estimators for the sample interval."""
+        robot, values, residuals = self.robot, self.values, self.residuals
+        of = estimators.joint_values(robot, values)
         if self._momentum_noise is None:
-            self._momentum_noise = estimators.momentum_noise(robot, values)
-        targets = self.observer, self.estimator, self.detector, self.feet
-        excess, increase = self.residuals.excess, self.residuals.increase
-        interval, noise = self._interval, self._momentum_noise
-        self._stated = estimators.update_noise(
-            robot, values, noise, interval, *targets, excess, increase
-        )
+            self._momentum_noise = largest_momentum_noise(robot, of('effort.velocity_noise'))
+        gains = self.observer.noise_gains(self._interval)
+        effort_noise, model_error = of('effort.noise'), estimators.model_error(robot, values)
+        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
+        excess, increase = residuals.excess, residuals.increase
+        self.estimator.change_noise(own, gains.momentum, excess)
+        if self.feet is not None:
+            self.feet.change_noise(own, gains.momentum)
+        self._stated = external_torque_noise(gains, effort_noise, self._momentum_noise, model_error)
+        contact, collision = estimators.thresholds_of(robot, values, self._stated)
+        if not values.thresholds.collision:
+            # What is no contact is no collision either.
+            least = np.maximum(collision, contact + increase)
+            collision = np.where(increase > 0.0, least, collision)
+        self.detector.change_thresholds(contact + increase, collision)
         if self.unexplained is not None:
-            self.unexplained.change(
-                self._stated, estimators.contact_sigmas(self.robot, self.values)
-            )
+            self.unexplained.change(self._stated, estimators.contact_sigmas(robot, values))
         self.uncertain_frames = frozenset(
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )

@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import UnknownFrameError
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
+from dynamics_ros.estimation.uncertainty.thresholds import AT_REST, motion_scales
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
@@ -59,9 +59,6 @@ LEVER = 0.3
 
 MODEL_ERROR = 0.01
 """Relative model error of a torque."""
-
-AT_REST = 0.02
-"""Speed above which a joint counts as moving [rad/s], times ``motion_scales`` of sliding joints."""
 
 UNDESCRIBED = 0.15
 """Probability that no hypothesis is true if the noise is not as stated: friction differs between
